@@ -172,7 +172,7 @@ static heft_status write_model(const char *path, const char *format, const model
     heft_status st = m->holes ? open_holes(&sink, path, m->bytes, err)
                               : heft_sink_open_file(&sink, path, HEFT_SINK_REPLACE, err);
     if (!st)
-        st = heft_writer_open(&w, heft_format_find(format), sink, &opt, err);
+        st = heft_writer_open(&w, heft_format_find(heft_str_from(format)), sink, &opt, err);
     if (st)
         return st;
     st = declare(w, m, err);

@@ -49,7 +49,7 @@ static void write_heft(const char *format, const char *out, const uint8_t *buffe
     heft_writer *w;
     heft_error err;
     if (heft_sink_open_file(&sink, out, 0, &err) ||
-        heft_writer_open(&w, heft_format_find(format), sink, NULL, &err))
+        heft_writer_open(&w, heft_format_find(heft_str_from(format)), sink, NULL, &err))
         die(out, err.message);
     heft_status st = write_model(w, buffer, count, &err);
     if (st)
@@ -60,7 +60,7 @@ static void write_heft(const char *format, const char *out, const uint8_t *buffe
 
 int main(int argc, char **argv)
 {
-    if (argc != 5 || (strcmp(argv[1], "plain") && !heft_format_find(argv[1]))) {
+    if (argc != 5 || (strcmp(argv[1], "plain") && !heft_format_find(heft_str_from(argv[1])))) {
         fputs("usage: write plain|FORMAT OUT MIB TIMES\n", stderr);
         return 2;
     }

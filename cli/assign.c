@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "words.h"
+
 /* ---- values without a type ---- */
 
 static bool is_number(const char *s)
@@ -141,21 +143,72 @@ static bool set_typed(heft_value *v, const value_type *t, const char *text)
 
 /* ---- what was given ---- */
 
-int assign_value(heft_value *v, const char *cmd, const char *arg)
+/* Return true for a word that is meant as a type: a type of other programs, the letters of a type
+ * with a wrong number, or a misspelt type. Other words after a colon belong to the key, as in
+ * "tags:en". */
+static bool is_like_type(const char *text, size_t len)
+{
+    static const char *const words[] = { "int",    "uint",   "integer", "float", "double",
+                                         "string", "text",   "boolean", "char",  "byte",
+                                         "long",   "number", "list",    "array", "none" };
+    static const char *const stems[] = { "i", "u", "f", "s", "int", "uint", "float", "bf", "fp" };
+    char hint[SUGGESTION_BYTES];
+    heft_str word = { text, len };
+    suggestion s = { .word = word };
+    bool is = false;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        is = is || str_same(word, str_of(words[i]));
+    for (size_t i = 0; i < sizeof stems / sizeof *stems; i++) {
+        size_t stem = strlen(stems[i]);
+        is = is || (len > stem && !memcmp(text, stems[i], stem) &&
+                    strspn(text + stem, "0123456789") >= len - stem);
+    }
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        suggestion_try(&s, str_of(types[i].name));
+    return is || (len && *suggestion_text(hint, &s));
+}
+
+static int say_no_type(const char *cmd, const char *arg, const char *name, size_t len)
+{
+    outbuf names;
+    out_open(&names, -1);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        out_format(&names, "%s%s", i ? ", " : "", types[i].name);
+    int code = say_usage(cmd,
+                         "'%s': there is no type '%.*s', only %s, and [TYPE] for lists (a key with "
+                         "a colon needs a type: KEY:%.*s:str=VALUE)",
+                         arg, (int)len, name, out_cstr(&names), (int)len, name);
+    out_free(&names);
+    return code;
+}
+
+int assign_parse(assignment *out, const char *cmd, const char *arg)
 {
     const char *equals = strchr(arg, '='), *colon = equals;
-    *v = (heft_value){ .kind = HEFT_KIND_NULL };
+    heft_value *v = &out->value;
+    *out = (assignment){ .value = { .kind = HEFT_KIND_NULL } };
     if (!equals || equals == arg)
         return say_usage(cmd, "'%s' is not KEY=VALUE", arg);
     while (colon > arg && *colon != ':')
         colon--;
-    /* A key without a type may contain colons. */
-    const value_type *t = *colon == ':' ? find_type(colon + 1, (size_t)(equals - colon - 1)) : NULL;
+    const char *name = colon + 1;
+    size_t len = *colon == ':' ? (size_t)(equals - name) : 0;
+    bool is_list = len > 2 && *name == '[' && name[len - 1] == ']';
+    const value_type *t = is_list ? find_type(name + 1, len - 2) : find_type(name, len);
+    if (!t && (is_list || is_like_type(name, len)))
+        return say_no_type(cmd, arg, name, len);
     v->key = (heft_str){ arg, (size_t)((t ? colon : equals) - arg) };
+    out->text = equals + 1;
+    out->is_typed = t;
+    out->list_of = t && is_list ? t->stored : (heft_dtype)HEFT_UNTYPED;
     if (!v->key.len)
         return say_usage(cmd, "'%s' has a type, but no key", arg);
-    if (!t) {
-        set_value(v, equals + 1);
+    if (!t || is_list) {
+        v->kind = HEFT_KIND_STR;
+        v->as.s = str_of(equals + 1);
+        out->is_typed = is_list && !t->stored ? false : out->is_typed;
+        if (!t)
+            set_value(v, equals + 1);
         return CODE_DONE;
     }
     return set_typed(v, t, equals + 1)

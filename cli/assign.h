@@ -3,9 +3,17 @@
 #define HEFT_CLI_ASSIGN_H
 #include "cmd.h"
 
-/* Parse KEY=VALUE or KEY:TYPE=VALUE into *v. The first '=' ends the key; the last ':' before '='
- * begins the type, if a type name follows, and belongs to the key otherwise. The key and text
- * values point into arg. Return an exit code; cmd is the command named in the error line. */
-int assign_value(heft_value *v, const char *cmd, const char *arg);
+typedef struct assignment {
+    heft_value value; /* a list is a text here, as given */
+    const char *text; /* the value as given; NULL: from a file */
+    bool is_typed;
+    heft_dtype list_of; /* element type of KEY:[TYPE]=[...], or HEFT_UNTYPED */
+} assignment;
+
+/* Parse KEY=VALUE, KEY:TYPE=VALUE or KEY:[TYPE]=VALUE. The first '=' ends the key. The last ':'
+ * before '=' begins the type, if the name of a type follows, and belongs to the key otherwise; a
+ * word that looks like the name of a type is an error. The key and text values point into arg.
+ * Return an exit code; cmd is the command named in the error line. */
+int assign_parse(assignment *out, const char *cmd, const char *arg);
 
 #endif

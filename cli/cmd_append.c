@@ -1,4 +1,5 @@
 /* cmd_append.c - `heft append`: add tensors from other files to an existing file. */
+#include <string.h>
 #include <unistd.h>
 
 #include <heft/heft_ext.h>
@@ -73,6 +74,7 @@ static int append(job *j, const heft_file *from)
     progress_begin(&j->bar, j->out);
     heft_status st = heft_file_append(&result, j->out, from, &o, &err);
     progress_end(&j->bar);
+    losses_print(&j->losses);
     if (result.edit.rolled_back)
         say(MESSAGE_NOTE, j->out, "rolled back an interrupted edit");
     if (st && j->rules.no_memory)
@@ -84,7 +86,8 @@ static int append(job *j, const heft_file *from)
         return code;
     }
     job_name_way_out(j, &err);
-    int code = model_say_open_error(result.source_failed ? j->source : j->out, &err);
+    bool about_source = result.source_failed || (err.rule && !strcmp(err.rule, "heft/quantised"));
+    int code = model_say_open_error(about_source ? j->source : j->out, &err);
     return st == HEFT_E_ARGUMENT ? CODE_CANNOT : code;
 }
 

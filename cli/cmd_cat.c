@@ -1,11 +1,15 @@
 /* cmd_cat.c - `heft cat`: write the decoded bytes of a part to stdout, raw or as a .npy file. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cast_rules.h"
 #include "checks.h"
+#include "inputs.h"
 #include "model.h"
 #include "opt.h"
+#include "sinkwatch.h"
 #include "slice.h"
 #include "vocab_file.h"
 
@@ -144,6 +148,55 @@ static const char *numpy_name(heft_dtype t)
     return NULL;
 }
 
+/* ---- the output ---- */
+
+/* Standard output, or the file of --output. */
+typedef struct output {
+    outbuf o;
+    const char *path; /* NULL: standard output */
+    bool force, no_sync;
+    heft_sink *sink;
+    uint64_t at; /* bytes written to the sink */
+    heft_error err;
+    sink_failure failure;
+} output;
+
+static int write_to_sink(void *ctx, const void *p, size_t n)
+{
+    output *to = ctx;
+    const heft_sink_ops *ops = to->sink->ops;
+    heft_status st = ops->write_at ? ops->write_at(to->sink, to->at, p, n, &to->err)
+                                   : ops->write(to->sink, p, n, &to->err);
+    to->at += n;
+    return st ? EIO : 0;
+}
+
+static int output_open(output *to)
+{
+    out_open(&to->o, STDOUT_FILENO);
+    if (!to->path)
+        return CODE_DONE;
+    if (sink_open(&to->sink, to->path, to->force, to->no_sync, &to->failure, &to->err))
+        return sink_say_error(&to->failure, to->path, &to->err);
+    to->o.write = write_to_sink;
+    to->o.ctx = to;
+    return CODE_DONE;
+}
+
+/* Complete the output, or remove it if there is an exit code already. Return the exit code. */
+static int output_end(output *to, int code)
+{
+    if (!to->path)
+        return out_end(&to->o, code);
+    bool is_written = out_flush(&to->o);
+    out_free(&to->o);
+    if (code || !is_written)
+        heft_sink_discard(to->sink);
+    else
+        is_written = !to->sink->ops->finish(to->sink, &to->err);
+    return code || is_written ? code : sink_say_error(&to->failure, to->path, &to->err);
+}
+
 static int put_slice(outbuf *o, slice_reader *r, const char *path)
 {
     heft_error err;
@@ -161,9 +214,8 @@ static int put_slice(outbuf *o, slice_reader *r, const char *path)
 }
 
 static int cat_slice(const heft_file *f, const char *path, uint32_t tensor, const char *text,
-                     heft_dtype as, bool npy)
+                     heft_dtype as, bool npy, output *to)
 {
-    outbuf o;
     slice_reader *r = malloc(sizeof *r);
     if (!r)
         return say_status(HEFT_E_NOMEM, path, "no memory for a buffer");
@@ -181,28 +233,27 @@ static int cat_slice(const heft_file *f, const char *path, uint32_t tensor, cons
         code = say_status(HEFT_E_UNSUPPORTED, path,
                           "NumPy has no element type for %s: omit --npy, or add --cast f32",
                           dtype_name(r->type));
-    if (!code) {
-        out_open(&o, STDOUT_FILENO);
-        if (npy)
-            put_header(&o, &c);
-        code = put_slice(&o, r, path);
-        code = out_end(&o, code);
-    }
+    if (!code)
+        code = output_open(to);
+    if (!code && npy)
+        put_header(&to->o, &c);
+    if (!code)
+        code = output_end(to, put_slice(&to->o, r, path));
     slice_reader_close(r);
     free(r);
     return code;
 }
 
-static int put_content(const content *c)
+static int put_content(const content *c, output *to)
 {
-    outbuf o;
     void *buf = malloc(CHUNK);
     if (!buf)
         return say_status(HEFT_E_NOMEM, c->path, "no memory for a buffer");
-    out_open(&o, STDOUT_FILENO);
-    int code = put_bytes(&o, c, buf);
+    int code = output_open(to);
+    if (!code)
+        code = output_end(to, put_bytes(&to->o, c, buf));
     free(buf);
-    return out_end(&o, code);
+    return code;
 }
 
 typedef struct request {
@@ -211,9 +262,19 @@ typedef struct request {
     const char *cast; /* --cast, or NULL */
     heft_dtype as;    /* element type of --cast */
     bool npy;
+    output to;
 } request;
 
-static int cat(const heft_file *f, const char *path, const request *r)
+static int put_vocabulary(const heft_vocab *v, const heft_file *f, const char *path, output *to)
+{
+    int code = output_open(to);
+    if (code)
+        return code;
+    vocab_put(&to->o, v);
+    return output_end(to, model_check_unchanged(f, path));
+}
+
+static int cat(const heft_file *f, const char *path, request *r)
 {
     content c = { .f = f, .path = path };
     const char *text = NULL;
@@ -225,30 +286,33 @@ static int cat(const heft_file *f, const char *path, const request *r)
     if ((text || r->cast) && r->role)
         return say_usage("cat", "--part has no slices and no --cast");
     if (text || r->cast)
-        return cat_slice(f, path, tensor, text, r->as, r->npy);
+        return cat_slice(f, path, tensor, text, r->as, r->npy, &r->to);
     c.part = model_part(f, path, tensor, r->role);
     if (c.part == HEFT_NONE)
         return model_code_of_missing(f);
     if (r->npy && !set_shape(&c, tensor, r->role))
         return CODE_CANNOT;
-    return put_content(&c);
+    return put_content(&c, &r->to);
 }
 
 int cmd_cat(int argc, char **argv)
 {
     request r = { .name = NULL };
-    bool force = false;
     const opt options[] = {
         { "part", 'p', OPT_TEXT, &r.role, "ROLE", "write this part instead of the data" },
         { "id", 0, OPT_TEXT, &r.id, "ID", MODEL_ID_HELP },
         { "cast", 0, OPT_TEXT, &r.cast, "DTYPE", "convert to another element type" },
+        { "raw-tensors", 0, OPT_FLAG, &model_settings.raw_tensors, NULL,
+          "cast parts of quantised tensors as numbers, without their scales" },
         { "npy", 0, OPT_FLAG, &r.npy, NULL, "write a NumPy file (.npy)" },
-        { "force", 'f', OPT_FLAG, &force, NULL, "write to a terminal, too" },
+        { "output", 'o', OPT_OUTPUT, &r.to.path, "OUT", "write to this file; - is stdout" },
+        { "force", 'f', OPT_FLAG, &r.to.force, NULL, "replace OUT; write to a terminal, too" },
+        { "no-sync", 0, OPT_FLAG, &r.to.no_sync, NULL, "do not wait for the disk" },
     };
     const opt_usage usage = {
         "cat",
         "FILE [TENSOR]",
-        "Writes the decoded bytes of a tensor to stdout, row by row and little-endian.\n"
+        "Writes the decoded bytes of a tensor to stdout or to OUT, row by row and little-endian.\n"
         "TENSOR may be a slice, with the rules of NumPy: 'NAME[0:10,:,-1]'.\n"
         "Without TENSOR, --part names a part of the file itself, such as vocab or config;\n"
         "vocab is written with one token per line.",
@@ -269,20 +333,26 @@ int cmd_cat(int argc, char **argv)
     if (!r.name && !r.id && !r.role)
         return say_usage("cat", "expected TENSOR, --id or --part");
     if (r.cast && !(r.as = heft_dtype_find(heft_str_from(r.cast))))
-        return say_usage("cat", "unknown element type '%s'", r.cast);
-    if (term_is_stdout() && !force)
-        return say_usage("cat", "stdout is a terminal: redirect it, or use --force");
+        return say_unknown_dtype("cat", r.cast);
+    if (r.to.path && !strcmp(r.to.path, "-"))
+        r.to.path = NULL;
+    if (!r.to.path && term_is_stdout() && !r.to.force)
+        return say_usage("cat", "stdout is a terminal: use -o OUT, redirect it, or use --force");
     model_settings.check_parts = true;
     code = model_open(&f, args.item[0]);
     if (code)
         return code;
+    const input in = { args.item[0], "the input itself", f };
+    code = inputs_check_output(r.to.path, &in, r.to.force);
+    if (code) {
+        heft_file_close(f);
+        return code;
+    }
     heft_vocab *v = NULL; /* set if the part is a vocabulary, which is written as text */
     if (!r.name && !r.id && !r.npy && !strcmp(r.role, "vocab"))
         code = vocab_find(&v, f, args.item[0]);
     if (!code)
-        code = v ? vocab_print(v) : cat(f, args.item[0], &r);
-    if (!code && v)
-        code = model_check_unchanged(f, args.item[0]);
+        code = v ? put_vocabulary(v, f, args.item[0], &r.to) : cat(f, args.item[0], &r);
     heft_vocab_close(v);
     heft_file_close(f);
     return code;

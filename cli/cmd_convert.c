@@ -1,7 +1,10 @@
 /* cmd_convert.c - `heft convert`: write a model in another format, with optional changes. */
+#include <errno.h>
+#include <heft/remote.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "array_types.h"
 #include "companions.h"
 #include "inputs.h"
 #include "job.h"
@@ -61,10 +64,26 @@ static int use_folder(request *r)
     return folder_read_values(&r->folder, r->in, j->strict);
 }
 
+/* A missing input is the first thing to say, before what is wrong with the output. */
+static int check_input(const char *in)
+{
+    heft_error err;
+    heft_file *f;
+    struct stat info;
+    if (heft_is_url(in) || !stat(in, &info) || errno != ENOENT)
+        return CODE_DONE;
+    if (model_try_open(&f, in, &err))
+        return model_say_open_error(in, &err);
+    heft_file_close(f);
+    return CODE_DONE;
+}
+
 static int prepare(request *r)
 {
     job *j = &r->job;
     int code = job_prepare(j);
+    if (!code)
+        code = check_input(r->in);
     if (!code)
         code = choose_target(j);
     bool is_folder = false;
@@ -77,8 +96,6 @@ static int prepare(request *r)
                           heft_format_name(j->target));
     if (!code)
         code = gptrs_check_target(&j->rules.gptrs, j->target, j->out);
-    if (!code && !rules_add_values(&j->rules, r->folder.values, r->folder.count))
-        code = say_status(HEFT_E_NOMEM, r->in, "no memory for metadata");
     if (!code && j->to_stdout && (j->share.number || j->finish))
         code = say_usage("convert", "--share and --finish need a file as OUT");
     if (!code)
@@ -175,15 +192,20 @@ int cmd_convert(int argc, char **argv)
         code = model_say_open_error(r.in, &err);
     if (!code) {
         model_say_notices(f, r.in);
-        code = check_output(&r, f);
+        code = array_types_check(f, r.in);
     }
+    if (!code)
+        code = check_output(&r, f);
     if (!code)
         code = choose_vocab(j, f);
     if (!code)
         code = say_unused_vocab(&r, f);
     if (!code) {
-        j->convert.set_count = folder_drop_revision(&r.folder, j->rules.values,
-                                                    j->convert.set_count, f);
+        r.folder.count = folder_drop_revision(&r.folder, r.folder.values, r.folder.count, f);
+        if (!set_options_add(&j->rules.set, r.folder.values, r.folder.count))
+            code = say_status(HEFT_E_NOMEM, r.in, "no memory for metadata");
+    }
+    if (!code) {
         code = j->share.number || j->finish ? job_convert_share(j, f) : job_convert(j, f);
     }
     if (!code)

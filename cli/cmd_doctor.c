@@ -20,6 +20,14 @@ typedef struct examination {
 
 static const char *const severities[] = { "note", "warning", "fault" };
 
+/* Return the number of tensors; content that is left out counts as one tensor if the file is
+ * damaged, or is salvaged. */
+static uint32_t all_of(const examination *e)
+{
+    const heft_doctor_summary *s = &e->summary;
+    return s->tensors + (s->faults || e->is_salvaged ? s->left_out : 0);
+}
+
 static uint32_t intact(const examination *e)
 {
     return e->summary.tensors - e->summary.lost;
@@ -60,8 +68,15 @@ static void print_diagnosis(const examination *e, const heft_diagnosis *x)
     if (x->where.offset != HEFT_NOWHERE)
         out_format(o, " (at byte %llu)", (unsigned long long)x->where.offset);
     out_char(o, '\n');
-    if (x->advice)
-        out_format(o, "  advice: %s\n", x->advice);
+}
+
+/* Print the advice after the last of the diagnoses that it follows from. */
+static void print_advice(const examination *e, const heft_diagnosis *x, size_t i)
+{
+    heft_diagnosis next;
+    bool has_next = heft_diagnosis_at(&next, e->d, i + 1) && next.advice;
+    if (x->advice && (!has_next || strcmp(next.advice, x->advice) != 0))
+        out_format(e->o, "  advice: %s\n", x->advice);
 }
 
 static void print_lost(const examination *e)
@@ -90,24 +105,29 @@ static void print_verdict(const examination *e)
     outbuf *o = e->o;
     out_message(o, stdin_label(e->path));
     out_text(o, ": ");
+    bool is_whole = s->tensors && !s->lost && s->can_salvage;
     term_paint(o, s->faults ? COLOUR_RED : COLOUR_GREEN);
-    out_text(o, s->faults ? "damaged" : "healthy");
+    out_text(o, !s->faults ? "healthy" : is_whole ? "faulty, but whole" : "damaged");
     term_paint(o, COLOUR_NONE);
+    if (!s->faults && s->warnings)
+        out_format(o, ", %u %s", s->warnings, s->warnings == 1 ? "warning" : "warnings");
     if (s->format && heft_doctor_file(e->d))
         out_format(o, " (%s, %u of %u tensors intact)", heft_format_name(s->format), intact(e),
-                   s->tensors);
+                   all_of(e));
     out_char(o, '\n');
     if (!e->is_salvaged)
         return;
     out_message(o, e->job->out);
-    out_format(o, ": %u tensors salvaged, %u lost\n", intact(e), s->lost);
+    out_format(o, ": %u tensors salvaged, %u lost\n", intact(e), all_of(e) - intact(e));
 }
 
 static void print_text(const examination *e)
 {
     heft_diagnosis x;
-    for (size_t i = 0; heft_diagnosis_at(&x, e->d, i); i++)
+    for (size_t i = 0; heft_diagnosis_at(&x, e->d, i); i++) {
         print_diagnosis(e, &x);
+        print_advice(e, &x, i);
+    }
     print_lost(e);
     print_verdict(e);
 }
@@ -163,6 +183,7 @@ static void print_json(const examination *e)
     json_end(&j, ']');
     json_member_u64(&j, "tensors", s->tensors);
     json_member_u64(&j, "intact", intact(e));
+    json_member_u64(&j, "left_out", s->left_out);
     json_lost(&j, e);
     json_member_text(&j, "salvaged", str_of(e->is_salvaged ? e->job->out : ""));
     json_close(&j);
@@ -190,6 +211,7 @@ static int examine(examination *e)
     progress bar;
     heft_doctor_options o = HEFT_DOCTOR_OPTIONS_INIT;
     o.path = e->path;
+    o.host = model_host();
     o.progress = progress_step;
     o.progress_ctx = &bar;
     heft_status st = heft_source_open_file(&source, e->path, HEFT_ACCESS_READ, &err);
@@ -219,9 +241,9 @@ static int salvage(examination *e)
     if (sink_open(&sink, j->out, j->force, j->no_sync, &j->failure, &err))
         return say_error(j->out, &err);
     progress_begin(&j->bar, j->out);
-    heft_status st = heft_doctor_salvage(e->d, j->target, sink, &j->write, progress_step, &j->bar,
-                                         &err);
+    heft_status st = heft_doctor_salvage(e->d, j->target, sink, &j->write, job_step, j, &err);
     progress_end(&j->bar);
+    losses_print(&j->losses);
     job_say_sums(j, st);
     if (st)
         job_name_way_out(j, &err);

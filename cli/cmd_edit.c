@@ -44,6 +44,7 @@ static int prepare(request *r)
     heft_edit_options *o = &r->options;
     *o = (heft_edit_options)HEFT_EDIT_OPTIONS_INIT;
     int code = job_prepare(j);
+    model_settings.reports_losses = false; /* the file keeps what cannot be read */
     r->keys = calloc(j->unset.count + 1, sizeof *r->keys);
     if (!code && !r->keys)
         code = say_status(HEFT_E_NOMEM, NULL, "no memory for the options");
@@ -52,8 +53,6 @@ static int prepare(request *r)
     if (!code)
         code = job_read_texts(j, TEXT_NAMED);
     job_set_options(j, j->out);
-    o->set = j->rules.values;
-    o->set_count = j->rules.value_count;
     o->unset = r->keys;
     o->unset_count = j->unset.count;
     o->vocab = j->new_vocab;
@@ -63,10 +62,11 @@ static int prepare(request *r)
     o->identify = has_identities(j) ? identify : NULL;
     o->identify_ctx = r;
     o->dry_run = j->dry_run;
-    o->on_loss = say_loss;
+    o->on_loss = keep_loss;
     o->loss_ctx = &j->losses;
-    o->progress = progress_step;
-    o->progress_ctx = &j->bar;
+    o->strict = j->strict;
+    o->progress = job_step;
+    o->progress_ctx = j;
     o->limits = &model_settings.limits;
     return code;
 }
@@ -132,8 +132,10 @@ static int prepare_renames(request *r, const heft_file *f)
                                    : say_no_memory_to_match(j->out);
     if (!code && renames_have_expressions(given)) {
         code = renames_refuse_unknown(given, j->out);
+        unmatched u = { .f = f, .path = j->out, .is_error = j->strict };
         if (!code)
-            renames_warn_unmatched(given, j->out);
+            renames_check(&u, given);
+        code = code ? code : u.code;
     }
     if (!code)
         code = renames_refuse_collisions(f, j->out, names, NULL, NULL);
@@ -159,6 +161,15 @@ static int prepare_from_file(request *r)
     int code = model_load_whole(&r->before, j->out);
     if (!code && identities_are_given(&j->rules.ids)) /* new ids differ from those of the file */
         code = identities_prepare(&j->rules.ids, "edit", r->before, j->out, NULL, NULL);
+    unmatched u = { .f = r->before, .path = j->out, .is_error = j->strict };
+    if (!code)
+        glob_rules_check(&u, &j->rules.gptrs.grads, GLOB_GRAD);
+    code = code ? code : u.no_memory ? say_no_memory_to_match(j->out) : u.code;
+    bool can_list = r->before && heft_format_caps(heft_file_format(r->before)) & HEFT_CAN_LISTS;
+    if (!code)
+        code = set_options_resolve(&j->rules.set, r->before, can_list, j->out);
+    r->options.set = j->rules.set.values;
+    r->options.set_count = j->rules.set.value_count;
     if (!code && j->rules.rename.args.count)
         code = prepare_renames(r, r->before);
     return code;
@@ -171,7 +182,8 @@ static int edit(request *r)
     heft_edit_result result;
     heft_error err;
     model_say_notices_at_path(j->out);
-    bool needs_file = identities_are_given(&j->rules.ids) || j->rules.rename.args.count;
+    bool needs_file = identities_are_given(&j->rules.ids) || j->rules.rename.args.count ||
+                      j->rules.gptrs.grads.args.count || j->rules.set.count;
     interrupt_hold();
     int code = needs_file ? prepare_from_file(r) : CODE_DONE;
     if (code)
@@ -179,6 +191,7 @@ static int edit(request *r)
     progress_begin(&j->bar, j->out);
     heft_status st = heft_file_edit(&result, j->out, o, &err);
     progress_end(&j->bar);
+    losses_print(&j->losses);
     if (result.rolled_back)
         say(MESSAGE_NOTE, j->out, "rolled back an interrupted edit");
     if (st && j->rules.gptrs.no_memory)
@@ -189,7 +202,6 @@ static int edit(request *r)
             "gained tensors during the edit, which have no new ids: run the command again");
     if (st)
         return model_say_open_error(j->out, &err);
-    gptrs_warn_unmatched(&j->rules.gptrs, j->out);
     code = say_done(j, &result);
     if (!code)
         say_result(j, &result);
@@ -236,9 +248,9 @@ int cmd_edit(int argc, char **argv)
     if (!job_parse(j, &args, &code, &usage, argc, argv))
         return code;
     j->out = args.item[0];
-    bool recovered = false, has_changes = j->rules.set.count || j->unset.count ||
-                                          j->rules.rename.args.count || j->vocab || j->special ||
-                                          j->config || has_identities(j);
+    bool recovered = false, has_changes = j->rules.set.args.count || j->rules.set.files.count ||
+                                          j->unset.count || j->rules.rename.args.count ||
+                                          j->vocab || j->special || j->config || has_identities(j);
     code = prepare(&r);
     if (!code && !j->dry_run)
         code = recover_set(&recovered, j->out);

@@ -27,6 +27,74 @@ static const column columns[] = {
     { "SUFFIXES", false, SUFFIXES }, { "VERSIONS", false, VERSIONS }, { "TITLE", false, TITLE },
 };
 
+/* The order in which columns are hidden on a narrow terminal. */
+static const uint8_t hides[] = { 0, 0, 0, 1, 2, 3 };
+/* ---- element types ---- */
+
+enum { TYPE, KIND, BITS, CAST };
+
+static const char *kind_of(const heft_dtype_info *d)
+{
+    static const char *const kinds[] = {
+        [HEFT_DTYPE_NONE] = "-",
+        [HEFT_DTYPE_BOOL] = "boolean",
+        [HEFT_DTYPE_UINT] = "unsigned integer",
+        [HEFT_DTYPE_INT] = "integer",
+        [HEFT_DTYPE_FLOAT] = "floating-point",
+        [HEFT_DTYPE_COMPLEX] = "complex",
+        [HEFT_DTYPE_BLOCK] = "quantised blocks",
+    };
+    return d->kind < sizeof kinds / sizeof *kinds ? kinds[d->kind] : "-";
+}
+
+/* Say whether --cast converts to this type, only from it, or not at all. */
+static const char *casts_of(heft_dtype t)
+{
+    bool is_complex = heft_dtype_get(t)->kind == HEFT_DTYPE_COMPLEX;
+    heft_dtype other = is_complex ? HEFT_C64 : HEFT_F32;
+    return heft_dtype_can_cast(t, other)   ? "to and from"
+           : heft_dtype_can_cast(other, t) ? "from"
+                                           : "no";
+}
+
+static void put_type(outbuf *o, const table_row *row, int field)
+{
+    heft_dtype t = (heft_dtype)(row->id + 1);
+    const heft_dtype_info *d = heft_dtype_get(t);
+    if (field == BITS)
+        out_format(o, "%.4g", 8.0 * d->block_bytes / d->block_elems);
+    else
+        out_text(o, field == TYPE ? d->name : field == KIND ? kind_of(d) : casts_of(t));
+}
+
+static const column type_columns[] = {
+    { "TYPE", false, TYPE },
+    { "KIND", false, KIND },
+    { "BITS", true, BITS },
+    { "CAST", false, CAST },
+};
+
+static void json_types(outbuf *o)
+{
+    const heft_dtype_info *d;
+    json j = json_open(o);
+    json_member_begin(&j, "types", '[');
+    for (heft_dtype t = 1; (d = heft_dtype_get(t)) != NULL; t++) {
+        json_line(&j);
+        json_begin(&j, '{');
+        json_member_str(&j, "name", str_of(d->name));
+        json_member_str(&j, "kind", str_of(kind_of(d)));
+        json_member_u64(&j, "block_elements", d->block_elems);
+        json_member_u64(&j, "block_bytes", d->block_bytes);
+        json_member_str(&j, "cast", str_of(casts_of(t)));
+        json_end(&j, '}');
+    }
+    json_end(&j, ']');
+    json_close(&j);
+}
+
+/* ---- JSON ---- */
+
 /* Write words separated by spaces as a JSON list. */
 static void json_words(json *j, const char *key, const char *words)
 {
@@ -62,8 +130,10 @@ static void print_json(outbuf *o)
 
 int cmd_formats(int argc, char **argv)
 {
-    bool as_json = false, raw = false;
+    bool as_json = false, raw = false, types = false;
     const opt options[] = {
+        { "types", 0, OPT_FLAG, &types, NULL,
+          "list the element types instead, as --cast names them" },
         { "raw", 0, OPT_FLAG, &raw, NULL, "print tab-separated rows, no titles" },
         { "json", 0, OPT_FLAG, &as_json, NULL, "print one JSON document" },
     };
@@ -87,9 +157,19 @@ int cmd_formats(int argc, char **argv)
                 .width = sizeof columns / sizeof *columns,
                 .cell = put_cell,
                 .count = (uint32_t)heft_format_count(),
-                .raw = raw };
+                .raw = raw,
+                .hides = hides };
+    if (types) {
+        t.columns = type_columns;
+        t.width = sizeof type_columns / sizeof *type_columns;
+        t.cell = put_type;
+        t.count = HEFT_DTYPES - 1;
+        t.hides = NULL;
+    }
     out_open(&o, STDOUT_FILENO);
-    if (as_json)
+    if (as_json && types)
+        json_types(&o);
+    else if (as_json)
         print_json(&o);
     else
         table_print(&o, &t);

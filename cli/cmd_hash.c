@@ -1,5 +1,6 @@
 /* cmd_hash.c - `heft hash`: content digests of every tensor and of the model. */
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "checks.h"
@@ -9,36 +10,59 @@
 #include "result_share.h"
 #include "stdin_file.h"
 
-static void print_text(outbuf *o, const heft_file *f, const heft_hash *model,
-                       const heft_hash *tensors)
+/* The digests of a file: of the model, unless patterns select tensors, and of tensors. */
+typedef struct digests {
+    const heft_file *f;
+    const char *path;
+    selection chosen;
+    heft_hash *tensors, model; /* one per selected tensor */
+    bool has_model;
+} digests;
+
+/* Print lines as sha256sum does; of several files, the names begin with the file. */
+static void put_digest(outbuf *o, const heft_hash *hash, const char *label, heft_str name)
 {
-    for (uint32_t i = 0; i < heft_tensor_count(f); i++) {
-        out_hex(o, tensors[i].bytes, sizeof tensors[i].bytes);
-        out_text(o, "  ");
-        out_name(o, heft_tensor_at(f, i).name);
-        out_char(o, '\n');
+    out_hex(o, hash->bytes, sizeof hash->bytes);
+    out_text(o, "  ");
+    if (label) {
+        out_message(o, label);
+        out_text(o, ": ");
     }
-    out_hex(o, model->bytes, sizeof model->bytes);
-    out_text(o, "  (model)\n");
+    if (name.ptr)
+        out_name(o, name);
+    else
+        out_text(o, "(model)");
+    out_char(o, '\n');
 }
 
-static void print_json(outbuf *o, const heft_file *f, const char *path, const heft_hash *model,
-                       const heft_hash *tensors)
+static void print_text(outbuf *o, const digests *d, bool is_list)
 {
-    json j = json_open(o);
-    json_member_str(&j, "file", str_of(stdin_name(path)));
-    json_member_str(&j, "format", str_of(heft_format_name(heft_file_format(f))));
-    json_member_hex(&j, "model", model->bytes, sizeof model->bytes);
-    json_member_begin(&j, "tensors", '[');
-    for (uint32_t i = 0; i < heft_tensor_count(f); i++) {
-        json_line(&j);
-        json_begin(&j, '{');
-        json_member_str(&j, "name", heft_tensor_at(f, i).name);
-        json_member_hex(&j, "digest", tensors[i].bytes, sizeof tensors[i].bytes);
-        json_end(&j, '}');
+    const char *label = is_list ? stdin_label(d->path) : NULL;
+    for (uint32_t i = 0; i < d->chosen.count; i++)
+        put_digest(o, &d->tensors[i], label, heft_tensor_at(d->f, selected(&d->chosen, i)).name);
+    if (d->has_model)
+        put_digest(o, &d->model, label, (heft_str){ NULL, 0 });
+}
+
+static void put_json(json *j, const digests *d)
+{
+    json_begin(j, '{');
+    json_member_str(j, "file", str_of(stdin_name(d->path)));
+    json_member_str(j, "format", str_of(heft_format_name(heft_file_format(d->f))));
+    if (d->has_model)
+        json_member_hex(j, "model", d->model.bytes, sizeof d->model.bytes);
+    else
+        json_member_null(j, "model");
+    json_member_begin(j, "tensors", '[');
+    for (uint32_t i = 0; i < d->chosen.count; i++) {
+        json_line(j);
+        json_begin(j, '{');
+        json_member_str(j, "name", heft_tensor_at(d->f, selected(&d->chosen, i)).name);
+        json_member_hex(j, "digest", d->tensors[i].bytes, sizeof d->tensors[i].bytes);
+        json_end(j, '}');
     }
-    json_end(&j, ']');
-    json_close(&j);
+    json_end(j, ']');
+    json_end(j, '}');
 }
 
 /* ---- shares ---- */
@@ -102,8 +126,16 @@ static int hash_share(result_share *r)
     return code;
 }
 
+/* Content that cannot be read leaves the model without a digest; the tensors have theirs. */
+static int end_model(heft_status st, const char *path, const heft_error *err, bool *has_model)
+{
+    bool is_left_out = st && err->rule && !strcmp(err->rule, "heft/left-out");
+    *has_model = *has_model && !st;
+    return st && !is_left_out ? say_error(path, err) : CODE_DONE;
+}
+
 /* Read the records of all shares. */
-static int join_shares(heft_hash *model, heft_hash *tensors, const result_share *r)
+static int join_shares(digests *d, const result_share *r)
 {
     heft_error err;
     uint64_t *words = NULL;
@@ -115,89 +147,195 @@ static int join_shares(heft_hash *model, heft_hash *tensors, const result_share 
         code = result_share_join(r, &words, (checks *const[]){ &joined }, &r->path, 1);
     checks_close(&joined);
     for (uint32_t i = 0; !code && i < r->rows; i++)
-        hash_of(&tensors[i], words + (size_t)i * HASH_WORDS);
+        hash_of(&d->tensors[i], words + (size_t)i * HASH_WORDS);
     free(words);
-    if (!code && heft_hash_model(model, tensors, r->f, &err))
-        code = say_error(r->path, &err);
-    return code;
+    return code ? code
+                : end_model(heft_hash_model(&d->model, d->tensors, r->f, &err), r->path, &err,
+                            &d->has_model);
 }
 
 /* Fill tensors and model from the records of all shares, or compute them. */
-static int compute(heft_hash *model, heft_hash *tensors, const result_share *r)
+static int compute(digests *d, const result_share *r)
 {
     heft_error err;
     progress p;
     if (r->join)
-        return join_shares(model, tensors, r);
-    progress_begin(&p, r->path);
-    heft_status st = heft_file_hash(model, tensors, r->f, progress_step, &p, &err);
+        return join_shares(d, r);
+    progress_begin(&p, d->path);
+    heft_status st = d->has_model
+                         ? heft_file_hash(&d->model, d->tensors, d->f, progress_step, &p, &err)
+                         : heft_tensor_hash_many(d->tensors, d->f, d->chosen.ids, d->chosen.count,
+                                                 progress_step, &p, &err);
     progress_end(&p);
-    return st ? say_error(r->path, &err) : CODE_DONE;
+    return end_model(st, d->path, &err, &d->has_model);
 }
 
-static int hash(result_share *r, bool as_json)
+/* Say why the model has no digest. */
+static int say_no_model(const digests *d)
 {
-    const heft_file *f = r->f;
-    const char *path = r->path;
-    const selection all = { NULL, heft_tensor_count(f) };
-    result_share_set_tensors(r, f, path, &all);
-    int code = r->share.count || r->join ? result_share_open(r) : CODE_DONE;
-    if (code || r->share.count)
-        return code ? code : hash_share(r);
-    heft_hash model, *tensors = malloc(((size_t)heft_tensor_count(f) + 1) * sizeof *tensors);
-    if (!tensors)
-        return say_status(HEFT_E_NOMEM, path, "no memory for the digests");
-    code = compute(&model, tensors, r);
-    if (!code) {
-        outbuf o;
-        out_open(&o, STDOUT_FILENO);
-        if (as_json)
-            print_json(&o, f, path, &model, tensors);
-        else
-            print_text(&o, f, &model, tensors);
-        code = out_end(&o, model_check_unchanged(f, path));
+    heft_error err;
+    heft_hash left_out;
+    bool has_any;
+    return heft_left_out_hash(&left_out, &has_any, d->f, &err) ? say_error(d->path, &err)
+                                                               : CODE_DONE;
+}
+
+/* ---- files and patterns ---- */
+
+typedef struct request {
+    outbuf *o;
+    json all;
+    bool as_json, is_list; /* is_list: there are several files */
+    opt_args files, globs;
+    bool *matches; /* by pattern: a tensor of some file matches */
+    result_share share;
+} request;
+
+/* Select the tensors of a file. All of them have a digest of the model. */
+static int select_tensors(digests *d, const request *r)
+{
+    bool no_memory = false;
+    d->has_model = !r->globs.count;
+    d->chosen = (selection){ NULL, heft_tensor_count(d->f) };
+    if (d->has_model)
+        return CODE_DONE;
+    for (int g = 0; g < r->globs.count; g++)
+        for (uint32_t i = 0; i < heft_tensor_count(d->f) && !r->matches[g]; i++)
+            r->matches[g] = name_matches(&no_memory, heft_tensor_at(d->f, i).name,
+                                         r->globs.item[g]);
+    return !no_memory && model_select(&d->chosen, d->f, d->path, r->globs.item, r->globs.count)
+               ? CODE_DONE
+               : CODE_SYSTEM;
+}
+
+static int hash_open(request *r, digests *d)
+{
+    const selection all = { NULL, heft_tensor_count(d->f) };
+    result_share *s = &r->share;
+    s->f = d->f;
+    s->path = d->path;
+    result_share_set_tensors(s, d->f, d->path, &all);
+    int code = s->share.count || s->join ? result_share_open(s) : CODE_DONE;
+    if (code || s->share.count)
+        return code ? code : hash_share(s);
+    code = select_tensors(d, r);
+    d->tensors = code ? NULL : malloc(((size_t)d->chosen.count + 1) * sizeof *d->tensors);
+    if (!code && !d->tensors)
+        code = say_status(HEFT_E_NOMEM, d->path, "no memory for the digests");
+    if (!code)
+        code = compute(d, s);
+    if (!code && r->as_json)
+        put_json(&r->all, d);
+    else if (!code)
+        print_text(r->o, d, r->is_list);
+    if (!code)
+        code = model_check_unchanged(d->f, d->path);
+    return code || d->has_model || r->globs.count ? code : say_no_model(d);
+}
+
+static int hash_file(request *r, const char *path)
+{
+    heft_file *f = NULL;
+    digests d = { .path = path };
+    int code = model_open_whole(&f, path);
+    d.f = f;
+    if (!code)
+        code = hash_open(r, &d);
+    result_share_close(&r->share);
+    free(d.tensors);
+    free(d.chosen.ids);
+    heft_file_close(f);
+    return code;
+}
+
+/* Hash every file; return the highest exit code. */
+static int hash_all(request *r)
+{
+    int worst = CODE_DONE;
+    if (r->as_json && r->is_list)
+        json_begin(&r->all, '[');
+    for (int i = 0; i < r->files.count; i++) {
+        int code = hash_file(r, r->files.item[i]);
+        worst = code > worst ? code : worst;
     }
-    free(tensors);
+    if (r->as_json && r->is_list)
+        json_end(&r->all, ']');
+    if (r->as_json && !r->share.share.count && (r->is_list || !worst))
+        out_char(r->o, '\n');
+    for (int g = 0; g < r->globs.count && !worst; g++)
+        if (!r->matches[g])
+            worst = say_status(HEFT_E_ARGUMENT, r->globs.item[g],
+                               "is neither a file nor a pattern that a tensor matches");
+    return worst;
+}
+
+/* An argument that exists, or is on a server, is a file; the others are patterns, except for the
+ * first. Files come first in `args` afterwards. */
+static void divide(request *r, const opt_args *args)
+{
+    int files = 0;
+    for (int i = 0; i < args->count; i++) {
+        struct stat info;
+        char *item = args->item[i];
+        if (i && !heft_is_url(item) && stat(item, &info))
+            continue;
+        memmove(&args->item[files + 1], &args->item[files], (size_t)(i - files) * sizeof item);
+        args->item[files++] = item;
+    }
+    r->files = (opt_args){ args->item, files };
+    r->globs = (opt_args){ args->item + files, args->count - files };
+    r->is_list = files > 1;
+}
+
+static int hash(request *r)
+{
+    bool has_shares = r->share.share.count || r->share.join;
+    if (has_shares && (r->is_list || r->globs.count))
+        return say_usage("hash", "--share and --join take one FILE and no patterns");
+    r->matches = calloc((size_t)r->globs.count + 1, sizeof *r->matches);
+    if (!r->matches)
+        return say_status(HEFT_E_NOMEM, NULL, "no memory for the patterns");
+    outbuf o;
+    out_open(&o, STDOUT_FILENO);
+    r->o = &o;
+    r->all = (json){ &o, false };
+    model_settings.check_parts = true;
+    int code = hash_all(r);
+    free(r->matches);
+    if (!r->share.share.count)
+        return out_end(&o, code);
+    out_free(&o); /* the record was the output */
     return code;
 }
 
 int cmd_hash(int argc, char **argv)
 {
-    bool as_json = false;
-    result_share r = { .command = "hash", .words = HASH_WORDS };
+    request r = { .share = { .command = "hash", .words = HASH_WORDS } };
     const opt options[] = {
-        { "json", 0, OPT_FLAG, &as_json, NULL, "print one JSON document" },
-        result_share_option(&r, 0),
-        result_share_option(&r, 1),
-        result_share_option(&r, 2),
+        { "json", 0, OPT_FLAG, &r.as_json, NULL,
+          "print one JSON document; a list for several files" },
+        result_share_option(&r.share, 0),
+        result_share_option(&r.share, 1),
+        result_share_option(&r.share, 2),
     };
     const opt_usage usage = {
         "hash",
-        "FILE",
+        "FILE... [GLOB...]",
         "Prints a digest of every tensor and of the model, equal for equal tensors in any\n"
         "format. A tensor's digest covers element type, shape, layout and decoded bytes; the\n"
-        "model's digest covers the sorted names and digests.",
+        "model's digest covers the sorted names and digests. An argument after the first that\n"
+        "is not a file is a pattern: only the tensors that match one of them are hashed.",
         "heft hash model.zt",
         options,
         sizeof options / sizeof *options,
         1,
-        1,
+        -1,
     };
     opt_args args;
-    heft_file *f = NULL;
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
-    code = result_share_prepare(&r);
-    if (code)
-        return code;
-    model_settings.check_parts = true;
-    code = model_open_whole(&f, args.item[0]);
-    r.f = f;
-    r.path = args.item[0];
-    if (!code)
-        code = hash(&r, as_json);
-    result_share_close(&r);
-    heft_file_close(f);
-    return code;
+    divide(&r, &args);
+    code = result_share_prepare(&r.share);
+    return code ? code : hash(&r);
 }

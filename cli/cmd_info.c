@@ -1,5 +1,4 @@
 /* cmd_info.c - `heft info`: format, counts, metadata, parts and checksums of a file. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,10 +6,11 @@
 #include "burn.h"
 #include "model_kind.h"
 #include "model_sums.h"
-#include "number_text.h"
 #include "opt.h"
 #include "pipeline.h"
+#include "quantised.h"
 #include "stdin_file.h"
+#include "value_text.h"
 #include "vocab_file.h"
 
 /* What is known of an open file. */
@@ -22,6 +22,7 @@ typedef struct facts {
     model_sums sums;
     model_kind kind;
     pipeline pipeline;
+    heft_schemes *schemes;
     bool verbose;
 } facts;
 
@@ -85,62 +86,14 @@ static void put_types(outbuf *o, const model_sums *sums)
     out_text(o, *separator == ',' ? ")\n" : "\n");
 }
 
-static void put_string(outbuf *o, heft_str s)
+/* Return the bytes of a long text that fit on a line after the label and the key. */
+static size_t shown_bytes(heft_str map, heft_str key)
 {
-    enum { MAX_SHOWN = 200 };
-    size_t shown = s.len < MAX_SHOWN ? s.len : MAX_SHOWN;
-    while (shown < s.len && shown && ((uint8_t)s.ptr[shown] & 0xC0) == 0x80)
-        shown--;
-    out_escaped(o, (heft_str){ s.ptr, shown });
-    if (shown < s.len)
-        out_format(o, "... (%llu bytes)", (unsigned long long)s.len);
-}
-
-/* Print the digits that the stored type needs. NaN and infinities are spelled as `--set KEY:f64=`
- * accepts them. */
-static void put_float(outbuf *o, const heft_value *v)
-{
-    json j = { o, false };
-    if (!isfinite(v->as.f))
-        out_text(o, isnan(v->as.f) ? "nan" : v->as.f > 0 ? "inf" : "-inf");
-    else if (v->stored == HEFT_F32)
-        out_format(o, "%.*g", number_digits(v->as.f, HEFT_F32), v->as.f);
-    else
-        json_f64(&j, v->as.f);
-}
-
-static const char *plural(uint32_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
-static void put_value(outbuf *o, const heft_value *v)
-{
-    json j = { o, false };
-    switch (v->kind) {
-    case HEFT_KIND_STR:
-        put_string(o, v->as.s);
-        break;
-    case HEFT_KIND_LIST:
-        out_format(o, "[%u value%s]", v->as.container.count, plural(v->as.container.count));
-        break;
-    case HEFT_KIND_MAP:
-        out_format(o, "{%u key%s}", v->as.container.count, plural(v->as.container.count));
-        break;
-    case HEFT_KIND_ARRAY:
-        out_format(o, "[%u ", v->as.array.count);
-        out_dtype(o, v->as.array.dtype);
-        out_char(o, ']');
-        break;
-    case HEFT_KIND_BYTES:
-        out_format(o, "<%llu bytes>", (unsigned long long)v->as.s.len);
-        break;
-    case HEFT_KIND_FLOAT:
-        put_float(o, v);
-        break;
-    default:
-        json_scalar(&j, v);
-    }
+    enum { MOST = 200, LEAST = 20, LABEL = 12, LENGTH = 22 }; /* LENGTH: of "... (N bytes)" */
+    size_t used = LABEL + LENGTH + map.len + key.len, columns = term_columns(STDOUT_FILENO);
+    if (!term_is_stdout())
+        return MOST;
+    return columns > used + LEAST ? columns - used : LEAST;
 }
 
 static void put_entry(outbuf *o, const char *name, heft_str map, const heft_value *v)
@@ -152,26 +105,30 @@ static void put_entry(outbuf *o, const char *name, heft_str map, const heft_valu
     }
     out_name(o, v->key);
     out_text(o, " = ");
-    put_value(o, v);
+    out_value(o, v, shown_bytes(map, v->key));
     out_char(o, '\n');
 }
 
 /* List Burn's scalars one by one, with the keys that --set and --unset accept. */
-static void put_metadata(outbuf *o, const heft_file *f)
+static void put_metadata(outbuf *o, const heft_file *f, uint32_t most)
 {
-    const char *name = "Metadata";
+    uint32_t keys = 0;
     for (uint32_t i = 0, k, end; i < heft_meta_count(f); i = end) {
         heft_value v = heft_meta_at(f, i), child;
         end = heft_meta_next(f, i);
-        if (!burn_is_scalars(&v)) {
-            put_entry(o, name, (heft_str){ NULL, 0 }, &v);
-            name = "";
+        if (!burn_is_scalars(&v) && keys++ < most)
+            put_entry(o, keys == 1 ? "Metadata" : "", (heft_str){ NULL, 0 }, &v);
+        if (!burn_is_scalars(&v))
             continue;
-        }
-        for (k = i + 1; k < end; k = heft_meta_next(f, k), name = "") {
+        for (k = i + 1; k < end; k = heft_meta_next(f, k)) {
             child = heft_meta_at(f, k);
-            put_entry(o, name, v.key, &child);
+            if (keys++ < most)
+                put_entry(o, keys == 1 ? "Metadata" : "", v.key, &child);
         }
+    }
+    if (keys > most) {
+        label(o, "");
+        out_format(o, "... and %u more; -v or --json shows all\n", keys - most);
     }
 }
 
@@ -223,29 +180,69 @@ static void put_shards(outbuf *o, const heft_file *f)
     }
 }
 
+typedef struct checksum_sum { /* all checksums of a rule */
+    heft_checksum first;
+    uint64_t count, bytes;
+} checksum_sum;
+
+enum { CHECKSUM_RULES = 16 }; /* more than a format has */
+
+/* Sum the checksums by rule and algorithm. Return the number of sums. */
+static size_t sum_checksums(checksum_sum sums[CHECKSUM_RULES], const heft_file *f)
+{
+    heft_checksum c;
+    size_t count = 0;
+    for (size_t i = 0; heft_checksum_at(&c, f, i); i++) {
+        size_t k = 0;
+        while (k < count && (strcmp(sums[k].first.rule, c.rule) != 0 ||
+                             strcmp(sums[k].first.algorithm, c.algorithm) != 0))
+            k++;
+        if (k == CHECKSUM_RULES)
+            continue;
+        if (k == count)
+            sums[count++] = (checksum_sum){ c, 0, 0 };
+        sums[k].count++;
+        sums[k].bytes += c.range.length;
+    }
+    return count;
+}
+
+static void put_checksum(outbuf *o, const heft_file *f, const heft_checksum *c)
+{
+    out_format(o, "%s, %s, %llu bytes from %llu", c->rule, c->algorithm,
+               (unsigned long long)c->range.length, (unsigned long long)c->range.offset);
+    if (c->shard) {
+        out_text(o, " of ");
+        out_name(o, heft_shard_file_at(f, c->shard - 1).name);
+    }
+    out_char(o, '\n');
+}
+
+/* An archive has a checksum for each member: print the sum of more than a few. */
 static void put_checksums(outbuf *o, const heft_file *f)
 {
-    enum { MAX_SHOWN = 10 };
+    enum { FEW = 4 };
+    checksum_sum sums[CHECKSUM_RULES];
     heft_checksum c;
-    size_t n = 0;
-    for (; heft_checksum_at(&c, f, n); n++)
-        if (n < MAX_SHOWN) {
-            label(o, n ? "" : "Checksums");
-            out_format(o, "%s, %s, %llu bytes from %llu", c.rule, c.algorithm,
-                       (unsigned long long)c.range.length, (unsigned long long)c.range.offset);
-            if (c.shard) {
-                out_text(o, " of ");
-                out_name(o, heft_shard_file_at(f, c.shard - 1).name);
-            }
-            out_char(o, '\n');
+    size_t rules = sum_checksums(sums, f), lines = 0;
+    for (size_t k = 0; k < rules; k++) {
+        const checksum_sum *s = &sums[k];
+        if (s->count > FEW) {
+            label(o, lines++ ? "" : "Checksums");
+            out_format(o, "%s, %s, %llu checksums of %llu bytes\n", s->first.rule,
+                       s->first.algorithm, (unsigned long long)s->count,
+                       (unsigned long long)s->bytes);
         }
-    if (n > 0 && n <= MAX_SHOWN)
-        return;
-    label(o, n ? "" : "Checksums");
-    if (n)
-        out_format(o, "... and %llu more\n", (unsigned long long)(n - MAX_SHOWN));
-    else
+        for (size_t i = 0; s->count <= FEW && heft_checksum_at(&c, f, i); i++)
+            if (!strcmp(c.rule, s->first.rule) && !strcmp(c.algorithm, s->first.algorithm)) {
+                label(o, lines++ ? "" : "Checksums");
+                put_checksum(o, f, &c);
+            }
+    }
+    if (!lines) {
+        label(o, "Checksums");
         out_text(o, "none\n");
+    }
 }
 
 static void put_vocabulary(outbuf *o, const heft_vocab *v)
@@ -299,6 +296,7 @@ static void put_generator(outbuf *o, const heft_file *f)
 
 static void print_text(outbuf *o, const facts *v)
 {
+    enum { SHOWN_KEYS = 50 };
     const heft_file *f = v->f;
     label(o, "File");
     out_message(o, stdin_label(v->path));
@@ -313,13 +311,14 @@ static void print_text(outbuf *o, const facts *v)
     out_format(o, "%llu\n", (unsigned long long)count_elements(f));
     put_bytes(o, "Data", count_bytes(f));
     model_kind_print(o, &v->kind);
+    quantised_print(o, v->schemes);
     pipeline_print(o, &v->pipeline, f);
     model_sums_print(o, &v->sums);
     put_tied(o, f, v->tied);
     label(o, "Alignment");
     out_format(o, "%llu\n", (unsigned long long)heft_file_alignment(f));
     put_record(o, f);
-    put_metadata(o, f);
+    put_metadata(o, f, v->verbose ? UINT32_MAX : SHOWN_KEYS);
     put_vocabulary(o, v->vocab);
     put_parts(o, f);
     put_shards(o, f);
@@ -416,6 +415,7 @@ static void print_json(json *j, const facts *v)
     if (heft_file_generator(f).len)
         json_member_str(j, "generator", heft_file_generator(f));
     model_kind_json(j, &v->kind);
+    quantised_json(j, v->schemes);
     pipeline_json(j, &v->pipeline, f);
     json_member_u64(j, "tensors", heft_tensor_count(f));
     json_member_u64(j, "bytes", count_bytes(f));
@@ -447,6 +447,8 @@ static int facts_open(facts *v, const char *path, bool verbose)
         code = model_kind_find(&v->kind, v->f, path);
     if (!code)
         code = pipeline_read(&v->pipeline, v->f, path);
+    if (!code)
+        code = quantised_open(&v->schemes, v->f, path);
     if (code)
         return code;
     v->tied = model_find_tied(v->f, path);
@@ -457,6 +459,7 @@ static void facts_close(facts *v)
 {
     model_sums_close(&v->sums);
     pipeline_free(&v->pipeline);
+    heft_schemes_close(v->schemes);
     free(v->tied);
     heft_vocab_close(v->vocab);
     heft_file_close(v->f);
@@ -501,7 +504,8 @@ int cmd_info(int argc, char **argv)
     const opt options[] = {
         { "json", 0, OPT_FLAG, &as_json, NULL,
           "print one JSON document; a list for several files" },
-        { "verbose", 'v', OPT_FLAG, &verbose, NULL, "also print the memory used by the index" },
+        { "verbose", 'v', OPT_FLAG, &verbose, NULL,
+          "also print the memory used by the index, and all metadata" },
     };
     const opt_usage usage = {
         "info",

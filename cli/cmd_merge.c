@@ -40,7 +40,7 @@ static int check_output(const request *r)
     struct stat out;
     if (stat(r->job.out, &out))
         return CODE_DONE;
-    for (uint32_t i = 0; i < r->in.count; i++) {
+    for (uint32_t i = 0; i < r->in.count; i++) { /* files[i] may be NULL: a shard of the first */
         const input one = { r->in.paths[i], "one of the inputs", r->in.files[i] };
         int code = inputs_check(r->job.out, &one, 1, &out);
         if (code)

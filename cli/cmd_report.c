@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "array_types.h"
 #include "inputs.h"
 #include "interrupt.h"
 #include "opt.h"
@@ -113,6 +114,8 @@ static int open_inputs(heft_file **f, comparison *c, const request *r)
         code = model_say_open_error(r->in, &err);
     if (!code && r->other)
         code = model_open_key_optional(&c->b, r->other);
+    if (!code)
+        code = array_types_check(r->other ? c->b : *f, r->other ? r->other : r->in);
     return code ? code : check_output(r, *f, c->b);
 }
 

@@ -253,21 +253,10 @@ static void put_bill(outbuf *o, const bill *b)
 
 /* ---- output ---- */
 
-/* Refuse an output that is an input, a folder, or an existing file without --force. */
 static int check_output(const bill *b)
 {
     const input in = { b->path, "the input itself", b->f };
-    struct stat out;
-    if (!b->out || stat(b->out, &out))
-        return CODE_DONE;
-    int code = inputs_check(b->out, &in, 1, &out);
-    if (code)
-        return code;
-    if (S_ISDIR(out.st_mode))
-        return say_status(HEFT_E_ARGUMENT, b->out, "is a directory");
-    if (S_ISREG(out.st_mode) && !b->force)
-        return say_status(HEFT_E_ARGUMENT, b->out, "already exists: --force replaces it");
-    return CODE_DONE;
+    return inputs_check_output(b->out, &in, b->force);
 }
 
 static heft_status write_text(heft_sink *sink, const outbuf *text, heft_error *err)

@@ -1,4 +1,7 @@
 /* cmd_scan.c - `heft scan`: what the pickles in files would import if something loaded them. */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "folder_files.h"
@@ -9,12 +12,18 @@
 
 typedef struct scan {
     outbuf *o;
-    const char *path;
-    bool as_json;
-    outbuf findings; /* JSON of the findings, collected until the file is done */
-    json j;          /* writes into findings */
+    const char *path, *name; /* name: of the content, or NULL */
+    bool as_json, is_quiet;  /* is_quiet: print no verdict about a file without findings */
+    bool is_below;           /* the file lies in a folder that was named */
+    outbuf findings;         /* JSON of the findings, collected until the file is done */
+    json j;                  /* writes into findings */
     heft_scan_result result;
 } scan;
+
+typedef struct scan_options {
+    const char *name; /* the name of standard input */
+    bool as_json, lists_all;
+} scan_options;
 
 static const char *const severities[] = { "note", "warning", "fault" };
 
@@ -70,26 +79,28 @@ static void out_number(outbuf *o, uint64_t n, const char *noun)
     out_format(o, "%llu %s%s", (unsigned long long)n, noun, n == 1 ? "" : "s");
 }
 
-static void out_sum(outbuf *o, const heft_scan_result *r)
+static void out_verdict(outbuf *o, bool ok)
 {
+    term_paint(o, ok ? COLOUR_GREEN : COLOUR_RED);
+    out_text(o, ok ? "ok" : "failed");
+    term_paint(o, COLOUR_NONE);
+}
+
+static void print_verdict(const scan *s)
+{
+    const heft_scan_result *r = &s->result;
+    outbuf *o = s->o;
+    if (s->is_quiet && !r->findings)
+        return;
+    out_message(o, stdin_label(s->path));
+    out_text(o, ": ");
+    out_verdict(o, !r->findings);
+    out_text(o, " (");
     if (r->findings) {
         out_number(o, r->findings, "finding");
         out_text(o, " in ");
     }
     out_number(o, r->pickles, "pickle");
-}
-
-static void print_verdict(const scan *s)
-{
-    outbuf *o = s->o;
-    bool ok = !s->result.findings;
-    out_message(o, stdin_label(s->path));
-    out_text(o, ": ");
-    term_paint(o, ok ? COLOUR_GREEN : COLOUR_RED);
-    out_text(o, ok ? "ok" : "failed");
-    term_paint(o, COLOUR_NONE);
-    out_text(o, " (");
-    out_sum(o, &s->result);
     out_text(o, ")\n");
 }
 
@@ -109,21 +120,61 @@ static void json_report(scan *s, json *all, const char *failure)
     json_end(all, '}');
 }
 
-/* Scan a file; return the exit code. */
-static int scan_file(scan *s, json *all)
+/* Return why a path in a folder is not a file to open, or NULL. Opening a pipe would wait. */
+static const char *odd_kind(const char *path)
 {
-    heft_error err = { .status = HEFT_OK };
+    struct stat info;
+    if (stat(path, &info))
+        return errno == ENOENT ? "leads to no file" : strerror(errno);
+    return S_ISREG(info.st_mode)    ? NULL
+           : S_ISFIFO(info.st_mode) ? "a pipe"
+           : S_ISSOCK(info.st_mode) ? "a socket"
+           : S_ISDIR(info.st_mode)  ? "a folder without permission to read it"
+                                    : "a device";
+}
+
+/* Report a path in a folder that cannot be read: what it holds is not known. */
+static void report_unreadable(scan *s, const char *why)
+{
+    outbuf text = { 0 };
+    out_open(&text, -1);
+    out_format(&text, "cannot be read: %s", why);
+    out_char(&text, '\0');
+    heft_scan_finding f = { .severity = HEFT_WARNING,
+                            .rule = "pickle/unreadable",
+                            .text = text.os ? "cannot be read" : text.buf };
+    s->result.findings++;
+    on_finding(s, &f);
+    out_free(&text);
+}
+
+static heft_status scan_source(scan *s, heft_error *err)
+{
     heft_source *source = NULL;
     heft_scan_options o = HEFT_SCAN_OPTIONS_INIT;
     o.on_finding = on_finding;
     o.ctx = s;
-    o.name = s->path;
+    o.name = s->name ? s->name : s->path;
+    heft_status st = heft_source_open_file(&source, s->path, HEFT_ACCESS_AUTO, err);
+    if (!st)
+        st = heft_source_scan(&s->result, source, &o, err);
+    heft_source_close(source);
+    return st;
+}
+
+/* Scan a file; return the exit code. */
+static int scan_file(scan *s, json *all)
+{
+    heft_error err = { .status = HEFT_OK };
+    const char *odd = s->is_below ? odd_kind(s->path) : NULL;
     out_open(&s->findings, -1);
     s->j = (json){ &s->findings, false };
-    heft_status st = heft_source_open_file(&source, s->path, HEFT_ACCESS_AUTO, &err);
-    if (!st)
-        st = heft_source_scan(&s->result, source, &o, &err);
-    heft_source_close(source);
+    heft_status st = odd ? HEFT_OK : scan_source(s, &err);
+    bool is_unreadable = odd || (s->is_below && st == HEFT_E_IO);
+    if (is_unreadable) {
+        report_unreadable(s, odd ? odd : err.message);
+        st = HEFT_OK;
+    }
     int code = st ? say_error(s->path, &err) : s->result.findings ? CODE_FOUND : CODE_DONE;
     if (s->as_json)
         json_report(s, all, st ? err.message : NULL);
@@ -135,71 +186,110 @@ static int scan_file(scan *s, json *all)
 
 /* ---- all files ---- */
 
-static void print_total(outbuf *o, size_t files, const heft_scan_result *r)
+typedef struct scan_list {
+    path_list files;
+    size_t named; /* files before this number were named; the others lie in folders */
+    bool is_list;
+} scan_list;
+
+static void print_total(outbuf *o, size_t files, const heft_scan_result *r, bool ok)
 {
     out_number(o, files, "file");
+    out_text(o, ", ");
+    out_number(o, r->pickles, "pickle");
     out_text(o, ": ");
-    out_sum(o, r);
+    out_verdict(o, ok);
+    if (r->findings) {
+        out_text(o, " (");
+        out_number(o, r->findings, "finding");
+        out_char(o, ')');
+    }
     out_char(o, '\n');
 }
 
-/* Scan every file; return the highest exit code. */
-static int scan_all(outbuf *o, const path_list *files, bool as_json, bool is_list)
+/* Scan every file; return the highest exit code, at least `worst`. */
+static int scan_all(outbuf *o, const scan_list *l, const scan_options *how, int worst)
 {
     json all = { o, false };
     heft_scan_result total = { 0 };
-    int worst = CODE_DONE;
-    if (as_json && is_list)
+    if (how->as_json && l->is_list)
         json_begin(&all, '[');
-    for (size_t i = 0; i < files->count; i++) {
-        scan s = { .o = o, .path = files->paths[i], .as_json = as_json };
+    for (size_t i = 0; i < l->files.count; i++) {
+        const char *path = l->files.paths[i];
+        scan s = { .o = o,
+                   .path = path,
+                   .name = stdin_is(path) ? how->name : NULL,
+                   .as_json = how->as_json,
+                   .is_quiet = l->is_list && !how->lists_all,
+                   .is_below = i >= l->named };
         int code = scan_file(&s, &all);
         worst = code > worst ? code : worst;
         total.pickles += s.result.pickles;
         total.findings += s.result.findings;
     }
-    if (as_json && is_list)
+    if (how->as_json && l->is_list)
         json_end(&all, ']');
-    if (as_json)
+    if (how->as_json)
         out_char(o, '\n');
-    else if (is_list)
-        print_total(o, files->count, &total);
+    else if (l->is_list)
+        print_total(o, l->files.count, &total, worst == CODE_DONE);
     return worst;
 }
 
-static int scan_arguments(const opt_args *args, bool as_json)
+/* Append the files, or the files in the folders, among the arguments. Return an exit code. */
+static int add_arguments(scan_list *l, const opt_args *args, bool folders)
 {
-    outbuf o;
-    path_list files = { 0 };
-    bool is_list = args->count > 1, is_folder;
     int worst = CODE_DONE;
     for (int i = 0; i < args->count; i++) {
+        bool is_folder = false;
         int code = path_find_folder(&is_folder, args->item[i]);
-        is_list = is_list || is_folder;
-        if (!code)
-            code = path_list_add(&files, args->item[i]);
-        worst = code > worst ? code : worst;
+        l->is_list = l->is_list || is_folder;
+        if (!code && is_folder == folders)
+            code = path_list_add(&l->files, args->item[i]);
+        worst = code > worst && !(code && !is_folder && folders) ? code : worst;
     }
+    return worst;
+}
+
+static int scan_arguments(const opt_args *args, const scan_options *how)
+{
+    outbuf o;
+    scan_list l = { .files = { .keeps_unreadable = true }, .is_list = args->count > 1 };
+    int named = add_arguments(&l, args, false);
+    l.named = l.files.count;
+    int below = add_arguments(&l, args, true);
     out_open(&o, STDOUT_FILENO);
-    int code = scan_all(&o, &files, as_json, is_list);
-    path_list_free(&files);
-    return out_end(&o, code > worst ? code : worst);
+    int code = scan_all(&o, &l, how, named > below ? named : below);
+    path_list_free(&l.files);
+    return out_end(&o, code);
+}
+
+static bool has_stdin(const opt_args *args)
+{
+    for (int i = 0; i < args->count; i++)
+        if (stdin_is(args->item[i]))
+            return true;
+    return false;
 }
 
 int cmd_scan(int argc, char **argv)
 {
-    bool as_json = false;
+    scan_options how = { 0 };
     const opt options[] = {
-        { "json", 0, OPT_FLAG, &as_json, NULL,
+        { "json", 0, OPT_FLAG, &how.as_json, NULL,
           "print one JSON document; a list for several files" },
+        { "name", 0, OPT_TEXT, &how.name, "NAME",
+          "name of the file that is read from standard input" },
+        { "verbose", 'v', OPT_FLAG, &how.lists_all, NULL, "list the files without a finding, too" },
     };
     const opt_usage usage = {
         "scan",
         "FILE...",
         "Reports what pickles would import if a program loaded them, without loading them.\n"
         "The exit status is 1 if anything but the functions that rebuild tensors would be\n"
-        "imported. Looks into PyTorch files, npy and npz files, and zip and tar archives; of\n"
-        "a folder every file is scanned.",
+        "imported, or if a part cannot be searched. Looks into every file by its content: PyTorch "
+        "files, npy and npz files, zip and tar archives, and compressed files; of a folder "
+        "everything is scanned.",
         "heft scan model.pt downloads/",
         options,
         sizeof options / sizeof *options,
@@ -210,5 +300,7 @@ int cmd_scan(int argc, char **argv)
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
-    return scan_arguments(&args, as_json);
+    if (how.name && !has_stdin(&args))
+        return say_usage("scan", "--name is for standard input: name the input '-'");
+    return scan_arguments(&args, &how);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cast_rules.h"
 #include "checks.h"
 #include "model.h"
 #include "opt.h"
@@ -472,6 +473,8 @@ int cmd_show(int argc, char **argv)
     const opt options[] = {
         { "json", 0, OPT_FLAG, &as_json, NULL, "print all values as one JSON document" },
         { "cast", 0, OPT_TEXT, &cast, "DTYPE", "convert to another element type" },
+        { "raw-tensors", 0, OPT_FLAG, &model_settings.raw_tensors, NULL,
+          "cast parts of quantised tensors as numbers, without their scales" },
         { "id", 0, OPT_TEXT, &id, "ID", MODEL_ID_HELP },
     };
     const opt_usage usage = {
@@ -497,7 +500,7 @@ int cmd_show(int argc, char **argv)
                                     : "expected TENSOR or --id");
     heft_dtype as = cast ? heft_dtype_find(heft_str_from(cast)) : HEFT_UNTYPED;
     if (cast && !as)
-        return say_usage("show", "unknown element type '%s'", cast);
+        return say_unknown_dtype("show", cast);
     model_settings.check_parts = true;
     code = model_open(&f, args.item[0]);
     if (code)

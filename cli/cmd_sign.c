@@ -10,6 +10,7 @@
 #include "opt.h"
 #include "secret.h"
 #include "sinkwatch.h"
+#include "textfile.h"
 
 typedef struct request {
     const char *model; /* a file or a folder */
@@ -19,6 +20,7 @@ typedef struct request {
     secret key, password;
     const char *certificate, *chain; /* files in PEM form, or NULL */
     opt_list ignore;
+    char **found; /* the paths of --ignore, relative to the folder */
     heft_str *ignored;
     size_t ignored_count;
     sink_failure failure;
@@ -50,42 +52,39 @@ static int check_output(const request *r)
                     : say_status(HEFT_E_ARGUMENT, r->out, "already exists: --force replaces it");
 }
 
-/* Return true for a path that can name files of the folder. */
-static bool is_relative(const char *path)
-{
-    return *path && *path != '/' && strcmp(path, "..") != 0 && strncmp(path, "../", 3) != 0 &&
-           !strstr(path, "/../");
-}
-
 /* Collect the paths that are not signed: the signature, paths of git, and --ignore. */
 static int collect_ignored(request *r)
 {
+    int code = CODE_DONE;
     r->ignored = calloc(r->ignore.count + GIT_PATHS + 1, sizeof *r->ignored);
-    if (!r->ignored)
+    r->found = calloc(r->ignore.count + 1, sizeof *r->found);
+    if (!r->ignored || !r->found)
         return say_status(HEFT_E_NOMEM, r->model, "no memory for the ignored paths");
     if (!r->is_folder)
-        return CODE_DONE;
+        return r->ignore.count
+                   ? say_usage("sign", "--ignore needs a folder, and %s is a file", r->model)
+                   : CODE_DONE;
     r->own_name = path_below(r->model, r->out);
     if (r->own_name)
         r->ignored[r->ignored_count++] = str_of(r->own_name);
     for (size_t i = 0; i < GIT_PATHS; i++)
         r->ignored[r->ignored_count++] = str_of(git_paths[i]);
-    for (size_t i = 0; i < r->ignore.count; i++) {
-        if (!is_relative(r->ignore.item[i]))
-            return say_usage("sign", "--ignore takes paths relative to the folder, not '%s'",
-                             r->ignore.item[i]);
-        r->ignored[r->ignored_count++] = str_of(r->ignore.item[i]);
+    for (size_t i = 0; i < r->ignore.count && !code; i++) {
+        code = model_files_find(&r->found[i], r->model, r->ignore.item[i]);
+        if (!code)
+            r->ignored[r->ignored_count++] = str_of(r->found[i]);
     }
-    return CODE_DONE;
+    return code;
 }
 
-/* Return the last component of the path without links, malloc'ed. */
-static char *model_name(const char *path)
+/* Return the name of the file, or that of the folder without links, malloc'ed. */
+static char *model_name(const request *r)
 {
-    char *real = realpath(path, NULL), *slash = real ? strrchr(real, '/') : NULL;
-    char *name = strdup(slash && slash[1] ? slash + 1 : "model");
+    char *real = r->is_folder ? realpath(r->model, NULL) : NULL;
+    heft_str name = path_last_component(real ? real : r->model);
+    char *copy = name.len ? strndup(name.ptr, name.len) : strdup("model");
     free(real);
-    return name;
+    return copy;
 }
 
 /* ---- signing ---- */
@@ -94,7 +93,7 @@ static heft_status make_statement(heft_signature **out, const request *r, const 
                                   const digest_request *digests, heft_error *err)
 {
     heft_signature_options o = { .size = sizeof o, .allow_symlinks = m->has_links };
-    char *name = model_name(r->model);
+    char *name = model_name(r);
     heft_resource *resources = calloc(m->count, sizeof *resources);
     for (size_t i = 0; resources && i < m->count; i++)
         resources[i] = (heft_resource){ .name = str_of(m->name[i]),
@@ -253,6 +252,9 @@ static int sign(request *r)
     model_files_free(&m);
     free(r->default_out);
     free(r->own_name);
+    for (size_t i = 0; r->found && i < r->ignore.count; i++)
+        free(r->found[i]);
+    free(r->found);
     free(r->ignored);
     return code;
 }

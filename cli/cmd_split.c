@@ -22,7 +22,7 @@ typedef struct request {
 
 static int choose_target(job *j, const heft_file *f)
 {
-    j->target = j->to ? heft_format_find(j->to) : heft_file_format(f);
+    j->target = j->to ? heft_format_find(heft_str_from(j->to)) : heft_file_format(f);
     if (!j->target)
         return say_usage("split", "unknown format '%s': `heft formats` lists what is supported",
                          j->to);
@@ -139,6 +139,7 @@ static int split(request *r)
     if (!st)
         st = heft_file_split(r->f, j->target, &o, &err);
     progress_end(&j->bar);
+    losses_print(&j->losses);
     if (!st && interrupt_is_pending())
         st = interrupt_error(&err);
     if (st)

@@ -20,6 +20,7 @@ typedef struct stats_run {
     module_tree tree;   /* with --tree, else empty */
     summary *tree_sums; /* one per row of the tree */
     bool as_json, raw, finite, as_tree, quantiles;
+    int digits; /* digits of real numbers in the table */
     uint64_t depth;
     result_share shares;
 } stats_run;
@@ -77,6 +78,13 @@ static const column columns[COLUMNS] = {
     { "P99", true, FIRST_QUANTILE + 6 },
 };
 
+/* The order in which columns are hidden on a narrow terminal; the counts of NaN and infinities only
+ * if all are 0. */
+static const uint8_t hides[COLUMNS] = {
+    0, 9, 11, 1, 1, 3, 4, 13, 12, 12, 10, 5, 6, 8, 7, 2, 7, 8, 6
+};
+enum { NAN_COLUMN = 8, INF_COLUMN = 9 };
+
 /* Draw one of eight block characters per bin, scaled to the fullest bin, and a space for an empty
  * bin. The last bin that is not empty ends the cell. */
 static void put_histogram(outbuf *o, const summary *s)
@@ -95,10 +103,10 @@ static void put_histogram(outbuf *o, const summary *s)
         out_char(o, '-');
 }
 
-static void put_quantile(outbuf *o, const summary *s, size_t i)
+static void put_quantile(outbuf *o, const stats_run *v, const summary *s, size_t i)
 {
     if (s->has_quantiles)
-        out_format(o, "%.6g", s->quantiles[i]);
+        out_format(o, "%.*g", v->digits, s->quantiles[i]);
     else
         out_char(o, '-');
 }
@@ -109,7 +117,7 @@ static int kind_of(int field)
     return field < FIELDS ? fields[field].kind : QUANTILE;
 }
 
-static void put_number(outbuf *o, const summary *s, int field)
+static void put_number(outbuf *o, const stats_run *v, const summary *s, int field)
 {
     int kind = fields[field].kind;
     const void *at = (const char *)s + fields[field].at;
@@ -122,7 +130,7 @@ static void put_number(outbuf *o, const summary *s, int field)
     else if (kind == SPARSITY)
         out_format(o, "%.3g%%", 100 * (double)s->zeros / (double)s->count);
     else
-        out_format(o, "%.6g", *(const double *)at);
+        out_format(o, "%.*g", v->digits, *(const double *)at);
 }
 
 /* row->id is an index into the selection. */
@@ -131,13 +139,13 @@ static void put_cell(outbuf *o, const table_row *row, int field)
     const stats_run *v = row->ctx;
     const summary *s = &v->sums[row->id];
     if (kind_of(field) == QUANTILE)
-        put_quantile(o, s, (size_t)(field - FIRST_QUANTILE));
+        put_quantile(o, v, s, (size_t)(field - FIRST_QUANTILE));
     else if (kind_of(field) == NAME)
         out_name(o, tensor_of(v, row->id).name);
     else if (kind_of(field) == DTYPE)
         out_dtype(o, tensor_of(v, row->id).dtype);
     else
-        put_number(o, s, field);
+        put_number(o, v, s, field);
 }
 
 /* ---- modules ---- */
@@ -159,7 +167,7 @@ static void put_tree_cell(outbuf *o, const table_row *row, int field)
     const module_row *r = &v->tree.rows[row->id];
     const summary *s = &v->tree_sums[row->id];
     if (kind_of(field) == QUANTILE)
-        put_quantile(o, s, (size_t)(field - FIRST_QUANTILE));
+        put_quantile(o, v, s, (size_t)(field - FIRST_QUANTILE));
     else if (kind_of(field) == NAME && v->raw)
         out_name(o, module_prefix(&v->tree, r));
     else if (kind_of(field) == NAME)
@@ -169,7 +177,7 @@ static void put_tree_cell(outbuf *o, const table_row *row, int field)
     else if (kind_of(field) == DTYPE)
         out_dtype(o, common_type(v, r));
     else
-        put_number(o, s, field);
+        put_number(o, v, s, field);
 }
 
 /* Merge the statistics of the tensors in each module. index_of: index into the selection by id. */
@@ -338,12 +346,19 @@ static int say_not_finite(const stats_run *v)
 
 static void print_table(outbuf *o, const stats_run *v)
 {
+    uint8_t order[COLUMNS];
+    memcpy(order, hides, sizeof order);
+    for (uint32_t i = 0; i < v->chosen.count; i++) {
+        order[NAN_COLUMN] = v->sums[i].nans ? 0 : order[NAN_COLUMN];
+        order[INF_COLUMN] = v->sums[i].infinities ? 0 : order[INF_COLUMN];
+    }
     table t = { .columns = columns,
                 .width = v->quantiles ? COLUMNS : FIELDS,
                 .cell = v->as_tree ? put_tree_cell : put_cell,
                 .ctx = v,
                 .count = v->as_tree ? v->tree.row_count : v->chosen.count,
-                .raw = v->raw };
+                .raw = v->raw,
+                .hides = order };
     table_print(o, &t);
 }
 
@@ -491,6 +506,7 @@ int cmd_stats(int argc, char **argv)
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
+    v.digits = term_is_stdout() && !v.raw ? 4 : 6;
     if (v.depth && !v.as_tree)
         return say_usage("stats", "--depth needs --tree");
     code = result_share_prepare(&v.shares);

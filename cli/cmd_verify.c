@@ -7,6 +7,7 @@
 
 #include <heft/heft_ext.h>
 
+#include "array_types.h"
 #include "hub_names.h"
 #include "model.h"
 #include "notices.h"
@@ -74,9 +75,10 @@ static void on_finding(void *ctx, const heft_finding *finding)
 {
     report *r = ctx;
     r->skipped += !strcmp(finding->rule, "heft/quick");
+    bool is_failure = finding->severity == HEFT_FAULT || r->strict;
     if (r->as_json)
         json_finding(r, finding);
-    else
+    else if (is_failure || !model_settings.quiet)
         print_finding(r, finding);
 }
 
@@ -306,6 +308,12 @@ static int verify(report *r, json *all)
     r->j = (json){ &r->findings, false };
     heft_status st = model_open_to_verify(&f, r->path, &err);
     r->f = f;
+    code = st ? CODE_DONE : array_types_check(f, r->path);
+    if (code) {
+        out_free(&r->findings);
+        heft_file_close(f);
+        return code;
+    }
     if (!st)
         st = check(r, &err, &code);
     /* Invalid bytes are a fault, which is a result of verify and not an error. */
@@ -319,7 +327,7 @@ static int verify(report *r, json *all)
         code = CODE_FOUND;
     if (!is_silent && r->as_json)
         json_report(r, all, code > CODE_FOUND ? err.message : NULL);
-    else if (!is_silent && code <= CODE_FOUND)
+    else if (!is_silent && code <= CODE_FOUND && !(model_settings.quiet && is_ok(r)))
         print_verdict(r);
     out_free(&r->findings);
     heft_file_close(f);
@@ -359,7 +367,7 @@ static int check_signature(signature_request *r, const report *settings, const o
     if (args->count > 1)
         return say_usage("verify", "--signature takes one file or folder");
     if (!r->key == !r->authorities)
-        return say_usage("verify", "--signature needs either --key or --ca");
+        return say_usage("verify", "--signature needs either --public-key or --ca");
     if (r->certificate && !r->authorities)
         return say_usage("verify", "--certificate needs --ca");
     r->model = args->item[0];
@@ -371,7 +379,7 @@ static int check_signature(signature_request *r, const report *settings, const o
 int cmd_verify(int argc, char **argv)
 {
     report settings = { .shares = { .command = "verify" } };
-    const char *profile = NULL;
+    const char *profile = NULL, *key = NULL;
     signature_request signature = { .model = NULL };
     bool hub = false;
     heft_profile *loaded = NULL;
@@ -385,9 +393,10 @@ int cmd_verify(int argc, char **argv)
         { "hub", 0, OPT_FLAG, &hub, NULL,
           "compare a download from Hugging Face with the digests that the hub states" },
         { "signature", 0, OPT_FILE, &signature.signature, "SIG",
-          "check the signature of a model, and its files, with --key or --ca" },
-        { "key", 0, OPT_FILE, &signature.key, "KEY",
-          "with --signature, the public key; else the part of a nested checkpoint to open" },
+          "check the signature of a model, and its files, with --public-key or --ca" },
+        { "public-key", 0, OPT_FILE, &signature.key, "KEY", "with --signature, the public key" },
+        { "key", 0, OPT_FILE, &key, "KEY",
+          "open only this part of a nested checkpoint, e.g. state_dict" },
         { "ca", 0, OPT_FILE, &signature.authorities, "CA",
           "with --signature, the certificates that are trusted" },
         { "certificate", 0, OPT_FILE, &signature.certificate, "CERT",
@@ -404,7 +413,7 @@ int cmd_verify(int argc, char **argv)
         "Checks structure, every checksum, padding and reserved bits. The exit status is 1\n"
         "if a fault was found or, with --strict, anything at all. --profile also checks the\n"
         "file against a model: the name of a profile, or a JSON file. --hub and --signature\n"
-        "check whole files instead.",
+        "check whole files instead. With --quiet, only failures are printed.",
         "heft verify --strict *.zt",
         options,
         sizeof options / sizeof *options,
@@ -426,12 +435,18 @@ int cmd_verify(int argc, char **argv)
             "--share and --join take one FILE, and exclude --hub, --signature and --quick");
     if (settings.shares.share.count && profile)
         return say_usage("verify", "--profile goes with --join, not with --share");
+    if (signature.signature && key && !signature.key) {
+        say(MESSAGE_WARNING, NULL, "the public key of --signature is given with --public-key now");
+        signature.key = key;
+    }
     if (signature.signature)
         return hub || profile || settings.quick ? say_exclusive("--signature")
                                                 : check_signature(&signature, &settings, &args);
     if (signature.authorities || signature.certificate)
         return say_usage("verify", "--ca and --certificate need --signature");
-    if (signature.key && !model_set_key(signature.key))
+    if (signature.key)
+        return say_usage("verify", "--public-key needs --signature");
+    if (key && !model_set_key(key))
         return say_usage("verify", "--key is empty");
     if (hub)
         return profile || settings.quick ? say_exclusive("--hub")

@@ -8,6 +8,7 @@
 
 #include <heft/heft_ext.h>
 
+#include "model.h"
 #include "narrow.h"
 
 enum {
@@ -91,14 +92,14 @@ static inline void put_row(outbuf *o, const table *t, const size_t *widths, cons
         size_t from = o->used;
         t->cell(o, row, t->columns[c].field);
         if (!c && t->name_columns && o->used - from > t->name_columns)
-            elide(o, from, t->name_columns);
+            elide_indented(o, from, t->name_columns);
         size_t len = o->used - from;
         end_cell(o, from, is_plain ? len : cell_width(o->buf + from, len), t, c, widths[c]);
     }
 }
 
 /* Nearly every row is ASCII, where width equals length: format first, then check the whole row. */
-static void put_padded_row(outbuf *o, const table *t, const size_t *widths, const table_row *row)
+static void put_plain_row(outbuf *o, const table *t, const size_t *widths, const table_row *row)
 {
     size_t from = o->used;
     put_row(o, t, widths, row, true);
@@ -106,6 +107,21 @@ static void put_padded_row(outbuf *o, const table *t, const size_t *widths, cons
         return;
     o->used = from;
     put_row(o, t, widths, row, false);
+}
+
+static void put_padded_row(outbuf *o, const table *t, const size_t *widths, const table_row *row)
+{
+    term_colour colour = t->has_colour ? t->colour(row) : COLOUR_NONE;
+    if (!colour) {
+        put_plain_row(o, t, widths, row);
+        return;
+    }
+    out_text(o, term_colour_code(colour));
+    put_plain_row(o, t, widths, row);
+    if (o->used && o->buf[o->used - 1] == '\n')
+        o->used--;
+    out_text(o, term_colour_code(COLOUR_NONE));
+    out_char(o, '\n');
 }
 
 /* ---- pieces of a long table: made on all threads, printed in order by whichever is free ---- */
@@ -184,7 +200,7 @@ static void format_chunk(void *arg, size_t chunk)
 static void print_rows(outbuf *o, const table *t, const size_t *widths)
 {
     rows r = { .t = t, .widths = widths, .to = o };
-    heft_executor threads = heft_executor_threads(0);
+    heft_executor threads = heft_executor_threads(model_settings.threads);
     size_t chunks = t->count / CHUNK + (t->count % CHUNK > 0), slots = 2 * (size_t)threads.width;
     r.slots = slots < SLOTS ? slots : SLOTS;
     for (size_t i = 0; i < r.slots; i++)
@@ -223,6 +239,57 @@ static size_t missing_columns(const table *t, const size_t *widths)
     return term_is_stdout() && total > room ? total - room : 0;
 }
 
+/* ---- hidden columns ---- */
+
+typedef struct visible { /* the columns of a table that fit on the terminal */
+    column columns[COLUMNS_MAX];
+    uint8_t hides[COLUMNS_MAX];
+    outbuf hidden; /* titles of the others, as a list */
+} visible;
+
+/* Return the column to hide next, or 0: none. */
+static size_t next_hidden(const table *t)
+{
+    size_t next = 0;
+    for (size_t c = 1; c < t->width; c++)
+        next = t->hides[c] && t->hides[c] >= t->hides[next] ? c : next;
+    return next;
+}
+
+/* Hide columns until names have room. */
+static void hide_columns(table *t, size_t *widths, visible *v)
+{
+    enum { COMFORTABLE = 20 }; /* terminal columns of a name */
+    out_open(&v->hidden, -1);
+    if (!t->hides)
+        return;
+    memcpy(v->columns, t->columns, t->width * sizeof *v->columns);
+    memcpy(v->hides, t->hides, t->width);
+    t->columns = v->columns;
+    t->hides = v->hides;
+    v->hides[0] = 0;
+    size_t name = widths[0] < COMFORTABLE ? widths[0] : COMFORTABLE, missing, c;
+    while ((missing = missing_columns(t, widths)) > widths[0] - name && (c = next_hidden(t)) != 0) {
+        size_t after = t->width-- - c - 1;
+        out_format(&v->hidden, "%s%s", v->hidden.used ? ", " : "", v->columns[c].title);
+        memmove(&v->columns[c], &v->columns[c + 1], after * sizeof *v->columns);
+        memmove(&v->hides[c], &v->hides[c + 1], after);
+        memmove(&widths[c], &widths[c + 1], after * sizeof *widths);
+    }
+}
+
+static void print_hidden(outbuf *o, visible *v)
+{
+    outbuf text;
+    out_open(&text, -1);
+    out_format(&text, "Hidden, as the terminal is narrow: %s",
+               v->hidden.used ? out_cstr(&v->hidden) : "");
+    if (v->hidden.used)
+        out_wrapped(o, out_cstr(&text), 0, 0, term_columns(STDOUT_FILENO));
+    out_free(&text);
+    out_free(&v->hidden);
+}
+
 void table_print(outbuf *o, const table *given)
 {
     size_t widths[COLUMNS_MAX];
@@ -232,8 +299,11 @@ void table_print(outbuf *o, const table *given)
         print_rows(o, &t, NULL);
     if (t.raw || !t.count)
         return;
+    visible v;
+    t.has_colour = t.colour && term_has_colour(o->fd);
     out_open(&line, -1);
     choose_widths(widths, &line, &t);
+    hide_columns(&t, widths, &v);
     size_t missing = missing_columns(&t, widths);
     bool is_stacked = missing && widths[0] < SHORTEST_NAME + missing;
     if (missing && !is_stacked)
@@ -246,4 +316,5 @@ void table_print(outbuf *o, const table *given)
         print_stacked(o, &t, term_columns(STDOUT_FILENO));
     else
         print_rows(o, &t, widths);
+    print_hidden(o, &v);
 }

@@ -1,5 +1,6 @@
 /* columns.h - tables that print aligned or tab-separated from a list of columns. On a terminal that
- * is too narrow, names are elided, or each row takes several lines. */
+ * is too narrow, columns are hidden and named below the table, names are elided, or each row takes
+ * several lines. */
 #ifndef HEFT_CLI_COLUMNS_H
 #define HEFT_CLI_COLUMNS_H
 #include "term.h"
@@ -27,7 +28,12 @@ typedef struct table {
     const heft_file *tensors_of; /* file whose tensors are the rows, or NULL */
     const uint32_t *rows;        /* ids of the rows; NULL: 0, 1, ... */
     uint32_t count;
-    bool raw;            /* tab-separated, without titles */
+    bool raw; /* tab-separated, without titles */
+    /* Per column, in which order columns are hidden on a narrow terminal: the greatest first, 0
+     * never. NULL: none is hidden. */
+    const uint8_t *hides;
+    term_colour (*colour)(const table_row *row); /* the colour of a row; NULL: none */
+    bool has_colour;                             /* set by table_print() */
     size_t name_columns; /* longer cells of the first column are elided; 0: none. table_print() sets
                             this for a narrow terminal */
 } table;

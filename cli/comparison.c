@@ -35,6 +35,14 @@ static pair make_pair(const comparison *c, uint32_t a, uint32_t b)
     return p;
 }
 
+static bool is_selected(const comparison *c, heft_str name, bool *no_memory)
+{
+    bool is = !c->glob_count;
+    for (int g = 0; g < c->glob_count && !is; g++)
+        is = name_matches(no_memory, name, c->globs[g]);
+    return is;
+}
+
 static uint32_t *make_partners(uint32_t count)
 {
     uint32_t *partner = malloc(((size_t)count + 1) * sizeof *partner);
@@ -50,8 +58,32 @@ static int find_names(comparison *c)
         return say_no_memory_to_match(c->path_a);
     if (!c->rename.args.count)
         return CODE_DONE;
-    renames_warn_unmatched(&c->rename, c->path_a);
+    unmatched u = { .f = c->a, .path = c->path_a };
+    renames_check(&u, &c->rename);
     return renames_refuse_collisions(c->a, c->path_a, c->names, NULL, NULL);
+}
+
+/* Leave out the tensors whose names no pattern matches. Warn about patterns without a tensor. */
+static int leave_out(const comparison *c)
+{
+    uint32_t count_a = heft_tensor_count(c->a), count_b = heft_tensor_count(c->b);
+    bool no_memory = false;
+    for (int g = 0; g < c->glob_count; g++) {
+        bool has_match = false;
+        for (uint32_t i = 0; i < count_a && !has_match; i++)
+            has_match = name_matches(&no_memory, c->names[i], c->globs[g]);
+        for (uint32_t i = 0; i < count_b && !has_match; i++)
+            has_match = name_matches(&no_memory, heft_tensor_at(c->b, i).name, c->globs[g]);
+        if (!has_match && !no_memory)
+            say(MESSAGE_WARNING, NULL, "no tensor of A or B matches '%s'", c->globs[g]);
+    }
+    for (uint32_t i = 0; i < count_a; i++)
+        if (!is_selected(c, c->names[i], &no_memory))
+            c->partner_a[i] = COMPARISON_LEFT_OUT;
+    for (uint32_t i = 0; i < count_b; i++)
+        if (!is_selected(c, heft_tensor_at(c->b, i).name, &no_memory))
+            c->partner_b[i] = COMPARISON_LEFT_OUT;
+    return no_memory ? say_no_memory_to_match(c->path_a) : CODE_DONE;
 }
 
 static int find_pairs(comparison *c)
@@ -63,15 +95,16 @@ static int find_pairs(comparison *c)
     c->partner_b = make_partners(heft_tensor_count(c->b));
     if (!c->pairs || !c->renamed || !c->partner_a || !c->partner_b)
         return say_no_memory(c);
-    for (uint32_t i = 0; i < count; i++) {
+    int code = leave_out(c);
+    for (uint32_t i = 0; i < count && !code; i++) {
         uint32_t b = heft_tensor_find(c->b, c->names[i]);
-        if (b == HEFT_NONE)
+        if (b == HEFT_NONE || c->partner_a[i] == COMPARISON_LEFT_OUT)
             continue;
         c->partner_a[i] = b;
         c->partner_b[b] = i;
         c->pairs[c->count++] = make_pair(c, i, b);
     }
-    return CODE_DONE;
+    return code;
 }
 
 /* ---- values ---- */
@@ -270,7 +303,27 @@ static void count_results(comparison *c)
     for (size_t i = 0; i < c->count; i++)
         c->equal_count += !c->pairs[i].changes;
     c->all_count = c->count + c->renamed_count + c->only_a + c->only_b;
-    c->equal = c->equal_count == c->count && !c->only_a && !c->only_b && !c->renamed_count;
+    c->equal = c->equal_count == c->count && !c->only_a && !c->only_b && !c->renamed_count &&
+               !c->left_out;
+}
+
+/* Compare the contents that are left out of both models. */
+static int compare_left_out(comparison *c)
+{
+    heft_hash a, b;
+    bool has_a, has_b;
+    heft_error err_a, err_b;
+    heft_status st_a = heft_left_out_hash(&a, &has_a, c->a, &err_a);
+    heft_status st_b = heft_left_out_hash(&b, &has_b, c->b, &err_b);
+    if (st_a && st_a != HEFT_E_UNSUPPORTED)
+        return say_error(c->path_a, &err_a);
+    if (st_b && st_b != HEFT_E_UNSUPPORTED)
+        return say_error(c->path_b, &err_b);
+    if (has_a != has_b || (has_a && !st_a && !st_b && memcmp(&a, &b, sizeof a) != 0))
+        c->left_out = "differs";
+    else if (st_a || st_b)
+        c->left_out = "unknown";
+    return CODE_DONE;
 }
 
 int comparison_begin(comparison *c)
@@ -288,6 +341,8 @@ int comparison_begin(comparison *c)
 int comparison_end(comparison *c)
 {
     int code = find_renamed(c);
+    if (!code)
+        code = compare_left_out(c);
     if (!code)
         count_results(c);
     return code;
@@ -342,4 +397,8 @@ void comparison_put_summary(outbuf *o, const comparison *c)
                        rows[i].count == 1 ? rows[i].singular : rows[i].plural);
             separator = ", ";
         }
+    if (c->left_out)
+        out_text(o, !strcmp(c->left_out, "differs")
+                        ? "; the contents that are left out differ"
+                        : "; contents that cannot be read are not compared");
 }

@@ -23,6 +23,8 @@ typedef struct lonely { /* tensors of a file without a partner of the same name 
     heft_hash *hashes; /* one per tensor */
 } lonely;
 
+#define COMPARISON_LEFT_OUT (HEFT_NONE - 1)
+
 typedef struct comparison {
     heft_file *a, *b;
     const char *path_a, *path_b;
@@ -30,15 +32,19 @@ typedef struct comparison {
     bool ignore_dtype;   /* do not report element types if all values are equal */
     bool trusts_digests; /* parts with equal stated digests are equal */
     renames rename;      /* rules for the names of A */
-    heft_str *names;     /* names of the tensors of A after the renames */
-    pair *pairs;         /* sorted by tensors of A */
+    char *const *globs;  /* patterns of the tensors to compare; glob_count 0: all */
+    int glob_count;
+    heft_str *names; /* names of the tensors of A after the renames */
+    pair *pairs;     /* sorted by tensors of A */
     size_t count;
     renamed *renamed; /* sorted by tensors of A */
     size_t renamed_count;
-    uint32_t *partner_a, *partner_b; /* partner_a[i]: partner of tensor i of A, or HEFT_NONE */
+    uint32_t *partner_a, *partner_b; /* partner_a[i]: partner of tensor i of A, or HEFT_NONE; or
+                                        COMPARISON_LEFT_OUT, as no pattern matches */
     lonely lonely_a, lonely_b;       /* to be matched by hashes; both empty if one would be */
     size_t all_count;                /* tensors; partners count once */
     size_t equal_count, only_a, only_b;
+    const char *left_out; /* content that is left out: "differs" or "unknown"; NULL: equal */
     bool equal;
     checks checks_a, checks_b;
 } comparison;

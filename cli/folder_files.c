@@ -45,11 +45,14 @@ static int visit(const char *path, const struct stat *info, int kind, struct FTW
 {
     if (is_too_deep(path, kind, place))
         return 1;
-    if (kind == FTW_DNR || kind == FTW_NS)
+    const path_list *list = walk.list;
+    bool is_unreadable = kind == FTW_DNR || kind == FTW_NS;
+    if (is_unreadable && !list->keeps_unreadable && !list->is_quiet)
         walk.code = say_system(kind == FTW_DNR ? EACCES : errno, path);
+    bool is_odd = is_unreadable || (kind == FTW_F && !S_ISREG(info->st_mode));
     bool is_file = kind == FTW_F && S_ISREG(info->st_mode);
-    bool is_broken = kind == FTW_SLN && walk.list->keeps_broken_links;
-    if ((is_file || is_broken) && !append(walk.list, path))
+    bool is_broken = kind == FTW_SLN && (list->keeps_broken_links || list->keeps_unreadable);
+    if ((is_file || is_broken || (is_odd && list->keeps_unreadable)) && !append(walk.list, path))
         walk.code = say_status(HEFT_E_NOMEM, path, "no memory for the names of files");
     return 0;
 }
@@ -75,7 +78,7 @@ static int walk_folder(path_list *list, const char *folder, walk_fn *fn, int fla
     size_t before = list->count;
     walk.list = list;
     walk.code = CODE_DONE;
-    if (nftw(folder, fn, DEEPEST, flags) < 0)
+    if (nftw(folder, fn, DEEPEST, flags) < 0 && !list->is_quiet)
         walk.code = say_system(errno, folder);
     if (list->count > before)
         qsort(list->paths + before, list->count - before, sizeof *list->paths, compare_paths);

@@ -7,6 +7,8 @@ typedef struct path_list {
     char **paths; /* owned, as each path is */
     size_t count, capacity;
     bool keeps_broken_links; /* dangling links in folders count as files */
+    bool keeps_unreadable;   /* pipes, sockets and devices, too */
+    bool is_quiet;           /* print no error about folders that cannot be read */
 } path_list;
 
 /* Append the path of a file, or the sorted paths of all regular files in a folder; links are

@@ -4,18 +4,8 @@
 #include <string.h>
 
 #include "model.h"
-#include "words.h"
 
 /* ---- values ---- */
-
-static int read_cast(glob_rule *p, const char *text, const char *cmd)
-{
-    char hint[SUGGESTION_BYTES];
-    p->dtype = heft_dtype_find(heft_str_from(text));
-    return p->dtype == HEFT_UNTYPED
-               ? say_usage(cmd, "unknown element type '%s'%s", text, suggest_dtype(hint, text))
-               : CODE_DONE;
-}
 
 static int read_sparsify(glob_rule *p, const char *text, const char *cmd)
 {
@@ -68,7 +58,6 @@ static const struct {
     const char *option;
     int (*read)(glob_rule *p, const char *text, const char *cmd);
 } kinds[] = {
-    [GLOB_CAST] = { "cast", read_cast },
     [GLOB_SPARSIFY] = { "sparsify", read_sparsify },
     [GLOB_COMPRESS] = { "compress", read_compress },
     [GLOB_DIGEST] = { "digest", read_digest },
@@ -118,26 +107,11 @@ const glob_rule *glob_rules_find_default(const glob_rules *p)
     return NULL;
 }
 
-void glob_warn_unmatched(const char *path, const char *option, const char *glob)
-{
-    say(MESSAGE_WARNING, path, "no tensor matches --%s '%s'", option, glob);
-}
-
-void glob_warn_if_unmatched(bool *no_memory, const heft_file *f, const char *path,
-                            const char *option, const char *glob)
-{
-    for (uint32_t i = 0; i < heft_tensor_count(f); i++)
-        if (name_matches(no_memory, heft_tensor_at(f, i).name, glob) || *no_memory)
-            return;
-    glob_warn_unmatched(path, option, glob);
-}
-
-void glob_rules_warn_unmatched(bool *no_memory, const glob_rules *p, glob_rule_kind kind,
-                               const heft_file *f, const char *path)
+void glob_rules_check(unmatched *u, const glob_rules *p, glob_rule_kind kind)
 {
     for (size_t i = 0; i < p->args.count; i++)
         if (p->items[i].glob)
-            glob_warn_if_unmatched(no_memory, f, path, kinds[kind].option, p->items[i].glob);
+            unmatched_check(u, kinds[kind].option, p->items[i].glob);
 }
 
 /* ---- --compress and --digest together ---- */
@@ -185,10 +159,10 @@ int say_no_memory_to_match(const char *path)
     return say_status(HEFT_E_NOMEM, path, "no memory to match tensor names");
 }
 
-void storage_rules_warn_unmatched(storage_rules *s, const heft_file *f, const char *path)
+void storage_rules_check(unmatched *u, const storage_rules *s)
 {
-    glob_rules_warn_unmatched(&s->no_memory, &s->compress, GLOB_COMPRESS, f, path);
-    glob_rules_warn_unmatched(&s->no_memory, &s->digest, GLOB_DIGEST, f, path);
+    glob_rules_check(u, &s->compress, GLOB_COMPRESS);
+    glob_rules_check(u, &s->digest, GLOB_DIGEST);
 }
 
 void storage_rules_release(storage_rules *s)

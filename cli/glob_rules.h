@@ -4,14 +4,13 @@
 #define HEFT_CLI_GLOB_RULES_H
 #include "cmd.h"
 #include "opt.h"
+#include "unmatched.h"
 
 typedef struct glob_rule {
     char *glob; /* NULL matches every tensor */
-    heft_dtype dtype;
     heft_layout layout;
     heft_storage storage; /* encoding and level, or digest */
     bool is_known, value; /* --requires-grad: is_known is false for "unset" */
-    bool has_matched;     /* some tensor matched; set only for --requires-grad */
 } glob_rule;
 
 typedef struct glob_rules {
@@ -19,13 +18,7 @@ typedef struct glob_rules {
     glob_rule *items; /* one per argument */
 } glob_rules;
 
-typedef enum glob_rule_kind {
-    GLOB_CAST,
-    GLOB_SPARSIFY,
-    GLOB_COMPRESS,
-    GLOB_DIGEST,
-    GLOB_GRAD
-} glob_rule_kind;
+typedef enum glob_rule_kind { GLOB_SPARSIFY, GLOB_COMPRESS, GLOB_DIGEST, GLOB_GRAD } glob_rule_kind;
 
 /* Parse the arguments. Return an exit code; cmd is the command named in the error line. */
 int glob_rules_prepare(glob_rules *p, glob_rule_kind kind, const char *cmd);
@@ -35,14 +28,8 @@ void glob_rules_release(glob_rules *p);
 const glob_rule *glob_rules_find(bool *no_memory, const glob_rules *p, heft_str name);
 /* Return the first rule without a pattern, or NULL. */
 const glob_rule *glob_rules_find_default(const glob_rules *p);
-/* Warn if no tensor of the file matches the pattern of --OPTION. *no_memory is set if a match could
- * not be tested. */
-void glob_warn_if_unmatched(bool *no_memory, const heft_file *f, const char *path,
-                            const char *option, const char *glob);
-void glob_warn_unmatched(const char *path, const char *option, const char *glob);
-/* Warn about every rule whose pattern matches no tensor. */
-void glob_rules_warn_unmatched(bool *no_memory, const glob_rules *p, glob_rule_kind kind,
-                               const heft_file *f, const char *path);
+/* Report every rule whose pattern matches no tensor. */
+void glob_rules_check(unmatched *u, const glob_rules *p, glob_rule_kind kind);
 
 /* ---- --compress and --digest together ---- */
 
@@ -60,7 +47,7 @@ bool storage_rules_are_given(const storage_rules *s);
 bool storage_rules_choose(void *ctx, const heft_tensor *t, heft_str role, heft_storage *storage);
 /* Print the error for no_memory; return the exit code. */
 int say_no_memory_to_match(const char *path);
-void storage_rules_warn_unmatched(storage_rules *s, const heft_file *f, const char *path);
+void storage_rules_check(unmatched *u, const storage_rules *s);
 void storage_rules_release(storage_rules *s);
 
 #endif

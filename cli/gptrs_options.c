@@ -5,8 +5,6 @@
 
 #include <heft/params.h>
 
-#include "model.h"
-
 bool gptrs_are_given(const gptrs_rules *r)
 {
     return r->grads.args.count || r->base_ids;
@@ -27,20 +25,6 @@ int gptrs_check_target(const gptrs_rules *r, const heft_format *target, const ch
                       heft_format_name(target));
 }
 
-/* Return the first rule that matches. Test all rules, so that gptrs_warn_unmatched() knows the
- * unused rules. */
-static const glob_rule *find_grad(gptrs_rules *r, heft_str name)
-{
-    const glob_rule *first = NULL;
-    for (size_t i = 0; i < r->grads.args.count; i++) {
-        glob_rule *g = &r->grads.items[i];
-        bool matches = !g->glob || name_matches(&r->no_memory, name, g->glob);
-        g->has_matched = g->has_matched || matches;
-        first = first || !matches ? first : g;
-    }
-    return first;
-}
-
 static bool set_base_id(const gptrs_rules *r, heft_str name, bool keeps_ids, heft_identity *id)
 {
     bool is_none = r->base_ids && !strcmp(r->base_ids, "none");
@@ -57,7 +41,7 @@ bool identity_of(identities *ids, gptrs_rules *r, const heft_tensor *t, heft_str
                  bool keeps_ids, heft_identity *id)
 {
     bool changed = identities_are_given(ids) && identities_identify(ids, t, id);
-    const glob_rule *grad = find_grad(r, t->name);
+    const glob_rule *grad = glob_rules_find(&r->no_memory, &r->grads, t->name);
     if (r->no_memory)
         return identity_make_invalid(id);
     if (grad) {
@@ -66,13 +50,6 @@ bool identity_of(identities *ids, gptrs_rules *r, const heft_tensor *t, heft_str
         id->requires_grad = grad->value;
     }
     return set_base_id(r, name, keeps_ids, id) || grad || changed;
-}
-
-void gptrs_warn_unmatched(const gptrs_rules *r, const char *path)
-{
-    for (size_t i = 0; r->grads.items && i < r->grads.args.count; i++)
-        if (r->grads.items[i].glob && !r->grads.items[i].has_matched)
-            glob_warn_unmatched(path, "requires-grad", r->grads.items[i].glob);
 }
 
 void gptrs_release(gptrs_rules *r)

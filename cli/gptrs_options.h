@@ -22,8 +22,6 @@ int gptrs_check_target(const gptrs_rules *r, const heft_format *target, const ch
  * set, and *id is made invalid. */
 bool identity_of(identities *ids, gptrs_rules *r, const heft_tensor *t, heft_str name,
                  bool keeps_ids, heft_identity *id);
-/* After the conversion, warn about patterns that matched no tensor. */
-void gptrs_warn_unmatched(const gptrs_rules *r, const char *path);
 void gptrs_release(gptrs_rules *r);
 
 #endif

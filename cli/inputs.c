@@ -2,7 +2,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "array_types.h"
 #include "textfile.h"
 
 bool inputs_contain(char reason[128], heft_status *status, const input *all, size_t count,
@@ -34,6 +36,21 @@ int inputs_check(const char *name, const input *all, size_t count, const struct 
     return CODE_DONE;
 }
 
+int inputs_check_output(const char *out, const input *in, bool force)
+{
+    struct stat info;
+    if (!out || stat(out, &info))
+        return CODE_DONE;
+    int code = inputs_check(out, in, 1, &info);
+    if (code)
+        return code;
+    if (S_ISDIR(info.st_mode))
+        return say_status(HEFT_E_ARGUMENT, out, "is a directory");
+    if (S_ISREG(info.st_mode) && !force)
+        return say_status(HEFT_E_ARGUMENT, out, "already exists: --force replaces it");
+    return CODE_DONE;
+}
+
 /* ---- several models as input ---- */
 
 /* Return true if file i is a shard of another input. *no_memory is set if a path could not be
@@ -50,6 +67,44 @@ static bool is_shard_of_another(bool *no_memory, const inputs *in, uint32_t i)
     return is;
 }
 
+/* Offer the other arguments, in their order, as the shards of the first. */
+typedef struct given_shards {
+    char *const *paths;
+    uint32_t count, next;
+} given_shards;
+
+static heft_status open_given(heft_source **out, void *ctx, const char *name, heft_error *err)
+{
+    given_shards *g = ctx;
+    (void)name;
+    *out = NULL;
+    if (g->next == g->count)
+        return HEFT_E_NOTFOUND;
+    return heft_source_open_file(out, g->paths[g->next++], model_settings.access, err);
+}
+
+/* Open the first argument with the others as its shards, if that makes a model whole: the shards
+ * may have other names, or lie in several folders. */
+static bool open_as_set(inputs *in)
+{
+    given_shards given = { in->paths + 1, in->count - 1, 0 };
+    const char *slash = strrchr(in->paths[0], '/');
+    heft_shard_folder shards = { sizeof shards, slash ? slash + 1 : in->paths[0],
+                                 open_given,    &given,
+                                 NULL,          NULL };
+    heft_file *f = NULL;
+    bool is_set = in->count > 1 && !model_try_open(&f, in->paths[0], NULL) &&
+                  heft_shard_file_count(f) == in->count - 1 && heft_file_is_complete(f, NULL);
+    heft_file_close(f);
+    f = NULL;
+    is_set = is_set && !model_try_open_set(&f, in->paths[0], &shards, NULL) &&
+             !heft_file_is_complete(f, NULL);
+    in->files[0] = is_set ? f : NULL;
+    if (!is_set)
+        heft_file_close(f);
+    return is_set;
+}
+
 int inputs_open(inputs *in)
 {
     int code = CODE_DONE;
@@ -59,8 +114,15 @@ int inputs_open(inputs *in)
     in->distinct_index = calloc(in->count, sizeof *in->distinct_index);
     if (!in->files || !in->distinct || !in->distinct_index)
         return say_status(HEFT_E_NOMEM, NULL, "no memory for a list of files");
+    if (open_as_set(in)) {
+        in->distinct[in->distinct_count++] = in->files[0];
+        model_say_notices(in->files[0], in->paths[0]);
+        return array_types_check(in->files[0], in->paths[0]);
+    }
     for (uint32_t i = 0; i < in->count && !code; i++)
         code = model_load_whole(&in->files[i], in->paths[i]);
+    if (!code)
+        code = array_types_check(in->files[0], in->paths[0]);
     if (code)
         return code;
     for (uint32_t i = 0; i < in->count; i++)

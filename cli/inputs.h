@@ -18,6 +18,10 @@ bool inputs_contain(char reason[128], heft_status *status, const input *all, siz
 /* Check the output `name` with inputs_contain() and print the error line. Return an exit code. */
 int inputs_check(const char *name, const input *all, size_t count, const struct stat *info);
 
+/* Refuse an output that is the input, a folder, or an existing file without `force`; out NULL is
+ * stdout. Return an exit code. */
+int inputs_check_output(const char *out, const input *in, bool force);
+
 /* ---- several models as input ---- */
 
 typedef struct inputs { /* initialise paths and count, zero the rest */

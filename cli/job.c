@@ -27,7 +27,7 @@ static size_t list_options(opt to[JOB_OPTIONS], job *j, const char *cmd)
     } all[] = {
         { S, "max-size", 's', OPT_SIZE, &j->max_bytes, "N",
           "maximum bytes per file, header included: 500MB" },
-        { S, "count", 'n', OPT_NUMBER, &j->count, "N", "minimum number of files" },
+        { S, "count", 'c', OPT_NUMBER, &j->count, "N", "minimum number of files" },
         { C | M, "to", 't', OPT_TEXT, &j->to, "FORMAT",
           "target format (default: by the suffix of OUT)" },
         { S, "to", 't', OPT_TEXT, &j->to, "FORMAT", "target format (default: that of IN)" },
@@ -37,14 +37,20 @@ static size_t list_options(opt to[JOB_OPTIONS], job *j, const char *cmd)
         { C | A, "keep", 0, OPT_LIST, &r->keep, "GLOB", "keep only tensors that match" },
         { C | A, "drop", 0, OPT_LIST, &r->drop, "GLOB", "leave out tensors that match" },
         { C | A | E, "rename", 0, OPT_LIST, &r->rename.args, RENAMES_VALUE, RENAMES_HELP },
-        { C | A, "cast", 0, OPT_LIST, &r->cast.args, "[GLOB=]DTYPE",
-          "convert the element type; first match counts" },
+        { C | A, "cast", 0, OPT_LIST, &r->cast.args, "[GLOB:][FROM=]DTYPE",
+          "convert the element type; first match counts; also GLOB=DTYPE" },
+        { C | A, "raw-tensors", 0, OPT_FLAG, &r->raw_tensors, NULL,
+          "cast parts of quantised tensors as numbers, without their scales" },
         { C, "transpose", 0, OPT_LIST, &r->transpose, "GLOB", "transpose matrices that match" },
         { C, "densify", 0, OPT_LIST, &r->densify, "GLOB", "convert sparse tensors to dense" },
         { C, "sparsify", 0, OPT_LIST, &r->sparsify.args, "[GLOB=]csr|coo",
           "convert dense tensors to sparse" },
-        { C | E, "set", 0, OPT_LIST, &r->set, "KEY=VALUE",
-          "set metadata; KEY:TYPE=VALUE: u64, f32, str, ..." },
+        { C | E, "set", 0, OPT_LIST, &r->set.args, "KEY=VALUE",
+          "set metadata; KEY:TYPE=VALUE: u64, f32, str, [i32] ..." },
+        { C | E, "set-file", 0, OPT_KEY_FILES, &r->set.files, "KEY=FILE",
+          "set metadata to the text of a file" },
+        { C | M | S, "no-format-key", 0, OPT_FLAG, &j->convert.exact_metadata, NULL,
+          "do not add \"format\" to metadata of safetensors" },
         { E, "unset", 0, OPT_LIST, &j->unset, "KEY", "remove metadata" },
         { M | A, "duplicates", 0, OPT_TEXT, &j->duplicates, "first|last",
           "which tensor of a name to keep (default: error)" },
@@ -74,8 +80,8 @@ static size_t list_options(opt to[JOB_OPTIONS], job *j, const char *cmd)
         { C | M | S | A, "digest", 0, OPT_LIST, &r->storage.digest.args, "[GLOB=]NAME",
           "digest of each part: crc32c, sha256, xxh3, none" },
         { C | M | A, "align", 0, OPT_NUMBER, &j->align, "N", "align payloads to N bytes" },
-        { C | M | S | A, "strict", 0, OPT_FLAG, &j->strict, NULL,
-          "treat warnings about losses as errors" },
+        { C | M | S | A | E, "strict", 0, OPT_FLAG, &j->strict, NULL,
+          "treat warnings about losses and patterns as errors" },
         { C | M | S | A, "allow-loss", 0, OPT_FLAG, &j->allow_loss, NULL,
           "leave out or alter what the target cannot represent" },
         { C, "dry-run", 'n', OPT_FLAG, &j->dry_run, NULL, "print losses and size; write nothing" },
@@ -86,8 +92,6 @@ static size_t list_options(opt to[JOB_OPTIONS], job *j, const char *cmd)
         { S, "force", 'f', OPT_FLAG, &j->force, NULL, "replace files of the same names" },
         { C | M | S | A, "no-sync", 0, OPT_FLAG, &j->no_sync, NULL,
           "do not wait for the disk (scratch files)" },
-        { C | M | S | A, "threads", 'j', OPT_NUMBER, &j->threads, "N",
-          "number of threads; 0: one per processor" },
         { C, "resume", 0, OPT_FLAG, &j->resume, NULL,
           "keep the download of IN from a server, and continue it" },
         { C | M, "share", 0, OPT_TEXT, &j->share_text, "I/N",
@@ -133,8 +137,8 @@ void job_release(job *j)
 
 int job_prepare(job *j)
 {
-    enum { MOST_THREADS = 1024 };
     const char *cmd = j->usage.command, *rule = j->duplicates;
+    model_settings.reports_losses = true;
     if (rule && strcmp(rule, "first") != 0 && strcmp(rule, "last") != 0)
         return say_usage(cmd, "--duplicates must be first or last, not '%s'", rule);
     if (j->align > UINT32_C(1) << 31 || (j->align & (j->align - 1)))
@@ -150,8 +154,7 @@ int job_prepare(job *j)
                               "shares have the same ids");
     if (j->dry_run && (j->share_text || j->finish))
         return say_usage(cmd, "--dry-run has no shares");
-    if (j->threads > MOST_THREADS)
-        return say_usage(cmd, "--threads must be at most %d", MOST_THREADS);
+    j->rules.strict = j->strict;
     return rules_prepare(&j->rules, cmd, &j->write);
 }
 
@@ -167,7 +170,7 @@ static const heft_format *find_format(const char *word)
 {
     enum { LONGEST = 32 };
     char path[LONGEST + 2] = "x.";
-    const heft_format *f = heft_format_find(word);
+    const heft_format *f = heft_format_find(heft_str_from(word));
     if (f || strlen(word) >= LONGEST - 1)
         return f;
     return heft_format_for_path(strcat(path, word));
@@ -220,27 +223,42 @@ int job_check_output(const job *j, const struct stat *info)
     return say_status(HEFT_E_ARGUMENT, j->out, "already exists: --force replaces it");
 }
 
+static void print_losses(void *ctx)
+{
+    losses_print(ctx);
+}
+
+/* Losses are printed before the first byte is written. */
+bool job_step(void *ctx, uint64_t done, uint64_t total)
+{
+    job *j = ctx;
+    if (done)
+        losses_print(&j->losses);
+    return progress_step(&j->bar, done, total);
+}
+
 void job_set_options(job *j, const char *source)
 {
     heft_convert_options *o = &j->convert;
     j->source = source;
-    j->executor = heft_executor_threads((uint32_t)j->threads);
-    heft_host_copy(&j->host, NULL, sizeof j->host);
-    j->host.executor = &j->executor;
-    j->losses = (losses){ source, model_settings.verbose, j->share.number > 1 };
-    j->write.host = &j->host;
+    j->losses = (losses){ .path = source,
+                          .verbose = model_settings.verbose,
+                          .casts_only = j->share.number > 1 };
+    j->failure.before_write = print_losses;
+    j->failure.ctx = &j->losses;
+    j->write.host = model_host();
     j->write.version = j->version;
     j->write.align = (uint32_t)j->align;
     j->write.strict = j->strict;
     j->write.allow_loss = j->allow_loss;
-    j->write.on_loss = say_loss;
+    j->write.on_loss = keep_loss;
     j->write.loss_ctx = &j->losses;
     j->write.sums = &j->sums;
     o->no_verify = model_settings.no_verify;
     o->dry_run = j->dry_run;
     o->planned_bytes = &j->bytes;
-    o->progress = progress_step;
-    o->progress_ctx = &j->bar;
+    o->progress = job_step;
+    o->progress_ctx = j;
     if (j->generator)
         o->generator = str_of(j->generator);
     o->config = j->config_text;
@@ -264,18 +282,21 @@ static heft_status open_sink(heft_sink **out, job *j, heft_error *err)
 void job_name_way_out(const job *j, heft_error *err)
 {
     size_t used = strlen(err->message);
-    if (err->status != HEFT_E_LOSSY)
+    const char *way = "; --allow-loss leaves out or alters what does not fit";
+    if (err->rule && !strcmp(err->rule, "heft/quantised"))
+        way = ". --raw-tensors casts the stored numbers";
+    else if (err->status != HEFT_E_LOSSY)
         return;
-    snprintf(err->message + used, sizeof err->message - used, "%s",
-             j->strict ? "; --strict makes errors of warnings"
-                       : "; --allow-loss leaves out or alters what does not fit");
+    else if (j->strict)
+        way = "; --strict makes errors of warnings";
+    snprintf(err->message + used, sizeof err->message - used, "%s", way);
 }
 
 void job_say_sums(const job *j, bool has_failed)
 {
     const heft_write_sums *s = &j->sums;
     outbuf text;
-    if (!s->reshaped && !s->left_out)
+    if ((!s->reshaped && !s->left_out) || (model_settings.quiet && !has_failed))
         return;
     out_open(&text, -1);
     out_format(&text, "%s%llu tensor%s, ", has_failed ? "of " : "", (unsigned long long)s->tensors,
@@ -291,12 +312,23 @@ void job_say_sums(const job *j, bool has_failed)
     out_free(&text);
 }
 
+/* Check the rules against the model, and give the library what depends on it. */
+static int check_rules(job *j, const heft_file *f)
+{
+    int code = rules_check(&j->rules, j->usage.command, f, j->source);
+    bool can_list = heft_format_caps(j->target) & HEFT_CAN_LISTS;
+    if (!code)
+        code = set_options_resolve(&j->rules.set, f, can_list, j->source);
+    rules_set(&j->rules, &j->convert);
+    return code;
+}
+
 int job_convert(job *j, const heft_file *f)
 {
     heft_error err;
     heft_sink *sink;
     const char *target = j->to_stdout ? "standard output" : j->out;
-    int code = rules_check(&j->rules, j->usage.command, f, j->source);
+    int code = check_rules(j, f);
     if (code)
         return code;
     if (open_sink(&sink, j, &err))
@@ -304,16 +336,16 @@ int job_convert(job *j, const heft_file *f)
     progress_begin(&j->bar, j->out);
     heft_status st = heft_file_convert(f, j->target, sink, &j->convert, &err);
     progress_end(&j->bar);
+    losses_print(&j->losses);
     if (st && j->rules.no_memory)
         return say_no_memory_to_match(j->source);
     job_say_sums(j, st);
     if (st)
         job_name_way_out(j, &err);
     bool about_target = st == HEFT_E_ARGUMENT ||
-                        (st == HEFT_E_UNSUPPORTED && err.offset == HEFT_NOWHERE);
+                        (st == HEFT_E_UNSUPPORTED && !err.rule && err.offset == HEFT_NOWHERE);
     if (st)
         return sink_say_error(&j->failure, about_target ? target : j->source, &err);
-    gptrs_warn_unmatched(&j->rules.gptrs, j->source);
     return CODE_DONE;
 }
 
@@ -330,7 +362,7 @@ int job_convert_share(job *j, const heft_file *f)
 {
     heft_error err;
     uint32_t flags = sink_flags(j->force, j->no_sync);
-    int code = rules_check(&j->rules, j->usage.command, f, j->source);
+    int code = check_rules(j, f);
     if (code)
         return code;
     interrupt_hold();
@@ -340,6 +372,7 @@ int job_convert_share(job *j, const heft_file *f)
                                : heft_share_convert(&j->written, f, j->target, j->out, j->share,
                                                     flags, &j->convert, &err);
     progress_end(&j->bar);
+    losses_print(&j->losses);
     if (st && j->rules.no_memory)
         return say_no_memory_to_match(j->source);
     if (st || !j->written.missing)
@@ -350,7 +383,6 @@ int job_convert_share(job *j, const heft_file *f)
     }
     j->bytes = j->written.bytes;
     say_share(j, &j->written);
-    gptrs_warn_unmatched(&j->rules.gptrs, j->source);
     return CODE_DONE;
 }
 

@@ -17,7 +17,7 @@ enum { JOB_OPTIONS = 48 };
 typedef struct job {
     /* options as given */
     const char *out, *to, *version, *duplicates, *generator, *config, *vocab, *special, *stem;
-    uint64_t align, threads, max_bytes, count;
+    uint64_t align, max_bytes, count;
     bool strict, allow_loss, dry_run, force, no_sync, finish, abort, resume;
     const char *share_text; /* "I/N", "auto" or NULL */
     heft_share share;       /* number 0: the whole file */
@@ -32,8 +32,6 @@ typedef struct job {
     heft_str config_text;
     heft_vocab *new_vocab;
     specials specials;
-    heft_executor executor;
-    heft_host host;
     losses losses;
     heft_write_sums sums;
     progress bar;
@@ -71,6 +69,8 @@ int job_convert_share(job *j, const heft_file *f);
 int job_give_up(const job *j);
 /* Append to the error of a conversion with losses the option that settles the matter. */
 void job_name_way_out(const job *j, heft_error *err);
+/* Print the progress of j, the context, after its losses. A heft_progress_fn. */
+bool job_step(void *ctx, uint64_t done, uint64_t total);
 /* Print how many tensors a conversion reshapes and leaves out, or would without an error. */
 void job_say_sums(const job *j, bool has_failed);
 /* Print the result message of a conversion. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cast_rules.h"
 #include "module_tree.h"
 
 typedef struct sort_row {
@@ -84,7 +85,7 @@ int listing_order_check(const listing_order *l, const char *cmd)
         return say_usage(cmd, "--sort must be name, size, offset or dtype, not '%s'", l->sort);
     for (size_t i = 0; i < l->dtypes.count; i++)
         if (heft_dtype_find(heft_str_from(l->dtypes.item[i])) == HEFT_UNTYPED)
-            return say_usage(cmd, "unknown element type '%s'", l->dtypes.item[i]);
+            return say_unknown_dtype(cmd, l->dtypes.item[i]);
     return CODE_DONE;
 }
 

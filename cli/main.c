@@ -8,6 +8,7 @@
 #include "complete.h"
 #include "interrupt.h"
 #include "pager.h"
+#include "sandbox.h"
 #include "terminal.h"
 #include "words.h"
 
@@ -71,6 +72,12 @@ static int say_unknown(const char *name)
 {
     char text[SUGGESTION_BYTES];
     suggestion s = { .word = str_of(name) };
+    bool is_path = strchr(name, '.') || strchr(name, '/');
+    if (is_path && (!access(name, F_OK) || strstr(name, "://")))
+        return say_status(HEFT_E_ARGUMENT, NULL,
+                          "'%s' is a file, and the first word is a command: `heft ls %s` lists its "
+                          "tensors, `heft info %s` describes it",
+                          name, name, name);
     for (size_t i = 0; i < COMMANDS; i++)
         suggestion_try(&s, str_of(commands[i].name));
     for (size_t i = 0; i < HINTS; i++)
@@ -143,6 +150,7 @@ static int complete(int argc, char **argv)
 int main(int argc, char **argv)
 {
     argv = terminal_prepare(&argc, argv);
+    sandbox_begin();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* writes fail with EFBIG instead */
     message_announce_bus_errors();

@@ -10,8 +10,8 @@
 #include "interrupt.h"
 #include "stdin_file.h"
 
-/* --messages; applies to the whole process. */
-static bool is_json;
+/* --messages and --quiet; they apply to the whole process. */
+static bool is_json, is_quiet;
 
 bool message_set_format(const char *format)
 {
@@ -33,6 +33,11 @@ void message_find_format(int argc, char **argv)
 bool message_is_json(void)
 {
     return is_json;
+}
+
+void message_set_quiet(bool quiet)
+{
+    is_quiet = quiet;
 }
 
 /* ---- in signal handlers ---- */
@@ -101,6 +106,32 @@ void out_place(outbuf *o, heft_str tensor, uint64_t offset, heft_str shard)
 static const char *const kinds[] = { "note", "warning", "fault", "loss", "error", "info" };
 static const char *const loss_severities[] = { "note", "warning", "error" };
 
+/* Write the two examples: ': TEXT ("a", "b" and 148 more)' if their texts are the same, else both
+ * texts. */
+static void put_examples(outbuf *o, const message *m)
+{
+    const message_more *more = &m->more;
+    bool is_same = !strcmp(m->text, more->text);
+    unsigned long long rest = (unsigned long long)(more->count - 2);
+    out_message(o, m->text);
+    if (!is_same)
+        out_place(o, m->tensor, HEFT_NOWHERE, m->shard);
+    out_text(o, is_same && m->tensor.ptr ? " (tensors \"" : "; ");
+    if (is_same && m->tensor.ptr) {
+        out_escaped(o, m->tensor);
+        out_text(o, "\", \"");
+        out_escaped(o, more->tensor.ptr ? more->tensor : str_of(""));
+        out_format(o, "\" and %llu more; -v lists all)", rest);
+        return;
+    }
+    if (!is_same) {
+        out_message(o, more->text);
+        out_place(o, more->tensor, HEFT_NOWHERE, m->shard);
+        out_text(o, "; ");
+    }
+    out_format(o, "and %llu more (-v lists all)", is_same ? rest + 1 : rest);
+}
+
 static void put_text(outbuf *o, const message *m)
 {
     bool is_finding = m->kind <= MESSAGE_FAULT;
@@ -116,8 +147,12 @@ static void put_text(outbuf *o, const message *m)
             out_message(o, before[i]);
             out_text(o, ": ");
         }
-    out_message(o, m->text);
-    out_place(o, m->tensor, m->offset, m->shard);
+    if (m->more.count) {
+        put_examples(o, m);
+    } else {
+        out_message(o, m->text);
+        out_place(o, m->tensor, m->offset, m->shard);
+    }
     out_char(o, '\n');
 }
 
@@ -151,6 +186,11 @@ static void put_json(outbuf *o, const message *m)
     json_member_length(&j, "offset", m->offset);
     if (m->shard.ptr)
         json_member_str(&j, "shard", m->shard);
+    if (m->more.count) {
+        json_member_u64(&j, "count", m->more.count);
+        json_member_str(&j, "second_text", str_of(m->more.text));
+        member_or_null(&j, "second_tensor", m->more.tensor);
+    }
     if (is_error && m->os)
         json_member_u64(&j, "errno", (uint64_t)m->os);
     else if (is_error)
@@ -162,6 +202,10 @@ void message_print(const message *m)
 {
     char buf[MESSAGE_LINE];
     outbuf o;
+    bool is_warning = m->kind == MESSAGE_NOTE || m->kind == MESSAGE_WARNING ||
+                      (m->kind == MESSAGE_LOSS && m->severity < HEFT_FAULT);
+    if (is_quiet && is_warning)
+        return;
     out_open_fixed(&o, STDERR_FILENO, buf, sizeof buf);
     if (is_json)
         put_json(&o, m);

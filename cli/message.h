@@ -13,6 +13,13 @@ typedef enum message_kind {
     MESSAGE_INFO   /* a summary or a hint */
 } message_kind;
 
+/* Further messages of the same rule that a message stands for. */
+typedef struct message_more {
+    uint64_t count;   /* number of messages in total; 0: a single message */
+    const char *text; /* text of the second message */
+    heft_str tensor;  /* tensor of the second message; ptr NULL: none */
+} message_more;
+
 typedef struct message {
     message_kind kind;
     heft_severity severity; /* severity of a loss; HEFT_FAULT ends the conversion */
@@ -22,6 +29,7 @@ typedef struct message {
     const char *rule;       /* NULL: none */
     heft_str tensor, shard; /* ptr NULL: none */
     uint64_t offset;        /* or HEFT_NOWHERE */
+    message_more more;
 } message;
 
 enum { MESSAGE_LINE = 4096 }; /* a longer line is written in pieces */
@@ -39,6 +47,8 @@ bool message_set_format(const char *format);
 void message_find_format(int argc, char **argv);
 bool message_is_json(void);
 
+/* Print neither notes nor warnings, as --quiet asks; errors remain. */
+void message_set_quiet(bool quiet);
 /* Print a message. Text has the form "heft: FILE: KIND: RULE: text (tensor "w", at byte N)". */
 void message_print(const message *m);
 /* Write " (tensor "w", at byte 10 of SHARD)", or nothing if both tensor and offset are missing. */

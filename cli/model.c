@@ -4,11 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <heft/heft_ext.h>
+
+#include "array_types.h"
 #include "glob.h"
 #include "identity.h"
 #include "notices.h"
 #include "stdin_file.h"
 #include "textfile.h"
+#include "unmatched.h"
 #include "words.h"
 
 static heft_read_counter read_counter; /* of all files together */
@@ -19,6 +23,18 @@ bool model_set_key(const char *key)
 {
     model_settings.key = key;
     return *key;
+}
+
+void model_set_given(char *const *paths, int count)
+{
+    static heft_folder folder;
+    heft_folder_file *files = count > 1 ? calloc((size_t)count, sizeof *files) : NULL;
+    for (int i = 0; files && i < count; i++) {
+        const char *slash = strrchr(paths[i], '/');
+        files[i] = (heft_folder_file){ slash ? slash + 1 : paths[i], HEFT_FOLDER_GIVEN };
+    }
+    folder = (heft_folder){ files, files ? (uint32_t)count : 0, NULL };
+    model_settings.given = files ? &folder : NULL;
 }
 
 /* the library's default limit, and index bytes per tensor */
@@ -41,12 +57,18 @@ bool model_set_access(const char *text)
     return false;
 }
 
-bool model_set_max_tensors(const char *text)
+static bool read_number(unsigned long long *out, const char *text)
 {
     char *end;
     errno = 0;
-    unsigned long long n = strtoull(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || errno || !n || n > UINT32_MAX)
+    *out = strtoull(text, &end, 10);
+    return *text >= '0' && *text <= '9' && !*end && !errno;
+}
+
+bool model_set_max_tensors(const char *text)
+{
+    unsigned long long n;
+    if (!read_number(&n, text) || !n || n > UINT32_MAX)
         return false;
     heft_limits *limits = &model_settings.limits;
     limits->tensors = (uint32_t)n;
@@ -55,10 +77,38 @@ bool model_set_max_tensors(const char *text)
     return true;
 }
 
+bool model_set_threads(const char *text)
+{
+    enum { MOST = 1024 };
+    unsigned long long n;
+    if (!read_number(&n, text) || n > MOST)
+        return false;
+    model_settings.threads = (uint32_t)n;
+    return true;
+}
+
+const heft_host *model_host(void)
+{
+    static heft_executor executor;
+    static heft_host host;
+    executor = heft_executor_threads(model_settings.threads);
+    heft_host_copy(&host, NULL, sizeof host);
+    host.executor = &executor;
+    return &host;
+}
+
 int model_say_open_error(const char *path, const heft_error *err)
 {
     int code = say_error(path, err);
     const char *rule = err->rule ? err->rule : "";
+    static const char *const schemes[] = { "hf:", "s3:", "https:", "http:" };
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
+        size_t len = strlen(schemes[i]);
+        const char *rest = path + len;
+        if (!strncmp(path, schemes[i], len) && strncmp(rest, "//", 2) != 0)
+            say(MESSAGE_INFO, path, "is not an address: did you mean '%s//%s'?", schemes[i],
+                rest + strspn(rest, "/"));
+    }
     if (!strcmp(rule, "heft/limit-tensors") || !strcmp(rule, "heft/limit-index"))
         say(MESSAGE_INFO, path,
             "--max-tensors N raises this limit (now %u) and the limits on the index",
@@ -71,16 +121,45 @@ static heft_open_options open_options(void)
     const open_settings *s = &model_settings;
     heft_open_options options = HEFT_OPEN_OPTIONS_INIT;
     options.key = s->key;
+    options.host = s->threads ? model_host() : NULL;
     options.no_verify = s->no_verify;
     options.check_parts = s->check_parts && !s->no_verify;
     options.access = (uint8_t)s->access;
+    options.follow_links = s->follow_links;
+    options.folder = s->given;
+    options.array_types = array_types_chosen();
     options.limits = &s->limits;
     return options;
+}
+
+static void say_text(void *ctx, const char *text)
+{
+    (void)ctx;
+    say(MESSAGE_INFO, NULL, "%s", text);
+}
+
+/* Open a path or a URL. */
+static heft_status open_any(heft_file **out, const char *path, const heft_open_options *options,
+                            heft_error *err)
+{
+    heft_url_options how = HEFT_URL_OPTIONS_INIT;
+    if (!heft_is_url(path))
+        return heft_file_open(out, path, options, err);
+    how.say = model_settings.quiet ? NULL : say_text;
+    return heft_file_open_url(out, path, options, &how, err);
 }
 
 heft_status model_try_open(heft_file **out, const char *path, heft_error *err)
 {
     heft_open_options options = open_options();
+    return open_any(out, path, &options, err);
+}
+
+heft_status model_try_open_set(heft_file **out, const char *path, const heft_shard_folder *shards,
+                               heft_error *err)
+{
+    heft_open_options options = open_options();
+    options.shards = shards;
     return heft_file_open(out, path, &options, err);
 }
 
@@ -95,13 +174,13 @@ heft_status model_open_to_verify(heft_file **out, const char *path, heft_error *
 {
     heft_open_options options = open_options();
     options.no_verify = true;
-    return heft_file_open(out, path, &options, err);
+    return open_any(out, path, &options, err);
 }
 
 void model_say_notices(const heft_file *f, const char *path)
 {
     if (!model_settings.quiet)
-        notices_say(f, path, model_settings.verbose);
+        notices_say(f, path, model_settings.verbose, !model_settings.reports_losses);
 }
 
 void model_say_notices_at_path(const char *path)
@@ -121,7 +200,7 @@ int model_open(heft_file **out, const char *path)
     if (heft_file_is_complete(*out, &err) && !model_settings.quiet)
         say(MESSAGE_WARNING, path, "the model is incomplete: %s", err.message);
     model_say_notices(*out, path);
-    return CODE_DONE;
+    return array_types_check(*out, path);
 }
 
 static int keep_if_whole(heft_file **out, heft_file *f, const char *path)
@@ -149,7 +228,7 @@ int model_open_whole(heft_file **out, const char *path)
     int code = model_load_whole(out, path);
     if (!code)
         model_say_notices(*out, path);
-    return code;
+    return code ? code : array_types_check(*out, path);
 }
 
 int model_check_unchanged(const heft_file *f, const char *path)
@@ -274,7 +353,7 @@ bool model_select(selection *out, const heft_file *f, const char *path, char *co
             out->ids[out->count++] = i;
     for (int k = 0; k < glob_count && !no_memory; k++)
         if (!used[k])
-            say(MESSAGE_WARNING, path, "no tensor matches '%s'", globs[k]);
+            unmatched_say(&(unmatched){ .f = f, .path = path }, NULL, globs[k]);
     free(used);
     if (!no_memory)
         return true;

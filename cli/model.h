@@ -1,6 +1,7 @@
 /* model.h - open files as the common options say, and find tensors, parts and ids in them. */
 #ifndef HEFT_CLI_MODEL_H
 #define HEFT_CLI_MODEL_H
+#include <heft/heft_ext.h>
 #include <heft/remote.h>
 #include <sys/stat.h>
 
@@ -9,17 +10,25 @@
 
 /* Common options of all commands that open files. */
 typedef struct open_settings {
-    const char *key;    /* --key, or NULL */
-    bool quiet;         /* print no warnings about files */
-    bool verbose;       /* print notes, too */
-    bool no_verify;     /* ignore wrong checksums */
-    bool offline;       /* refuse files on servers */
-    bool no_sandbox;    /* restrict neither files nor system calls */
-    bool check_parts;   /* verify the digest of each part read as a whole, unless no_verify */
-    heft_access access; /* --access */
-    heft_limits limits; /* --max-tensors and --max-bytes; 0 for the defaults */
+    const char *key;          /* --key, or NULL */
+    bool strict;              /* the command has --strict, and it is given */
+    bool quiet;               /* print neither notes nor warnings */
+    bool raw_tensors;         /* cast parts of quantised tensors as numbers: cat, show */
+    bool verbose;             /* print notes, too */
+    bool no_verify;           /* ignore wrong checksums */
+    bool offline;             /* refuse files on servers */
+    const heft_folder *given; /* the other arguments, or NULL */
+    bool follow_links;        /* links of a model's folder may leave the folder */
+    uint32_t threads;         /* --threads; 0: one for each processor */
+    bool no_sandbox;          /* restrict neither files nor system calls */
+    bool reports_losses;      /* a conversion follows, which reports content that is left out */
+    bool check_parts;         /* verify the digest of each part read as a whole, unless no_verify */
+    heft_access access;       /* --access */
+    heft_limits limits;       /* --max-tensors and --max-bytes; 0 for the defaults */
 } open_settings;
 extern open_settings model_settings;
+/* Tell the paths of all arguments: a shard whose set is given as a whole is not reported. */
+void model_set_given(char *const *paths, int count);
 
 /* Open a file and print its warnings, unless --quiet. An incomplete model gets a warning. Return an
  * exit code. */
@@ -49,6 +58,9 @@ bool model_has_file(bool *no_memory, const heft_file *f, const char *path, const
 uint64_t model_size(const heft_file *f);
 /* Open a file without printing anything. */
 heft_status model_try_open(heft_file **out, const char *path, heft_error *err);
+/* Open a model whose shards are opened by the functions of `shards`. */
+heft_status model_try_open_set(heft_file **out, const char *path, const heft_shard_folder *shards,
+                               heft_error *err);
 /* Open a file on a server without printing anything. */
 heft_status model_try_open_url(heft_file **out, const char *url, const heft_url_options *how,
                                heft_error *err);
@@ -62,6 +74,10 @@ bool model_set_key(const char *key);
 bool model_set_access(const char *text);
 /* Set --max-tensors. Return false if the text is not a number from 1 to 2^32 - 1. */
 bool model_set_max_tensors(const char *text);
+/* Set --threads. Return false if the text is not a number up to 1024. */
+bool model_set_threads(const char *text);
+/* Return the host with the threads of --threads. */
+const heft_host *model_host(void);
 /* Print the error of a file that could not be opened; for an exceeded limit, also name the option
  * --max-tensors. Return the exit code. */
 int model_say_open_error(const char *path, const heft_error *err);

@@ -169,3 +169,51 @@ char *path_below(const char *folder, const char *path)
     free(resolved);
     return n <= sizeof real && is_below(root, real) ? strdup(real + strlen(root) + 1) : NULL;
 }
+
+/* Cut separators and components "." from the end of a path. */
+static void cut_end(char *path)
+{
+    size_t len = strlen(path);
+    while (len > 1 && (path[len - 1] == '/' || (path[len - 1] == '.' && path[len - 2] == '/')))
+        path[--len] = '\0';
+}
+
+/* Return the path of an existing file relative to the folder, malloc'ed; NULL if the file does not
+ * exist or does not lie below the folder. */
+static char *existing_below(const char *folder, const char *path)
+{
+    char text[PATH_MAX], real[PATH_MAX];
+    struct stat info;
+    if (strlen(path) >= sizeof text)
+        return NULL;
+    strcpy(text, path);
+    cut_end(text);
+    if (lstat(text, &info))
+        return NULL;
+    const char *slash = strrchr(text, '/'), *last = slash ? slash + 1 : text;
+    bool is_plain = strcmp(last, ".") != 0 && strcmp(last, "..") != 0;
+    return is_plain               ? path_below(folder, text)
+           : realpath(text, real) ? path_below(folder, real)
+                                  : NULL;
+}
+
+int model_files_find(char **out, const char *folder, const char *path)
+{
+    char joined[2 * PATH_MAX];
+    *out = NULL;
+    int len = snprintf(joined, sizeof joined, "%s/%s", folder, path);
+    if (len < 0 || (size_t)len >= sizeof joined)
+        return say_system(ENAMETOOLONG, path);
+    char *inside = *path && *path != '/' ? existing_below(folder, joined) : NULL;
+    char *typed = existing_below(folder, path);
+    bool are_two = inside && typed && strcmp(inside, typed) != 0;
+    *out = inside ? inside : typed;
+    if (are_two)
+        return say_status(HEFT_E_ARGUMENT, path,
+                          "can be %s or %s of the folder: give the absolute path", inside, typed);
+    if (inside)
+        free(typed);
+    if (!*out)
+        return say_status(HEFT_E_ARGUMENT, path, "--ignore: is no file or folder below %s", folder);
+    return CODE_DONE;
+}

@@ -27,6 +27,10 @@ int model_files_list(model_files *m, const char *path, const heft_str *ignored, 
 void model_files_free(model_files *m);
 /* Return the path relative to the folder if `path` lies in the folder, malloc'ed; else NULL. */
 char *path_below(const char *folder, const char *path);
+/* Find the file or folder that a user names, by a path relative to the model's folder, or by an
+ * absolute or usual path. *out: the path relative to the folder without "." and links, malloc'ed. A
+ * path that names nothing below the folder, or two things, is an error; return an exit code. */
+int model_files_find(char **out, const char *folder, const char *path);
 
 enum { GIT_PATHS = 4 };
 extern const char *const git_paths[GIT_PATHS]; /* paths of git: never signed */

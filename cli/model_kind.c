@@ -1,11 +1,10 @@
 #include "model_kind.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "model_config.h"
 #include "pipeline.h"
-#include "textfile.h"
 
 /* Names that only one family of models has; the first row that matches a tensor counts. Adapters
  * and parts of pipelines come first, since their names contain the names of the changed models. */
@@ -103,45 +102,13 @@ static bool find_in_settings(model_kind *out, const heft_settings *s)
     return false;
 }
 
-/* Warn about a file that is not valid JSON; missing memory is an error. Return an exit code. */
-static int say_unreadable(const char *path, const heft_error *err)
-{
-    if (err->status == HEFT_E_NOMEM)
-        return say_error(path, err);
-    say(MESSAGE_WARNING, path, "is ignored: %s", err->message);
-    return CODE_DONE;
-}
-
-static int read_config(model_kind *out, const char *path)
-{
-    heft_error err;
-    heft_settings *settings = NULL;
-    heft_str text;
-    int code = text_read(&text, path, TEXT_FOUND);
-    if (code)
-        return code;
-    if (heft_settings_parse_json(&settings, text, NULL, &err))
-        code = say_unreadable(path, &err);
-    else
-        (void)find_in_settings(out, settings);
-    heft_settings_close(settings);
-    text_free(text);
-    return code;
-}
-
-/* Only a folder, and a model in shards, has a config.json of its own. A single file may lie in a
- * folder with other models. */
 static int find_in_folder(model_kind *out, const heft_file *f, const char *path)
 {
-    bool is_folder;
-    int code = path_find_folder(&is_folder, path);
-    if (code || (!is_folder && !heft_shard_file_count(f)))
-        return code;
-    char *config;
-    code = model_find_beside(&config, path, "config.json");
-    if (!code && path_exists(config))
-        code = read_config(out, config);
-    free(config);
+    heft_settings *settings;
+    int code = model_config_open(&settings, f, path, "config.json", true);
+    if (settings)
+        (void)find_in_settings(out, settings);
+    heft_settings_close(settings);
     return code;
 }
 
@@ -175,25 +142,6 @@ static void copy_setting(char *to, size_t capacity, const heft_settings *s, cons
         snprintf(to, capacity, "%.*s", (int)shortened(v.as.s, capacity).len, v.as.s.ptr);
 }
 
-static int read_adapter(model_kind *out, const char *path)
-{
-    heft_error err;
-    heft_settings *s = NULL;
-    heft_str text;
-    int code = text_read(&text, path, TEXT_FOUND);
-    if (code)
-        return code;
-    if (heft_settings_parse_json(&s, text, NULL, &err)) {
-        code = say_unreadable(path, &err);
-    } else {
-        copy_setting(out->adapter_type, sizeof out->adapter_type, s, "peft_type");
-        copy_setting(out->adapter_base, sizeof out->adapter_base, s, "base_model_name_or_path");
-    }
-    heft_settings_close(s);
-    text_free(text);
-    return code;
-}
-
 /* PEFT writes adapter_config.json beside adapter_model.safetensors or adapter_model.bin. */
 static int find_adapter(model_kind *out, const heft_file *f, const char *path)
 {
@@ -201,11 +149,14 @@ static int find_adapter(model_kind *out, const heft_file *f, const char *path)
     heft_str name = heft_file_name(f);
     if (name.len < sizeof prefix || memcmp(name.ptr, prefix, sizeof prefix - 1) != 0)
         return CODE_DONE;
-    char *config;
-    int code = model_find_beside(&config, path, "adapter_config.json");
-    if (!code && path_exists(config))
-        code = read_adapter(out, config);
-    free(config);
+    heft_settings *settings;
+    int code = model_config_read(&settings, path, "adapter_config.json", true);
+    if (settings) {
+        copy_setting(out->adapter_type, sizeof out->adapter_type, settings, "peft_type");
+        copy_setting(out->adapter_base, sizeof out->adapter_base, settings,
+                     "base_model_name_or_path");
+    }
+    heft_settings_close(settings);
     return code;
 }
 

@@ -161,13 +161,10 @@ static bool add_member_rows(module_tree *t, uint32_t i, uint64_t folded)
     return ok;
 }
 
-static void sort_members(module_tree *t, const heft_file *f, const selection *s)
+static void sort_members(module_tree *t)
 {
-    for (uint32_t i = 0; i < s->count; i++)
-        t->members[i] = (module_member){ heft_tensor_at(f, selected(s, i)).name, selected(s, i),
-                                         0 };
-    qsort(t->members, s->count, sizeof *t->members, member_order);
-    for (uint32_t i = 1; i < s->count; i++)
+    qsort(t->members, t->count, sizeof *t->members, member_order);
+    for (uint32_t i = 1; i < t->count; i++)
         t->members[i].shared = shared_modules(t->members[i - 1].name, t->members[i].name);
 }
 
@@ -187,14 +184,33 @@ bool module_tree_fold(module_tree *t, const char *path, uint64_t depth)
     return ok || say_no_memory(t, path);
 }
 
+static bool reserve_members(module_tree *t, uint32_t count, const char *path)
+{
+    *t = (module_tree){ .count = count };
+    t->members = malloc(((size_t)count + 1) * sizeof *t->members);
+    return t->members || say_no_memory(t, path);
+}
+
 bool module_tree_open(module_tree *t, const heft_file *f, const char *path, const selection *s,
                       uint64_t depth)
 {
-    *t = (module_tree){ .count = s->count };
-    t->members = malloc(((size_t)s->count + 1) * sizeof *t->members);
-    if (!t->members)
-        return say_no_memory(t, path);
-    sort_members(t, f, s);
+    if (!reserve_members(t, s->count, path))
+        return false;
+    for (uint32_t i = 0; i < s->count; i++)
+        t->members[i] = (module_member){ heft_tensor_at(f, selected(s, i)).name, selected(s, i),
+                                         0 };
+    sort_members(t);
+    return module_tree_fold(t, path, depth);
+}
+
+bool module_tree_open_names(module_tree *t, const heft_str *names, uint32_t count, const char *path,
+                            uint64_t depth)
+{
+    if (!reserve_members(t, count, path))
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        t->members[i] = (module_member){ names[i], i, 0 };
+    sort_members(t);
     return module_tree_fold(t, path, depth);
 }
 

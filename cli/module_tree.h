@@ -29,6 +29,9 @@ typedef struct module_tree {
  * rows for their content. Return false without memory, after an error line. */
 bool module_tree_open(module_tree *t, const heft_file *f, const char *path, const selection *s,
                       uint64_t depth);
+/* Do the same for a list of names, whose ids are their numbers. */
+bool module_tree_open_names(module_tree *t, const heft_str *names, uint32_t count, const char *path,
+                            uint64_t depth);
 /* Build the rows again, folded at another depth. Return false without memory, after an error line
  * and after closing the tree. */
 bool module_tree_fold(module_tree *t, const char *path, uint64_t depth);

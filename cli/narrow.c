@@ -42,6 +42,7 @@ static size_t bytes_within(const char *text, size_t len, size_t columns)
 void elide(outbuf *o, size_t from, size_t columns)
 {
     static const char mark[] = "…";
+    const size_t bytes = sizeof mark - 1;
     char *text = o->buf + from;
     size_t len = o->used - from, width = text_width(text, len);
     if (width <= columns || columns < 3)
@@ -51,11 +52,53 @@ void elide(outbuf *o, size_t from, size_t columns)
     size_t tail = head + bytes_within(text + head, len - head, skipped);
     if (text_width(text + tail, len - tail) > columns - columns / 2 - 1) /* a wide character */
         tail += bytes_within(text + tail, len - tail, 2);
-    if (tail - head < sizeof mark - 1)
+    if (!out_reserve(o, bytes)) /* the mark may take more bytes than the characters */
         return;
-    memcpy(text + head, mark, sizeof mark - 1);
-    memmove(text + head + sizeof mark - 1, text + tail, len - tail);
-    o->used = from + head + sizeof mark - 1 + len - tail;
+    text = o->buf + from;
+    memmove(text + head + bytes, text + tail, len - tail);
+    memcpy(text + head, mark, bytes);
+    o->used = from + head + bytes + len - tail;
+}
+
+void elide_indented(outbuf *o, size_t from, size_t columns)
+{
+    enum { SHORTEST_LABEL = 10 };
+    size_t indent = 0, most = columns > SHORTEST_LABEL ? columns - SHORTEST_LABEL : 0;
+    if (text_width(o->buf + from, o->used - from) <= columns)
+        return;
+    while (from + indent < o->used && o->buf[from + indent] == ' ')
+        indent++;
+    size_t label = from + indent, kept = indent;
+    size_t width = text_width(o->buf + label, o->used - label);
+    if (width < SHORTEST_LABEL) /* a short label takes less, so that more blanks stay */
+        most = columns - width;
+    if (indent > most) {
+        memmove(o->buf + from + most, o->buf + label, o->used - label);
+        o->used -= indent - most;
+        kept = most;
+    }
+    elide(o, from + kept, columns - kept);
+}
+
+void out_wrapped(outbuf *o, const char *text, size_t at, size_t indent, size_t width)
+{
+    bool is_first = true;
+    while (*(text += strspn(text, " \n"))) {
+        size_t word = strcspn(text, " \n"), gap = is_first ? 0 : 1;
+        size_t columns = text_width(text, word);
+        if (at + gap + columns > width && !is_first) {
+            out_char(o, '\n');
+            out_fill(o, ' ', indent);
+            at = indent;
+            gap = 0;
+        }
+        out_fill(o, ' ', gap);
+        out_bytes(o, text, word);
+        at += gap + columns;
+        text += word;
+        is_first = false;
+    }
+    out_char(o, '\n');
 }
 
 /* ---- stacked rows ---- */

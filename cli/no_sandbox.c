@@ -2,6 +2,10 @@
  * starts a symbolizer and traces the process. */
 #include "sandbox.h"
 
+void sandbox_begin(void)
+{
+}
+
 void sandbox_enter(const opt_usage *u, const opt_args *args)
 {
     (void)u;

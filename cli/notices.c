@@ -1,6 +1,6 @@
 #include "notices.h"
 
-#include "message.h"
+#include "message_groups.h"
 
 static heft_str tensor_of(const heft_file *f, const heft_finding *x)
 {
@@ -22,29 +22,27 @@ void out_finding(outbuf *o, const heft_file *f, const heft_finding *x)
     out_place(o, tensor_of(f, x), x->where.offset, shard_of(f, x));
 }
 
-static void say_one(const heft_file *f, const char *path, const heft_finding *x)
+static void add(message_groups *g, const heft_file *f, const char *path, const heft_finding *x)
 {
-    message_print(&(message){ .kind = (message_kind)x->severity,
-                              .file = path,
-                              .rule = x->rule,
-                              .text = x->text,
-                              .tensor = tensor_of(f, x),
-                              .shard = shard_of(f, x),
-                              .offset = x->where.offset });
+    message_groups_add(g, &(message){ .kind = (message_kind)x->severity,
+                                      .file = path,
+                                      .rule = x->rule,
+                                      .text = x->text,
+                                      .tensor = tensor_of(f, x),
+                                      .shard = shard_of(f, x),
+                                      .offset = x->where.offset });
 }
 
-void notices_say(const heft_file *f, const char *path, bool notes)
+void notices_say(const heft_file *f, const char *path, bool notes, bool left_out)
 {
-    enum { MAX_SHOWN = 5 };
-    size_t said = 0;
     heft_finding x;
+    message_groups groups = { .lists_all = notes };
     /* The faults of an incomplete model are already in the line about its completeness. */
     bool is_whole = !heft_file_is_complete(f, NULL);
     for (size_t i = 0; heft_notice_at(&x, f, i); i++) {
         bool is_shown = x.severity == HEFT_NOTE ? notes : x.severity == HEFT_WARNING || is_whole;
-        if (is_shown && said++ < MAX_SHOWN)
-            say_one(f, path, &x);
+        if (is_shown && (left_out || !x.left_out))
+            add(&groups, f, path, &x);
     }
-    if (said > MAX_SHOWN)
-        say(MESSAGE_WARNING, path, "and %zu more (`heft verify` lists all)", said - MAX_SHOWN);
+    message_groups_print(&groups);
 }

@@ -6,6 +6,6 @@
 /* Write "RULE: text (tensor "w", at byte 10 of FILE)", escaped. */
 void out_finding(outbuf *o, const heft_file *f, const heft_finding *x);
 /* Print the first few warnings about an open file and, if `notes`, its notes. */
-void notices_say(const heft_file *f, const char *path, bool notes);
+void notices_say(const heft_file *f, const char *path, bool notes, bool left_out);
 
 #endif

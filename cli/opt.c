@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include "arguments.h"
+#include "array_types.h"
 #include "cmd.h"
 #include "hub.h"
 #include "model.h"
+#include "narrow.h"
 #include "pager.h"
 #include "sandbox.h"
 #include "secret.h"
@@ -25,12 +27,15 @@ enum {
     COLOR,
     MESSAGES,
     KEY,
+    VIEW,
     ACCESS,
     MAX_TENSORS,
     MAX_BYTES,
+    THREADS,
     QUIET,
     NO_VERIFY,
     OFFLINE,
+    FOLLOW_LINKS,
     NO_SANDBOX,
     HELP,
     COMMON
@@ -41,18 +46,24 @@ static const opt common[COMMON] = {
                    "print messages on stderr as text or json" },
     [KEY] = { "key", 0, OPT_TEXT, NULL, "KEY",
               "open only this part of a nested checkpoint, e.g. state_dict" },
+    [VIEW] = { "view", 0, OPT_LIST, NULL, "NAME=TYPE",
+               "type of an array stored without one; NAME may be a pattern" },
     [ACCESS] = { "access", 0, OPT_TEXT, NULL, "WAY",
                  "how to read files: auto, map, read, or direct past the page cache" },
     [MAX_TENSORS] = { "max-tensors", 0, OPT_TEXT, NULL, "N",
                       "maximum number of tensors in a file (16777216)" },
     [MAX_BYTES] = { "max-bytes", 0, OPT_SIZE, &model_settings.limits.read_bytes, "N",
                     "maximum number of bytes to read and decode (unlimited)" },
+    [THREADS] = { "threads", 'j', OPT_TEXT, NULL, "N",
+                  "number of threads; 0: one per processor (default)" },
     [QUIET] = { "quiet", 'q', OPT_FLAG, &model_settings.quiet, NULL,
-                "print no warnings about files" },
+                "print neither notes nor warnings" },
     [NO_VERIFY] = { "no-verify", 0, OPT_FLAG, &model_settings.no_verify, NULL,
                     "read in spite of wrong checksums" },
     [OFFLINE] = { "offline", 0, OPT_FLAG, &model_settings.offline, NULL,
                   "refuse files on servers, as HF_HUB_OFFLINE=1 does" },
+    [FOLLOW_LINKS] = { "follow-links", 0, OPT_FLAG, &model_settings.follow_links, NULL,
+                       "follow symbolic links that leave the model's folder" },
     [NO_SANDBOX] = { "no-sandbox", 0, OPT_FLAG, &model_settings.no_sandbox, NULL,
                      "restrict neither files nor system calls" },
     [HELP] = { "help", 'h', OPT_FLAG, NULL, NULL, "show this help" },
@@ -66,15 +77,18 @@ static const struct {
     [COLOR] = { term_set_colour, "--%s must be auto, always or never, not '%s'" },
     [MESSAGES] = { message_set_format, "--%s must be text or json, not '%s'" },
     [KEY] = { model_set_key, "--%s is empty" },
+    [VIEW] = { array_types_add, "--%s must be NAME=TYPE with a type that `heft formats --types` "
+                                "lists, not '%s'" },
     [ACCESS] = { model_set_access, "--%s must be auto, map, read or direct, not '%s'" },
     [MAX_TENSORS] = { model_set_max_tensors,
                       "--%s must be a number from 1 to 4294967295, not '%s'" },
+    [THREADS] = { model_set_threads, "--%s must be a number up to 1024, not '%s'" },
 };
 
 /* Options about models, which commands that look at the bytes of files do not have. */
 enum {
-    NOT_OF_RAW_FILES = 1 << KEY | 1 << ACCESS | 1 << MAX_TENSORS | 1 << MAX_BYTES | 1 << QUIET |
-                       1 << NO_VERIFY | 1 << OFFLINE
+    NOT_OF_RAW_FILES = 1 << KEY | 1 << VIEW | 1 << ACCESS | 1 << MAX_TENSORS | 1 << MAX_BYTES |
+                       1 << QUIET | 1 << NO_VERIFY | 1 << OFFLINE | 1 << FOLLOW_LINKS
 };
 
 /* Common options that a command does not have. */
@@ -83,11 +97,13 @@ static const struct {
     unsigned excluded;
 } excluded_options[] = {
     { "doctor", NOT_OF_RAW_FILES },
-    { "edit", 1u << NO_VERIFY },
-    { "formats", 1u << ACCESS | 1u << QUIET | 1u << NO_VERIFY | 1u << OFFLINE },
+    { "append", 1u << VIEW },
+    { "edit", 1u << VIEW | 1u << NO_VERIFY },
+    { "formats", 1u << VIEW | 1u << ACCESS | 1u << THREADS | 1u << QUIET | 1u << NO_VERIFY |
+                     1u << OFFLINE | 1u << FOLLOW_LINKS },
     { "scan", NOT_OF_RAW_FILES },
     { "sign", NOT_OF_RAW_FILES },
-    { "verify", 1u << KEY | 1u << QUIET | 1u << NO_VERIFY },
+    { "verify", 1u << KEY | 1u << NO_VERIFY },
 };
 
 const opt *opt_at(const opt_usage *u, size_t i)
@@ -107,34 +123,12 @@ const opt *opt_at(const opt_usage *u, size_t i)
 
 /* ---- --help ---- */
 
-/* Write words so that no line has more than HELP_WIDTH columns. The text begins at `column`, and
- * further lines begin at `indent`. */
-static void put_wrapped(outbuf *o, const char *text, size_t column, size_t indent)
-{
-    bool is_first = true;
-    while (*(text += strspn(text, " \n"))) {
-        size_t word = strcspn(text, " \n"), gap = is_first ? 0 : 1;
-        if (column + gap + word > HELP_WIDTH && !is_first) {
-            out_char(o, '\n');
-            out_fill(o, ' ', indent);
-            column = indent;
-            gap = 0;
-        }
-        out_fill(o, ' ', gap);
-        out_bytes(o, text, word);
-        column += gap + word;
-        text += word;
-        is_first = false;
-    }
-    out_char(o, '\n');
-}
-
 static int print_help(const opt_usage *u)
 {
     outbuf o;
     out_open(&o, STDOUT_FILENO);
     out_format(&o, "Usage: heft %s [OPTION...]%s%s\n\n", u->command, *u->args ? " " : "", u->args);
-    put_wrapped(&o, u->description, 0, 0);
+    out_wrapped(&o, u->description, 0, 0, HELP_WIDTH);
     out_text(&o, "\nOptions:\n");
     const opt *p;
     for (size_t i = 0; (p = opt_at(u, i)) != NULL; i++) {
@@ -145,7 +139,7 @@ static int print_help(const opt_usage *u)
         out_format(&o, "%-*s", HELP_COLUMN, line);
         if (strlen(line) >= HELP_COLUMN)
             out_format(&o, "\n%*s", HELP_COLUMN, "");
-        put_wrapped(&o, p->help, HELP_COLUMN, HELP_COLUMN);
+        out_wrapped(&o, p->help, HELP_COLUMN, HELP_COLUMN, HELP_WIDTH);
     }
     out_format(&o, "\nExample:\n  %s\n", u->example);
     return out_end(&o, CODE_DONE);
@@ -239,6 +233,7 @@ static bool set_value(const opt *p, const char *text)
         ((secret *)p->target)->path = text;
         return true;
     case OPT_LIST:
+    case OPT_KEY_FILES:
         list->item[list->count++] = text;
         return true;
     case OPT_NUMBER:
@@ -308,6 +303,15 @@ static const char *suggest_option(char out[SUGGESTION_BYTES], const opt_usage *u
     return suggestion_text(out, &s);
 }
 
+/* Letters that an option once had. */
+static const char *former_letter(const char *cmd, int letter)
+{
+    bool is_count = letter == 'n' && !strcmp(cmd, "split");
+    return is_count
+               ? ": the number of files is --count N (or -c N), since -n is --dry-run elsewhere"
+               : "";
+}
+
 /* Report an option that getopt refused, spelled as the user typed it. */
 static int say_bad_option(const opt_usage *u, const char *word)
 {
@@ -316,7 +320,8 @@ static int say_bad_option(const opt_usage *u, const char *word)
         return say_usage(u->command, "option '--%s' %s", known->name,
                          opt_wants_value(known) ? "needs a value" : "takes no value");
     if (optopt)
-        return say_usage(u->command, "unknown option '-%c'", optopt);
+        return say_usage(u->command, "unknown option '-%c'%s", optopt,
+                         former_letter(u->command, optopt));
     char text[SUGGESTION_BYTES] = "";
     return say_usage(u->command, "unknown or ambiguous option '%s'%s", word,
                      strncmp(word, "--", 2) != 0 ? text : suggest_option(text, u, word));
@@ -341,17 +346,31 @@ static bool apply_option(int *code, const opt_usage *u, int c, char **argv)
     return false;
 }
 
+static bool is_list(opt_kind kind)
+{
+    return kind == OPT_LIST || kind == OPT_KEY_FILES;
+}
+
 /* Allocate the lists, each with capacity for every word of the command line. */
 static bool make_lists(const opt_usage *u, int argc)
 {
     bool ok = true;
     for (size_t i = 0; i < u->count && ok; i++)
-        if (u->options[i].kind == OPT_LIST) {
+        if (is_list(u->options[i].kind)) {
             opt_list *l = u->options[i].target;
             *l = (opt_list){ calloc((size_t)argc, sizeof *l->item), 0 };
             ok = l->item;
         }
     return ok;
+}
+
+static bool is_strict(const opt_usage *u)
+{
+    const opt *p;
+    for (size_t i = 0; (p = opt_at(u, i)) != NULL; i++)
+        if (!strcmp(p->name, "strict"))
+            return *(const bool *)p->target;
+    return false;
 }
 
 static struct {
@@ -387,12 +406,14 @@ bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **a
     fill_getopt(longs, shorts, u);
     opterr = 0;
     optind = 1;
+    array_types_release();
     bool ok = make_lists(u, argc);
     if (!ok)
         *code = say_status(HEFT_E_NOMEM, NULL, "no memory for the options of %s", u->command);
     for (int c; ok && (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1;)
         ok = apply_option(code, u, c, argv);
     *rest = (opt_args){ argv + optind, argc - optind };
+    model_settings.strict = is_strict(u);
     bool too_few = rest->count < u->min_args;
     if (ok && !too_few && (u->max_args < 0 || rest->count <= u->max_args)) {
         arguments_use_slashes(u, rest);
@@ -403,8 +424,11 @@ bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **a
             *code = stdin_take(u, rest);
         if (!*code)
             *code = hub_take(u, rest);
+        model_set_given(rest->item, rest->count);
         ok = false;
         if (!*code) {
+            if (model_settings.quiet)
+                message_set_quiet(true);
             pager_start(u->command);
             sandbox_enter(u, rest);
             return true;
@@ -421,7 +445,7 @@ bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **a
 void opt_release(const opt_usage *u)
 {
     for (size_t i = 0; i < u->count; i++)
-        if (u->options[i].kind == OPT_LIST) {
+        if (is_list(u->options[i].kind)) {
             opt_list *l = u->options[i].target;
             free(l->item);
             *l = (opt_list){ NULL, 0 };

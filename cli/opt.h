@@ -6,18 +6,19 @@
 #include <stdint.h>
 
 typedef enum opt_kind {
-    OPT_FLAG,    /* bool */
-    OPT_TEXT,    /* const char * */
-    OPT_FILE,    /* const char *, path of a file to read */
-    OPT_MODEL,   /* const char *, path of a model to read */
-    OPT_OUTPUT,  /* const char *, path of a file to write; - is stdout */
-    OPT_RECORDS, /* const char *, beginning of the paths of files to read: STEM.1, STEM.2, ... */
-    OPT_PROFILE, /* const char *, path or name of a profile to read */
-    OPT_SECRET,  /* secret, path of a file to read before the sandbox begins */
-    OPT_LIST,    /* opt_list; the option may be repeated */
-    OPT_NUMBER,  /* uint64_t, decimal */
-    OPT_SIZE,    /* uint64_t in bytes: 500, 500MB, 2GiB */
-    OPT_REAL     /* double, not negative */
+    OPT_FLAG,      /* bool */
+    OPT_TEXT,      /* const char * */
+    OPT_FILE,      /* const char *, path of a file to read */
+    OPT_MODEL,     /* const char *, path of a model to read */
+    OPT_OUTPUT,    /* const char *, path of a file to write; - is stdout */
+    OPT_RECORDS,   /* const char *, beginning of the paths of files to read: STEM.1, STEM.2, ... */
+    OPT_PROFILE,   /* const char *, path or name of a profile to read */
+    OPT_SECRET,    /* secret, path of a file to read before the sandbox begins */
+    OPT_LIST,      /* opt_list; the option may be repeated */
+    OPT_KEY_FILES, /* opt_list of KEY=FILE, with files to read; the option may be repeated */
+    OPT_NUMBER,    /* uint64_t, decimal */
+    OPT_SIZE,      /* uint64_t in bytes: 500, 500MB, 2GiB */
+    OPT_REAL       /* double, not negative */
 } opt_kind;
 
 typedef struct opt_list {

@@ -16,7 +16,10 @@ static bool fail(outbuf *o, int os)
 
 static bool write_all(outbuf *o, const char *p, size_t n)
 {
-    while (n) {
+    int os = o->write && n ? o->write(o->ctx, p, n) : 0;
+    if (os)
+        return fail(o, os);
+    while (n && !o->write) {
         ssize_t done = write(o->fd, p, n);
         if (done < 0 && errno == EINTR)
             continue;

@@ -13,6 +13,9 @@ typedef struct outbuf {
     int fd;           /* -1: memory only */
     int os;           /* errno of the first failure, or 0 */
     bool is_borrowed; /* buf is the caller's: the buffer does not grow */
+    /* Write instead of write(2) to fd; return an errno value, or 0. NULL: write to fd. */
+    int (*write)(void *ctx, const void *p, size_t n);
+    void *ctx;
 } outbuf;
 
 void out_open(outbuf *o, int fd);

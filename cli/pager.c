@@ -60,7 +60,7 @@ static void die_after_pager(int sig)
     close(STDOUT_FILENO);
     waitpid(pager, NULL, 0);
     signal(sig, SIG_DFL);
-    raise(sig);
+    kill(getpid(), sig);
 }
 
 static bool exists(const char *program)

@@ -25,7 +25,7 @@ const char *profile_search_dir(size_t i, char buf[PROFILE_PATH_BYTES])
     if (i == 0)
         return getenv("HEFT_PROFILES");
     if (i == 2)
-        return HEFT_DATADIR "/heft/profiles";
+        return installed_profiles;
     relative_to_command(buf, "../share/heft/profiles");
     return buf;
 }

@@ -335,11 +335,11 @@ int renames_refuse_collisions(const heft_file *f, const char *path, const heft_s
     return code;
 }
 
-void renames_warn_unmatched(const renames *r, const char *path)
+void renames_check(unmatched *u, const renames *r)
 {
     for (size_t i = 0; i < r->args.count; i++)
         if (!r->rules[i].has_matched)
-            glob_warn_unmatched(path, "rename", r->args.item[i]);
+            unmatched_say(u, "rename", r->args.item[i]);
 }
 
 int renames_refuse_unknown(const renames *r, const char *path)

@@ -3,6 +3,7 @@
 #define HEFT_CLI_RENAMES_H
 #include "opt.h"
 #include "outbuf.h"
+#include "unmatched.h"
 
 /* Value and help text of the option. */
 #define RENAMES_VALUE "A=B|s/RE/TEXT/"
@@ -30,8 +31,8 @@ heft_rename renames_pair(const renames *r, size_t i);
 /* Return the names of all tensors of a file after the rules, which the caller frees, or NULL
  * without memory. Marks the rules that match. */
 heft_str *renames_apply_to_file(renames *r, const heft_file *f);
-/* After renames_apply_to_file(): warn about rules that have matched nothing. */
-void renames_warn_unmatched(const renames *r, const char *path);
+/* After renames_apply_to_file(): report rules that have matched nothing. */
+void renames_check(unmatched *u, const renames *r);
 /* After renames_apply_to_file(): refuse a rule A=B that has matched nothing. Return an exit
  * code. */
 int renames_refuse_unknown(const renames *r, const char *path);

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "assign.h"
 #include "model.h"
+#include "quantised.h"
 
 static bool matches_any(rules *r, heft_str name, const opt_list *globs)
 {
@@ -61,8 +61,7 @@ static heft_layout sparsify(void *ctx, const heft_tensor *t)
 static heft_dtype cast(void *ctx, const heft_tensor *t)
 {
     rules *r = ctx;
-    const glob_rule *p = glob_rules_find(&r->no_memory, &r->cast, t->name);
-    return p ? p->dtype : (heft_dtype)HEFT_UNTYPED;
+    return cast_rules_find(&r->no_memory, &r->cast, t);
 }
 
 static bool storage(void *ctx, const heft_tensor *t, heft_str role, heft_storage *out)
@@ -100,42 +99,19 @@ static heft_str rename_tensor(void *ctx, const heft_tensor *t)
 
 /* ---- what was given ---- */
 
-static heft_value *find_value(heft_value *values, size_t count, heft_str key)
-{
-    for (size_t i = 0; i < count; i++)
-        if (str_same(values[i].key, key))
-            return &values[i];
-    return NULL;
-}
-
-/* The last value of a repeated key counts. */
-static int prepare_value(rules *r, const char *cmd, const char *arg)
-{
-    heft_value now;
-    int code = assign_value(&now, cmd, arg);
-    if (code)
-        return code;
-    heft_value *same = find_value(r->values, r->value_count, now.key);
-    *(same ? same : &r->values[r->value_count++]) = now;
-    return CODE_DONE;
-}
-
 int rules_prepare(rules *r, const char *cmd, heft_write_options *o)
 {
     int code = gptrs_prepare(&r->gptrs, cmd);
-    r->values = calloc(r->set.count + 1, sizeof *r->values);
-    if (!code && !r->values)
-        code = say_status(HEFT_E_NOMEM, NULL, "no memory for the options");
     if (!code)
         code = renames_prepare(&r->rename, cmd);
     if (!code)
-        code = glob_rules_prepare(&r->cast, GLOB_CAST, cmd);
+        code = cast_rules_prepare(&r->cast, cmd);
     if (!code)
         code = glob_rules_prepare(&r->sparsify, GLOB_SPARSIFY, cmd);
     if (!code)
         code = storage_rules_prepare(&r->storage, cmd, o);
-    for (size_t i = 0; i < r->set.count && !code; i++)
-        code = prepare_value(r, cmd, r->set.item[i]);
+    if (!code)
+        code = set_options_prepare(&r->set, cmd);
     return code;
 }
 
@@ -156,46 +132,29 @@ void rules_set(rules *r, heft_convert_options *o)
     o->identify = has_identities ? identify : NULL;
     o->storage = storage_rules_are_given(&r->storage) ? storage : NULL;
     o->ctx = r;
-    o->set = r->values;
-    o->set_count = r->value_count;
-}
-
-bool rules_add_values(rules *r, const heft_value *values, size_t count)
-{
-    heft_value *all = calloc(r->value_count + count + 1, sizeof *all);
-    size_t n = count;
-    if (!all)
-        return false;
-    if (count)
-        memcpy(all, values, count * sizeof *all);
-    for (size_t i = 0; i < r->value_count; i++) {
-        heft_value *same = find_value(all, n, r->values[i].key);
-        *(same ? same : &all[n++]) = r->values[i];
-    }
-    free(r->values);
-    r->values = all;
-    r->value_count = n;
-    return true;
+    o->raw_tensors = r->raw_tensors;
+    o->schemes = r->schemes;
+    o->set = r->set.values;
+    o->set_count = r->set.value_count;
 }
 
 /* ---- what has no effect ---- */
 
-static void check_patterns(rules *r, const heft_file *f, const char *path, const char *option,
-                           const opt_list *globs)
+static void check_patterns(unmatched *u, const char *option, const opt_list *globs)
 {
     for (size_t i = 0; i < globs->count; i++)
-        glob_warn_if_unmatched(&r->no_memory, f, path, option, globs->item[i]);
+        unmatched_check(u, option, globs->item[i]);
 }
 
-static int check_renames(rules *r, const heft_file *f, const char *path)
+static int check_renames(unmatched *u, rules *r)
 {
     if (!r->rename.args.count)
         return CODE_DONE;
-    heft_str *names = renames_apply_to_file(&r->rename, f);
+    heft_str *names = renames_apply_to_file(&r->rename, u->f);
     if (!names)
-        return say_no_memory_to_match(path);
-    renames_warn_unmatched(&r->rename, path);
-    int code = renames_refuse_collisions(f, path, names, keep, r);
+        return say_no_memory_to_match(u->path);
+    renames_check(u, &r->rename);
+    int code = renames_refuse_collisions(u->f, u->path, names, keep, r);
     free(names);
     return code;
 }
@@ -218,31 +177,50 @@ static int refuse_empty(rules *r, const heft_file *f, const char *path)
                              count);
 }
 
+/* A pattern may select a part of a quantised tensor, so they are found before the patterns are
+ * tried. */
+static int find_quantised(rules *r, const heft_file *f, const char *path)
+{
+    bool is_needed = (r->cast.args.count || r->transpose.count) && !r->raw_tensors;
+    int code = is_needed ? quantised_open(&r->schemes, f, path) : CODE_DONE;
+    r->cast.f = f;
+    r->cast.schemes = r->schemes;
+    return code;
+}
+
 int rules_check(rules *r, const char *cmd, const heft_file *f, const char *path)
 {
-    check_patterns(r, f, path, "keep", &r->keep);
-    check_patterns(r, f, path, "drop", &r->drop);
-    check_patterns(r, f, path, "transpose", &r->transpose);
-    check_patterns(r, f, path, "densify", &r->densify);
-    glob_rules_warn_unmatched(&r->no_memory, &r->cast, GLOB_CAST, f, path);
-    glob_rules_warn_unmatched(&r->no_memory, &r->sparsify, GLOB_SPARSIFY, f, path);
-    storage_rules_warn_unmatched(&r->storage, f, path);
-    r->no_memory = r->no_memory || r->storage.no_memory;
-    int code = refuse_empty(r, f, path);
+    int code = find_quantised(r, f, path);
+    if (code)
+        return code;
+    unmatched u = { .f = f, .path = path, .is_error = r->strict };
+    check_patterns(&u, "keep", &r->keep);
+    check_patterns(&u, "drop", &r->drop);
+    check_patterns(&u, "transpose", &r->transpose);
+    check_patterns(&u, "densify", &r->densify);
+    cast_rules_check(&u, &r->cast);
+    glob_rules_check(&u, &r->sparsify, GLOB_SPARSIFY);
+    storage_rules_check(&u, &r->storage);
+    glob_rules_check(&u, &r->gptrs.grads, GLOB_GRAD);
+    code = refuse_empty(r, f, path);
     if (!code)
-        code = check_renames(r, f, path);
+        code = check_renames(&u, r);
     if (!code && identities_are_given(&r->ids))
         code = identities_prepare(&r->ids, cmd, f, path, keep, r);
-    return r->no_memory ? say_no_memory_to_match(path) : code;
+    r->no_memory = r->no_memory || u.no_memory;
+    if (r->no_memory)
+        return say_no_memory_to_match(path);
+    return code ? code : u.code;
 }
 
 void rules_release(rules *r)
 {
     renames_release(&r->rename);
-    glob_rules_release(&r->cast);
+    cast_rules_release(&r->cast);
     glob_rules_release(&r->sparsify);
     storage_rules_release(&r->storage);
     identities_release(&r->ids);
     gptrs_release(&r->gptrs);
-    free(r->values);
+    heft_schemes_close(r->schemes);
+    set_options_release(&r->set);
 }

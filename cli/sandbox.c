@@ -14,12 +14,19 @@
 
 #include "arguments.h"
 #include "call_filter.h"
+#include "folder_files.h"
 #include "hub_names.h"
+#include "kept_access.h"
 #include "landlock.h"
 #include "model.h"
 #include "profile.h"
 #include "stdin_file.h"
 #include "textfile.h"
+
+typedef struct sandbox {
+    landlock files;
+    kept_access kept;
+} sandbox;
 
 /* ---- paths ---- */
 
@@ -74,6 +81,8 @@ static void allow_download_metadata(landlock *l, const char *folder)
 
 static void allow_folder(landlock *l, const char *path, unsigned access)
 {
+    if (model_settings.follow_links) /* the files may be anywhere */
+        landlock_allow(l, "/", ACCESS_READ);
     landlock_allow(l, path, access);
     allow_repository(l, path);
     allow_download_metadata(l, path);
@@ -181,36 +190,86 @@ static bool writes_shares(const opt_usage *u)
     return false;
 }
 
-static void allow_output(landlock *l, const char *path, output_kind kind, unsigned more)
+static void allow_output(sandbox *s, const char *path, output_kind kind, unsigned more)
 {
     char folder[PATH_MAX], real[PATH_MAX];
     struct stat info;
-    bool exists = !stat(path, &info);
     if (kind == STDOUT_OUTPUT && !strcmp(path, "-"))
         return;
     if (heft_is_url(path)) {
-        allow_network(l);
+        allow_network(&s->files);
         return;
     }
+    bool exists = !stat(path, &info);
+    if (exists && S_ISDIR(info.st_mode))
+        kept_access_add_folder(&s->kept, path, "");
+    if (exists && S_ISREG(info.st_mode))
+        kept_access_add(&s->kept, &info);
     if (exists && !S_ISREG(info.st_mode))
-        landlock_allow(l, path, ACCESS_WRITE);
+        landlock_allow(&s->files, path, ACCESS_WRITE);
     else if (folder_of(folder, realpath(path, real) ? real : path))
-        landlock_allow(l, folder,
+        landlock_allow(&s->files, folder,
                        ACCESS_WRITE | more | (kind == FOLDER_OUTPUT ? ACCESS_FOLDERS : 0));
+}
+
+/* Links in a folder may lead out of it, and scan follows them: a program that loads a file does. */
+static void allow_links(landlock *l, const char *folder)
+{
+    enum { MOST_FOLDERS = 256 };
+    path_list links = { .is_quiet = true };
+    char real[PATH_MAX], top[PATH_MAX];
+    int folders = 0;
+    if (!path_is_folder(folder) || !realpath(folder, top) || path_list_add_odd(&links, folder))
+        return;
+    size_t len = strlen(top);
+    for (size_t i = 0; i < links.count; i++) {
+        if (!realpath(links.paths[i], real))
+            continue;
+        bool is_inside = !strncmp(real, top, len) && (!real[len] || real[len] == '/');
+        if (is_inside)
+            continue;
+        landlock_allow(l, real, ACCESS_READ);
+        if (path_is_folder(real) && ++folders <= MOST_FOLDERS && path_list_add_odd(&links, real))
+            break;
+    }
+    path_list_free(&links);
+}
+
+/* The files of a model that is changed in place lie in one folder. */
+static void keep_model(kept_access *k, const char *path)
+{
+    char folder[PATH_MAX];
+    if (folder_of(folder, path))
+        kept_access_add_folder(k, folder, "");
+    k->keeps_attributes = true;
+}
+
+/* A share of a result is written to OUT.1, OUT.2, ..., which may replace earlier ones. */
+static void keep_records(kept_access *k, const char *out)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(out, '/');
+    if (folder_of(folder, out))
+        kept_access_add_folder(k, folder, slash ? slash + 1 : out);
 }
 
 /* ---- the command ---- */
 
-static void allow_arguments(landlock *l, const opt_usage *u, const opt_args *args)
+static void allow_arguments(sandbox *s, const opt_usage *u, const opt_args *args)
 {
     const argument_roles *roles = arguments_of(u->command);
     unsigned more = writes_shares(u) ? ACCESS_FOLDERS | ACCESS_MOVE : 0;
     if (!roles)
         return;
-    for (int k = roles->first_input; k <= argument_index(roles->last_input, args); k++)
-        allow_model(l, args->item[k]);
+    for (int k = roles->first_input; k <= argument_index(roles->last_input, args); k++) {
+        allow_model(&s->files, args->item[k]);
+        if (!strcmp(u->command, "scan"))
+            allow_links(&s->files, args->item[k]);
+    }
     if (roles->kind)
-        allow_output(l, args->item[argument_index(roles->output, args)], roles->kind, more);
+        allow_output(s, args->item[argument_index(roles->output, args)], roles->kind, more);
+    if (roles->kind && roles->output == roles->first_input)
+        keep_model(&s->kept, args->item[roles->output]);
 }
 
 static void allow_profiles(landlock *l)
@@ -223,23 +282,36 @@ static void allow_profiles(landlock *l)
     }
 }
 
-static void allow_options(landlock *l, const opt_usage *u)
+static void allow_key_files(landlock *l, const opt_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const char *equals = strchr(list->item[i], '=');
+        if (equals)
+            landlock_allow(l, equals + 1, ACCESS_READ);
+    }
+}
+
+static void allow_options(sandbox *s, const opt_usage *u)
 {
     for (size_t i = 0; i < u->count; i++) {
         const opt *o = &u->options[i];
+        if (o->kind == OPT_KEY_FILES)
+            allow_key_files(&s->files, o->target);
         bool names_file = o->kind == OPT_FILE || o->kind == OPT_PROFILE || o->kind == OPT_MODEL ||
                           o->kind == OPT_OUTPUT || o->kind == OPT_RECORDS;
         const char *value = names_file ? *(const char *const *)o->target : NULL;
         if (!value)
             continue;
         if (o->kind == OPT_MODEL || o->kind == OPT_RECORDS)
-            allow_model(l, value);
+            allow_model(&s->files, value);
         else if (o->kind == OPT_OUTPUT)
-            allow_output(l, value, STDOUT_OUTPUT, 0);
+            allow_output(s, value, STDOUT_OUTPUT, 0);
         else
-            landlock_allow(l, value, ACCESS_READ);
+            landlock_allow(&s->files, value, ACCESS_READ);
         if (o->kind == OPT_PROFILE)
-            allow_profiles(l);
+            allow_profiles(&s->files);
+        if (o->kind == OPT_OUTPUT && writes_shares(u))
+            keep_records(&s->kept, value);
     }
 }
 
@@ -256,19 +328,24 @@ static void say_missing(const char *part, int os)
         say(MESSAGE_NOTE, NULL, "the sandbox has no %s: %s", part, strerror(os));
 }
 
+void sandbox_begin(void)
+{
+    inherited_note();
+}
+
 void sandbox_enter(const opt_usage *u, const opt_args *args)
 {
-    landlock l;
-    bool uses_network = arguments_find_url(u, args);
+    sandbox s = { 0 };
+    call_needs needs = { arguments_find_url(u, args), &s.kept };
     if (model_settings.no_sandbox)
         return;
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0,
           0); /* required for both parts; on failure both report EPERM */
-    landlock_begin(&l, uses_network);
-    allow_arguments(&l, u, args);
-    allow_options(&l, u);
-    allow_temporary(&l);
-    allow_libraries(&l);
-    say_missing("restriction of files (Landlock)", landlock_enforce(&l));
-    say_missing("filter of system calls (seccomp)", call_filter_install(uses_network));
+    landlock_begin(&s.files, needs.is_client);
+    allow_arguments(&s, u, args);
+    allow_options(&s, u);
+    allow_temporary(&s.files);
+    allow_libraries(&s.files);
+    say_missing("restriction of files (Landlock)", landlock_enforce(&s.files));
+    say_missing("filter of system calls (seccomp)", call_filter_install(&needs));
 }

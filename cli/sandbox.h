@@ -3,10 +3,12 @@
 #define HEFT_CLI_SANDBOX_H
 #include "opt.h"
 
+/* Remember the files that are open; call this before the command opens one. */
+void sandbox_begin(void);
 /* Restrict this process to the files named on the command line, with the folders around, and to
- * temporary files; refuse system calls that no command needs. Does nothing under --no-sandbox. A
- * part that the system does not support is left out, with a note under --verbose. Call this before
- * the first thread starts. */
+ * temporary files; refuse system calls that the command does not need. Does nothing under
+ * --no-sandbox. A part that the system does not support is left out, with a note under --verbose.
+ * Call this before the first thread starts. */
 void sandbox_enter(const opt_usage *u, const opt_args *args);
 
 #endif

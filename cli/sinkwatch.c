@@ -85,9 +85,16 @@ static heft_status watch_scratch(heft_scratch **scratch, const watched *sink, he
 
 /* ---- the output ---- */
 
+static void announce(const watched *w)
+{
+    if (w->failure->before_write)
+        w->failure->before_write(w->failure->ctx);
+}
+
 static heft_status watched_write(heft_sink *s, const void *data, size_t len, heft_error *err)
 {
     const watched *w = (const watched *)s;
+    announce(w);
     return record_failure(w, w->inner->ops->write(w->inner, data, len, err));
 }
 
@@ -95,6 +102,7 @@ static heft_status watched_write_at(heft_sink *s, uint64_t offset, const void *d
                                     heft_error *err)
 {
     const watched *w = (const watched *)s;
+    announce(w);
     return record_failure(w, w->inner->ops->write_at(w->inner, offset, data, len, err));
 }
 
@@ -108,6 +116,7 @@ static heft_status watched_read_at(heft_sink *s, uint64_t offset, void *buf, siz
 static heft_status watched_reserve(heft_sink *s, uint64_t size, heft_error *err)
 {
     const watched *w = (const watched *)s;
+    announce(w);
     return record_failure(w, w->inner->ops->reserve(w->inner, size, err));
 }
 

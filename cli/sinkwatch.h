@@ -5,9 +5,12 @@
 #include <heft/heft_ext.h>
 #include <stdatomic.h>
 
-/* Shared by the sinks of a command. Initialise with { NULL }; it must outlive the sinks. */
+/* Shared by the sinks of a command, which the struct must outlive. Initialise with { NULL }, and
+ * before_write if needed. */
 typedef struct sink_failure {
-    _Atomic(char *) path; /* of the first output that failed, or NULL */
+    _Atomic(char *) path;            /* the first output that failed, or NULL */
+    void (*before_write)(void *ctx); /* called before each write, on any thread; NULL: nothing */
+    void *ctx;
 } sink_failure;
 
 /* Return the flags of heft_sink_open_file() for an output. */

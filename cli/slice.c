@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "quantised.h"
+
 uint32_t slice_find(const char **text, const heft_file *f, const char *path, const char *word)
 {
     size_t len = strlen(word);
@@ -194,6 +196,28 @@ static int say_no_cast(const char *path, heft_dtype from, heft_dtype to)
                       dtype_name(to));
 }
 
+/* A cast of stored numbers would lose the scale of a quantised tensor. */
+static int refuse_quantised(const heft_file *f, const char *path, uint32_t tensor)
+{
+    heft_schemes *s;
+    if (model_settings.raw_tensors)
+        return CODE_DONE;
+    int code = quantised_open(&s, f, path);
+    uint32_t i = code ? HEFT_NONE : heft_schemes_find(s, tensor);
+    if (i != HEFT_NONE) {
+        heft_quantised q = heft_schemes_at(s, i);
+        heft_str name = heft_tensor_at(f, tensor).name;
+        code = say_status(HEFT_E_UNSUPPORTED, path,
+                          "tensor '%.*s' is part of the quantised tensor '%.*s' (%.*s): --cast "
+                          "would lose what its numbers mean. --raw-tensors casts the stored "
+                          "numbers",
+                          (int)name.len, name.ptr, (int)q.name.len, q.name.ptr, (int)q.scheme.len,
+                          q.scheme.ptr);
+    }
+    heft_schemes_close(s);
+    return code;
+}
+
 /* Decode a compressed part as a whole, since decoding always starts at the beginning. */
 static heft_status decode(slice_reader *r, heft_error *err)
 {
@@ -228,6 +252,8 @@ int slice_reader_open(slice_reader *r, const heft_file *f, const char *path, uin
     if (r->type != r->stored &&
         (heft_dtype_get(r->type)->block_elems > 1 || !heft_dtype_can_cast(r->type, r->stored)))
         return say_no_cast(path, r->stored, r->type);
+    if (r->type != r->stored && (code = refuse_quantised(f, path, tensor)))
+        return code;
     heft_status st = r->slice.elements ? decode(r, &err) : HEFT_OK;
     bool is_whole = !text && !r->decoded; /* decode() has compared the digest already */
     if (!st && is_whole && !model_settings.no_verify)

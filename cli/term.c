@@ -29,11 +29,16 @@ bool term_has_colour(int fd)
                                                                 : terminal_shows_colour(fd));
 }
 
-void term_paint(outbuf *o, term_colour c)
+const char *term_colour_code(term_colour c)
 {
     static const char *const codes[] = { "\x1b[0m", "\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[32m" };
+    return codes[c];
+}
+
+void term_paint(outbuf *o, term_colour c)
+{
     if (o->fd >= 0 && term_has_colour(o->fd))
-        out_text(o, codes[c]);
+        out_text(o, term_colour_code(c));
 }
 
 bool term_is_stdout(void)

@@ -16,6 +16,8 @@ bool term_set_colour(const char *when);
 bool term_has_colour(int fd);
 /* Switch the colour, or reset it with COLOUR_NONE, if o's descriptor shows colours. */
 void term_paint(outbuf *o, term_colour c);
+/* Return the escape sequence of a colour. */
+const char *term_colour_code(term_colour c);
 /* Return true if stdout is a terminal, or a pager on a terminal. */
 bool term_is_stdout(void);
 /* Remember the terminal that stdout is, since a pager takes its place. */

@@ -17,6 +17,9 @@ static const column columns[] = {
     { "SIZE", true, SIZE },
 };
 
+/* The order in which columns are hidden on a narrow terminal. */
+static const uint8_t hides[] = { 0, 2, 1, 3, 0 };
+
 static void put_name(outbuf *o, const tree_table *t, const module_row *r)
 {
     if (t->style->raw)
@@ -80,7 +83,8 @@ bool tree_table_print(outbuf *o, const heft_file *f, const char *path, const sel
                    .cell = put_cell,
                    .ctx = &t,
                    .count = tree.row_count,
-                   .raw = style->raw };
+                   .raw = style->raw,
+                   .hides = hides };
     table_print(o, &rows);
     module_tree_close(&tree);
     return true;

@@ -11,6 +11,7 @@
 #include "digest_files.h"
 #include "file_findings.h"
 #include "model_files.h"
+#include "stdin_file.h"
 #include "textfile.h"
 
 enum { ALGORITHM_MAX = 16 };
@@ -109,6 +110,17 @@ static int list_files(check *c)
         code = say_status(HEFT_E_ARGUMENT, c->r->model,
                           "is a file, but the signature is of a folder: give the folder");
     return code;
+}
+
+/* The list names a single file "."; the name of the signed model is that of the file. */
+static void compare_name(check *c)
+{
+    heft_str name = path_last_component(c->r->model), want = c->info.model;
+    if (c->files.is_folder || stdin_is(c->r->model) ||
+        (name.len == want.len && !memcmp(name.ptr, want.ptr, name.len)))
+        return;
+    findings_add(&c->f, HEFT_FAULT, "signature/name", c->r->model, nowhere,
+                 "the file was signed under the name '%.*s'", (int)want.len, want.ptr);
 }
 
 static void add_check(check *c, const char *path, uint32_t resource, const heft_resource *x)
@@ -238,6 +250,7 @@ static int check_files(check *c)
     c->is_present = calloc((size_t)c->info.resources + 1, sizeof *c->is_present);
     if (!c->checks || !c->requests || !c->is_present)
         return say_status(HEFT_E_NOMEM, c->r->model, "no memory for the list of files");
+    compare_name(c);
     match_files(c);
     report_missing(c);
     report_odd(c);

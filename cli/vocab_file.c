@@ -11,16 +11,13 @@ int vocab_find(heft_vocab **out, const heft_file *f, const char *path)
     return st && st != HEFT_E_NOTFOUND ? say_error(path, &err) : CODE_DONE;
 }
 
-int vocab_print(const heft_vocab *v)
+void vocab_put(outbuf *o, const heft_vocab *v)
 {
-    outbuf o;
-    out_open(&o, STDOUT_FILENO);
     for (uint32_t i = 0; i < heft_vocab_count(v); i++) {
         heft_str token = heft_vocab_token(v, i);
-        out_bytes(&o, token.ptr, token.len);
-        out_char(&o, '\n');
+        out_bytes(o, token.ptr, token.len);
+        out_char(o, '\n');
     }
-    return out_end(&o, CODE_DONE);
 }
 
 int vocab_read(heft_vocab **out, const char *path, text_origin origin)

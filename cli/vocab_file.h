@@ -6,8 +6,8 @@
 
 /* Open the file's vocabulary; *out is NULL if it has none. Return an exit code. */
 int vocab_find(heft_vocab **out, const heft_file *f, const char *path);
-/* Print one token per line on stdout. Return an exit code. */
-int vocab_print(const heft_vocab *v);
+/* Write one token per line. */
+void vocab_put(outbuf *o, const heft_vocab *v);
 /* Read a tokenizer.json if the path ends with ".json", otherwise a vocab.txt. Return an exit
  * code. */
 int vocab_read(heft_vocab **out, const char *path, text_origin origin);

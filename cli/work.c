@@ -13,7 +13,7 @@ enum {
 
 heft_status work_run(work *w, size_t n, void (*fn)(void *work, size_t i))
 {
-    heft_executor threads = heft_executor_threads(0);
+    heft_executor threads = heft_executor_threads(model_settings.threads);
     pthread_mutex_init(&w->lock, NULL);
     progress_begin(&w->bar, w->path);
     threads.run(threads.ctx, n, fn, w);

@@ -34,7 +34,7 @@ static heft_status write_model(const heft_file *in, const char *path, heft_error
     opt.ctx = &failed;
     heft_status st = heft_sink_open_file(&sink, path, 0, err);
     if (!st)
-        st = heft_file_convert(in, heft_format_find("burnpack"), sink, &opt, err);
+        st = heft_file_convert(in, heft_format_find(HEFT_STR("burnpack")), sink, &opt, err);
     if (st || !failed.status)
         return st;
     *err = failed;
@@ -123,7 +123,7 @@ static heft_status write_optimizer(const heft_file *model, const char *path, hef
     opt.version = "0.22";
     heft_status st = heft_sink_open_file(&sink, path, 0, err);
     if (!st)
-        st = heft_writer_open(&w, heft_format_find("burnpack"), sink, &opt, err);
+        st = heft_writer_open(&w, heft_format_find(HEFT_STR("burnpack")), sink, &opt, err);
     if (st)
         return st;
     st = declare_all(w, model, err);

@@ -41,14 +41,14 @@ static float train(model *m)
 
 static heft_status save(const char *path, const model *m, float loss, heft_error *err)
 {
-    static const uint64_t dims[] = { INPUTS };
+    static const uint64_t inputs[] = { INPUTS }, one[] = { 1 };
     heft_value meta[2] = { { .kind = HEFT_KIND_INT, .key = HEFT_STR("step") },
                            { .kind = HEFT_KIND_FLOAT, .key = HEFT_STR("loss") } };
     meta[0].as.i = (int64_t)m->step;
     meta[1].as.f = (double)loss;
     const heft_array arrays[] = {
-        { HEFT_STR("weight"), m->weight, sizeof m->weight, dims, 1, HEFT_F32, NULL },
-        { HEFT_STR("bias"), &m->bias, sizeof m->bias, NULL, 0, HEFT_F32, NULL },
+        { HEFT_STR("weight"), m->weight, sizeof m->weight, inputs, 1, HEFT_F32, NULL },
+        { HEFT_STR("bias"), &m->bias, sizeof m->bias, one, 1, HEFT_F32, NULL },
     };
     heft_save_options options = HEFT_SAVE_OPTIONS_INIT;
     options.flags = HEFT_SINK_REPLACE;

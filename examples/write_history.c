@@ -75,7 +75,7 @@ int main(int argc, char **argv)
     options.version = argc > 3 ? argv[3] : "1.2"; /* version 1.0 has no tensor attributes */
     heft_status st = heft_sink_open_file(&sink, argv[1], HEFT_SINK_REPLACE, &err);
     if (!st)
-        st = heft_writer_open(&w, heft_format_find("ztensor"), sink, &options, &err);
+        st = heft_writer_open(&w, heft_format_find(HEFT_STR("ztensor")), sink, &options, &err);
     if (!st)
         st = run(w, argc > 2 ? (uint32_t)atol(argv[2]) : 10, &err);
     if (!st)

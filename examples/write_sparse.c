@@ -120,7 +120,7 @@ int main(int argc, char **argv)
     }
     heft_status st = heft_sink_open_file(&sink, argv[1], HEFT_SINK_REPLACE, &err);
     if (!st)
-        st = heft_writer_open(&w, heft_format_find("ztensor"), sink, NULL, &err);
+        st = heft_writer_open(&w, heft_format_find(HEFT_STR("ztensor")), sink, NULL, &err);
     if (!st)
         st = write_both(w, (uint32_t)n, &err);
     if (!st)

@@ -24,8 +24,8 @@ static void salvage(const heft_doctor *d, const heft_doctor_summary *summary)
     heft_write_options w = HEFT_WRITE_OPTIONS_INIT;
     heft_file *f = NULL;
     w.allow_loss = true;
-    heft_status st = heft_doctor_salvage(d, heft_format_find("safetensors"), fuzz_sink(&out), &w,
-                                         NULL, NULL, &err);
+    heft_status st = heft_doctor_salvage(d, heft_format_find(HEFT_STR("safetensors")),
+                                         fuzz_sink(&out), &w, NULL, NULL, &err);
     fuzz_require_error(st, &err);
     fuzz_require(st || summary->can_salvage);
     if (!st) {

@@ -137,7 +137,7 @@ static void try_bytes(const uint8_t *data, size_t size, const heft_format *embd)
 static void run(const uint8_t *data, size_t size, fuzz_script *s)
 {
     (void)s;
-    const heft_format *embd = heft_format_find("embd");
+    const heft_format *embd = heft_format_find(HEFT_STR("embd"));
     uint8_t *repaired = malloc(size + !size);
     fuzz_require(embd && repaired);
     memcpy(repaired, data, size);

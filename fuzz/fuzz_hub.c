@@ -25,6 +25,23 @@ static void require_valid(const char *address, const char *base, const char *rev
     fuzz_require(is_users || is_commit(found, n));
 }
 
+static heft_status find_main_file(char *out, const char *url, heft_str text, heft_error *err)
+{
+    heft_folder_choice choice;
+    heft_folder_listing names;
+    heft_settings *answer = NULL;
+    heft_status st = heft_settings_parse_json(&answer, text, NULL, err);
+    if (st)
+        return st;
+    heft_hub_list_folder(&names, answer, "");
+    st = heft_folder_choose(&choice, &names, NULL, err);
+    if (!st)
+        st = heft_hub_address(out, url, answer, "", choice.main, err);
+    heft_folder_listing_free(&names);
+    heft_settings_close(answer);
+    return st;
+}
+
 static void run(const uint8_t *data, size_t size, fuzz_script *s)
 {
     static const struct {
@@ -41,7 +58,7 @@ static void run(const uint8_t *data, size_t size, fuzz_script *s)
     (void)s;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         heft_error err = fuzz_no_error();
-        heft_status st = heft_hub_main_file(address, cases[i].url, list, &err);
+        heft_status st = find_main_file(address, cases[i].url, list, &err);
         if (st) {
             fuzz_require_error(st, &err);
             continue;

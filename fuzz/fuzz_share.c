@@ -43,7 +43,8 @@ static fuzz_bytes make_model(const char *format, const char *digest)
     opt.digest = digest;
     for (uint32_t i = 0; i < ELEMENTS; i++)
         values[i] = 1e5f * (float)i; /* too large for f16 from the first values on */
-    fuzz_require(!heft_writer_open(&w, heft_format_find(format), fuzz_sink(&out), &opt, NULL));
+    fuzz_require(!heft_writer_open(&w, heft_format_find(heft_str_from(format)), fuzz_sink(&out),
+                                   &opt, NULL));
     add_tensors(w, values, sizeof values);
     fuzz_require(!heft_writer_finish(w, NULL));
     return out;
@@ -72,8 +73,8 @@ static void open_case(opened *o, const fuzz_case *c)
     fuzz_memory_init(&o->m, UINT32_MAX);
     open.host = &o->m.host;
     fuzz_require(!fuzz_open(&o->in, c->model.ptr, c->model.len, &open));
-    fuzz_require(
-        !heft_share_open(&o->plan, o->in, heft_format_find("ztensor"), SHARES, &opt, NULL));
+    fuzz_require(!heft_share_open(&o->plan, o->in, heft_format_find(HEFT_STR("ztensor")), SHARES,
+                                  &opt, NULL));
 }
 
 static void close_case(opened *o)
@@ -201,7 +202,7 @@ static void try_crcs(const uint8_t *data, size_t size)
     heft_file *f;
     heft_checked_read *r;
     heft_error err = fuzz_no_error();
-    if (!heft_format_find("embd"))
+    if (!heft_format_find(HEFT_STR("embd")))
         return;
     if (!model.ptr)
         model = make_model("embd", NULL);

@@ -340,6 +340,18 @@ static heft_status fits_profile(bool *out, const heft_file *file, heft_str json,
     return st;
 }
 
+/* scheme.h: quantised tensors */
+static heft_status is_quantised(bool *out, const heft_file *file, heft_str tensor, heft_error *err)
+{
+    heft_schemes *schemes;
+    heft_status st = heft_schemes_open(&schemes, file, NULL, err);
+    if (st)
+        return st;
+    *out = heft_schemes_find(schemes, heft_tensor_find(file, tensor)) != HEFT_NONE;
+    heft_schemes_close(schemes);
+    return HEFT_OK;
+}
+
 /* write.h: writing */
 static heft_status write_one(const char *path, const float *values, uint64_t count, heft_error *err)
 {
@@ -512,7 +524,7 @@ static heft_status split(const heft_file *file, const char *folder, heft_error *
     options.max_bytes = 5000000000;
     options.open = add_file;
     options.ctx = dir;
-    st = heft_file_split(file, heft_format_find("safetensors"), &options, err);
+    st = heft_file_split(file, heft_format_find(HEFT_STR("safetensors")), &options, err);
     if (!st)
         return heft_sink_dir_finish(dir, err);
     heft_sink_dir_discard(dir);
@@ -688,6 +700,7 @@ static void read_model(const char *path)
     require(!planned_size(&size, file, &err) && size, "plan");
     require(bring_into_memory(file, 0, &err), "populate");
     require(!fits_profile(&sound, file, HEFT_STR("{\"name\": \"any\"}"), &err) && sound, "profile");
+    require(!is_quantised(&sound, file, heft_tensor_at(file, 0).name, &err) && !sound, "schemes");
     heft_file_close(file);
     file = NULL;
     require(open_state_dict(&file, path, &err) == HEFT_E_UNSUPPORTED, "key");

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "../cli/cmd.h"
+#include "../cli/message.h"
 #include "../cli/model.h"
 #include "keep_heap.h"
 
@@ -21,6 +22,7 @@ int heft_main(int argc, char **argv); /* main() of cli/main.c */
 static void reset_options(void)
 {
     model_settings = (open_settings){ .limits = HEFT_LIMITS_INIT, .no_sandbox = true };
+    message_set_quiet(false);
     term_set_colour("auto");
 }
 

@@ -28,7 +28,7 @@ static file open_file(const char *dir, const char *name, const char *format, con
     snprintf(f.path, sizeof f.path, "%s/%s", dir, name);
     f.st = heft_sink_open_file(&sink, f.path, HEFT_SINK_REPLACE, &f.err);
     if (!f.st)
-        f.st = heft_writer_open(&f.w, heft_format_find(format), sink, &o, &f.err);
+        f.st = heft_writer_open(&f.w, heft_format_find(heft_str_from(format)), sink, &o, &f.err);
     return f;
 }
 

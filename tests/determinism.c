@@ -160,7 +160,7 @@ static void make_model(heft_blob *out)
                                   .rank = 2,
                                   .dtype = HEFT_F32 };
     }
-    opt.format = heft_format_find("safetensors");
+    opt.format = heft_format_find(HEFT_STR("safetensors"));
     if (heft_sink_open_memory(&sink, out, NULL, &err) ||
         heft_array_write(sink, arrays, TENSORS, &opt, &err))
         fail("the model", &err);

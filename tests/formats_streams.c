@@ -96,10 +96,10 @@ static void convert_damaged(const heft_file *f, uint32_t only)
     const request requests[] = {
         { heft_file_format(f), NULL, true, HEFT_NONE },
         { heft_file_format(f), NULL, true, only },
-        { heft_format_find("ztensor"), "2", true, HEFT_NONE },
-        { heft_format_find("ztensor"), "2", true, only },
-        { heft_format_find("safetensors"), NULL, true, HEFT_NONE },
-        { heft_format_find("safetensors"), NULL, true, only },
+        { heft_format_find(HEFT_STR("ztensor")), "2", true, HEFT_NONE },
+        { heft_format_find(HEFT_STR("ztensor")), "2", true, only },
+        { heft_format_find(HEFT_STR("safetensors")), NULL, true, HEFT_NONE },
+        { heft_format_find(HEFT_STR("safetensors")), NULL, true, only },
     };
     for (size_t i = 0; i < HEFT_COUNT(requests); i++)
         if (requests[i].format && is_written(requests[i].format))

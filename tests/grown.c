@@ -182,8 +182,8 @@ static void write_model(void)
     spec.value.dtype = HEFT_F32;
     spec.value.rank = 1;
     spec.value.dims = dims;
-    REQUIRE(!heft_writer_open(&w, heft_format_find("ztensor"), sink_into(&model), &o.value,
-                              &last_error));
+    REQUIRE(!heft_writer_open(&w, heft_format_find(HEFT_STR("ztensor")), sink_into(&model),
+                              &o.value, &last_error));
     REQUIRE(!heft_writer_add_tensor(&part, w, &spec.value, &last_error));
 #ifdef GROWN
     spec.value.grown[1] = 1;
@@ -257,7 +257,7 @@ static void convert_model(const heft_file *f)
     GUARDED(heft_edit_options) edit = { HEFT_EDIT_OPTIONS_INIT, GUARD };
     GUARDED(heft_split_options) split = { HEFT_SPLIT_OPTIONS_INIT, GUARD };
     GUARDED(heft_save_options) save = { HEFT_SAVE_OPTIONS_INIT, GUARD };
-    const heft_format *st = heft_format_find("safetensors");
+    const heft_format *st = heft_format_find(HEFT_STR("safetensors"));
     heft_edit *e;
     uint32_t count;
     write.value.host = &host.value;

@@ -39,6 +39,11 @@ bool heft_test_lacks_libraries(void)
     return LACKS_LIBRARIES;
 }
 
+bool heft_test_is_rule(const heft_error *err, const char *rule)
+{
+    return err->rule && !strcmp(err->rule, rule);
+}
+
 void heft_test_status(heft_status st, heft_status expected, const heft_error *err, const char *file,
                       int line)
 {

@@ -21,6 +21,8 @@
 
 /* ---- assertions: macros, to report the caller's file and line ------------------------------- */
 
+/* Return true if the error, which must be set, has this rule. */
+bool heft_test_is_rule(const heft_error *err, const char *rule);
 #define heft_assert_ok(st, err) heft_test_status((st), HEFT_OK, (err), __FILE__, __LINE__)
 #define heft_assert_status(st, expected, err) \
     heft_test_status((st), (expected), (err), __FILE__, __LINE__)

@@ -15,7 +15,8 @@ void layers_write(const char *path, const char *format, size_t count)
     heft_sink *sink;
     heft_writer *w;
     heft_assert_ok(heft_sink_open_file(&sink, path, HEFT_SINK_REPLACE, &err), &err);
-    heft_assert_ok(heft_writer_open(&w, heft_format_find(format), sink, NULL, &err), &err);
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(heft_str_from(format)), sink, NULL, &err),
+                   &err);
     for (size_t i = 0; i < count; i++) {
         char name[32];
         int len = snprintf(name, sizeof name, "layers.%zu.weight", i);
@@ -49,7 +50,8 @@ void layers_compress(const char *path, const char *from)
     opt.write = &write;
     write.encoding = HEFT_ZSTD;
     heft_assert_ok(heft_sink_open_file(&sink, path, HEFT_SINK_REPLACE, &err), &err);
-    heft_assert_ok(heft_file_convert(f, heft_format_find("ztensor"), sink, &opt, &err), &err);
+    heft_assert_ok(heft_file_convert(f, heft_format_find(HEFT_STR("ztensor")), sink, &opt, &err),
+                   &err);
     heft_file_close(f);
 }
 

@@ -30,8 +30,8 @@ heft_bytes heft_test_model(const char *format, const test_tensor *tensors, size_
     uint64_t random = 1;
     uint32_t *parts = calloc(count + 1, sizeof *parts);
     assert_non_null(parts);
-    heft_assert_ok(heft_writer_open(&w, heft_format_find(format), heft_test_sink_init(&sink, false),
-                                    NULL, &err),
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(heft_str_from(format)),
+                                    heft_test_sink_init(&sink, false), NULL, &err),
                    &err);
     for (size_t i = 0; i < count; i++)
         heft_assert_ok(heft_writer_add_dense(&parts[i], w, heft_test_str(tensors[i].name),
@@ -57,7 +57,7 @@ heft_bytes heft_test_converted(const char *from, const test_tensor *tensors, siz
     heft_file *f;
     heft_assert_ok(heft_test_open(&f, plain, NULL, &err), &err);
     heft_sink *out = heft_test_sink_init(&sink, false);
-    heft_assert_ok(heft_file_convert(f, heft_format_find(to), out, opt, &err), &err);
+    heft_assert_ok(heft_file_convert(f, heft_format_find(heft_str_from(to)), out, opt, &err), &err);
     heft_file_close(f);
     heft_bytes b = heft_test_copy(sink.p, sink.len);
     heft_test_sink_free(&sink);

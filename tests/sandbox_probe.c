@@ -8,6 +8,9 @@
  *                      "victim" and the listening socket "socket"
  *   HEFT_PROBE_INPUT   an input of the command, in a folder without outputs
  *   HEFT_PROBE_SOCKET  the descriptor of a socket that is not connected
+ *   HEFT_PROBE_FILE    the descriptor of a file
+ *   HEFT_PROBE_TERMINAL  the descriptor of the terminal of the process
+ *   HEFT_PROBE_VICTIM  the id of another process of this user
  *   HEFT_PROBE_TELL    the descriptor for the results: a line "THREAD ATTEMPT ERRNO" for each
  *                      attempt, with 0 for a success */
 #include <dirent.h>
@@ -34,6 +37,8 @@
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+
+#include "sandbox_calls.h"
 
 enum { PATH_BYTES = 4096 };
 
@@ -301,17 +306,23 @@ static const struct {
     { "other-abi", use_other_abi, "" },
 };
 
+static void tell(int fd, const char *thread, const char *name, int error)
+{
+    char line[128];
+    int len = snprintf(line, sizeof line, "%s %s %d\n", thread, name, error);
+    if (write(fd, line, (size_t)len) != len)
+        _exit(120); /* the test would miss the attempt */
+}
+
 static void probe(const char *thread)
 {
-    char path[PATH_BYTES], line[128];
-    const char *tell = getenv("HEFT_PROBE_TELL");
+    char path[PATH_BYTES];
+    const char *to = getenv("HEFT_PROBE_TELL");
     int kept = errno;
-    for (size_t i = 0; tell && i < sizeof attempts / sizeof *attempts; i++) {
-        int error = attempts[i].run(outside(path, attempts[i].file));
-        int len = snprintf(line, sizeof line, "%s %s %d\n", thread, attempts[i].name, error);
-        if (write(atoi(tell), line, (size_t)len) != len)
-            _exit(120); /* the test would miss the attempt */
-    }
+    for (size_t i = 0; to && i < sizeof attempts / sizeof *attempts; i++)
+        tell(atoi(to), thread, attempts[i].name, attempts[i].run(outside(path, attempts[i].file)));
+    for (size_t i = 0; to && forbidden_call_name(i); i++)
+        tell(atoi(to), thread, forbidden_call_name(i), forbidden_call_try(i));
     errno = kept;
 }
 

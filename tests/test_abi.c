@@ -18,7 +18,7 @@ static const size_row sizes[] = {
     { "heft_allocator", sizeof(heft_allocator), 32 },
     { "heft_read_counter", sizeof(heft_read_counter), 16 },
     { "heft_limits", sizeof(heft_limits), 48 },
-    { "heft_open_options", sizeof(heft_open_options), 64 },
+    { "heft_open_options", sizeof(heft_open_options), 72 },
     { "heft_tensor", sizeof(heft_tensor), 40 },
     { "heft_part", sizeof(heft_part), 64 },
     { "heft_shard_file", sizeof(heft_shard_file), 40 },
@@ -44,12 +44,12 @@ static const size_row sizes[] = {
     { "heft_identity", sizeof(heft_identity), 48 },
     { "heft_component", sizeof(heft_component), 40 },
     { "heft_tensor_spec", sizeof(heft_tensor_spec), 160 },
-    { "heft_convert_options", sizeof(heft_convert_options), 176 },
+    { "heft_convert_options", sizeof(heft_convert_options), 192 },
     { "heft_source", sizeof(heft_source), 16 },
     { "heft_sink", sizeof(heft_sink), 8 },
     { "heft_executor", sizeof(heft_executor), 40 },
     { "heft_join_options", sizeof(heft_join_options), 32 },
-    { "heft_edit_options", sizeof(heft_edit_options), 168 },
+    { "heft_edit_options", sizeof(heft_edit_options), 176 },
     { "heft_append_options", sizeof(heft_append_options), 32 },
     { "heft_split_options", sizeof(heft_split_options), 56 },
     { "heft_params_options", sizeof(heft_params_options), 56 },
@@ -140,8 +140,8 @@ static void members_that_an_older_header_lacks_have_defaults(void **state)
     memset(&convert, 0xEE, sizeof convert);
     convert.size = offsetof(heft_convert_options, keep);
     convert.write = NULL;
-    heft_assert_ok(heft_file_convert(f, heft_format_find("mag"), heft_test_sink_init(&sink, false),
-                                     &convert, &err),
+    heft_assert_ok(heft_file_convert(f, heft_format_find(HEFT_STR("mag")),
+                                     heft_test_sink_init(&sink, false), &convert, &err),
                    &err);
     heft_assert_same_bytes(heft_test_sink_bytes(&sink), b);
     heft_test_sink_free(&sink);
@@ -179,20 +179,20 @@ static void unknown_options_of_a_newer_header_are_refused(void **state)
     heft_file *f;
     (void)state;
     newer.known.size = sizeof newer;
-    heft_assert_fails(heft_writer_open(&w, heft_format_find("mag"),
+    heft_assert_fails(heft_writer_open(&w, heft_format_find(HEFT_STR("mag")),
                                        heft_test_sink_init(&sink, false), &newer.known, &err),
                       HEFT_E_ARGUMENT, &err, "does not know");
     assert_true(sink.discarded);
     heft_test_sink_free(&sink);
     convert.write = &newer.known;
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
-    heft_assert_fails(heft_file_convert(f, heft_format_find("mag"),
+    heft_assert_fails(heft_file_convert(f, heft_format_find(HEFT_STR("mag")),
                                         heft_test_sink_init(&sink, false), &convert, &err),
                       HEFT_E_ARGUMENT, &err, "does not know");
     assert_true(sink.discarded);
     heft_test_sink_free(&sink);
     convert.size = 0;
-    heft_assert_fails(heft_file_convert(f, heft_format_find("mag"),
+    heft_assert_fails(heft_file_convert(f, heft_format_find(HEFT_STR("mag")),
                                         heft_test_sink_init(&sink, false), &convert, &err),
                       HEFT_E_ARGUMENT, &err, "invalid size");
     assert_true(sink.discarded);
@@ -200,8 +200,8 @@ static void unknown_options_of_a_newer_header_are_refused(void **state)
     heft_file_close(f);
     heft_test_free(&b);
     newer.unknown[3] = 0;
-    heft_assert_ok(heft_writer_open(&w, heft_format_find("mag"), heft_test_sink_init(&sink, false),
-                                    &newer.known, &err),
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("mag")),
+                                    heft_test_sink_init(&sink, false), &newer.known, &err),
                    &err);
     heft_assert_ok(heft_writer_begin(w, &err), &err);
     heft_assert_ok(heft_writer_finish(w, &err), &err);
@@ -243,10 +243,10 @@ static void formats_are_found_by_name_and_suffix(void **state)
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(rows); i++)
         assert_ptr_equal(heft_format_for_path(rows[i].path),
-                         rows[i].format ? heft_format_find(rows[i].format) : NULL);
+                         rows[i].format ? heft_format_find(heft_str_from(rows[i].format)) : NULL);
     for (size_t i = 0; i < heft_format_count(); i++) {
         const heft_format *f = heft_format_at(i);
-        assert_ptr_equal(heft_format_find(heft_format_name(f)), f);
+        assert_ptr_equal(heft_format_find(heft_str_from(heft_format_name(f))), f);
         assert_true(heft_format_caps(f) & HEFT_CAN_READ);
         assert_non_null(heft_format_title(f));
         assert_int_equal(heft_format_suffixes(f)[0], '.');
@@ -254,8 +254,8 @@ static void formats_are_found_by_name_and_suffix(void **state)
     }
     assert_null(heft_format_at(heft_format_count()));
     assert_null(heft_format_at(SIZE_MAX));
-    assert_null(heft_format_find("no such"));
-    assert_null(heft_format_find(""));
+    assert_null(heft_format_find(HEFT_STR("no such")));
+    assert_null(heft_format_find(HEFT_STR("")));
 }
 
 static void null_handles_can_be_released(void **state)

@@ -111,7 +111,7 @@ static void parts_of_the_file_follow_the_parts_of_tensors(void **state)
     heft_file *f;
     heft_error err;
     (void)state;
-    heft_assert_ok(heft_writer_open(&w, heft_format_find("gptrs-checkpoint"),
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("gptrs-checkpoint")),
                                     heft_test_sink_init(&sink, false), NULL, &err),
                    &err);
     heft_assert_ok(
@@ -242,8 +242,8 @@ static void writes_to_parts_that_do_not_exist_are_refused(void **state)
     heft_error err;
     uint32_t part;
     (void)state;
-    heft_assert_ok(heft_writer_open(&w, heft_format_find("mag"), heft_test_sink_init(&sink, false),
-                                    NULL, &err),
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("mag")),
+                                    heft_test_sink_init(&sink, false), NULL, &err),
                    &err);
     heft_assert_fails(heft_writer_add_tensor(&part, w, NULL, &err), HEFT_E_ARGUMENT, &err, "");
     heft_assert_ok(heft_writer_add_dense(&part, w, heft_test_str("w"), HEFT_U8, dims, 1, &err),
@@ -267,7 +267,7 @@ static void null_formats_paths_and_sources_are_refused(void **state)
     heft_file *f;
     heft_error err;
     (void)state;
-    assert_null(heft_format_find(NULL));
+    assert_null(heft_format_find((heft_str){ NULL, 0 }));
     assert_null(heft_format_for_path(NULL));
     assert_string_equal(heft_format_name(NULL), "");
     assert_string_equal(heft_format_title(NULL), "");
@@ -324,8 +324,8 @@ static void options_of_an_invalid_size_are_refused(void **state)
     heft_assert_fails(heft_file_join(&joined, files, 1, bad, &err), HEFT_E_ARGUMENT, &err,
                       "invalid size");
     assert_null(joined);
-    heft_assert_fails(heft_file_split(x.f, heft_format_find("ztensor"), bad, &err), HEFT_E_ARGUMENT,
-                      &err, "invalid size");
+    heft_assert_fails(heft_file_split(x.f, heft_format_find(HEFT_STR("ztensor")), bad, &err),
+                      HEFT_E_ARGUMENT, &err, "invalid size");
     heft_assert_fails(heft_append_plan(&edit, x.f, x.f, bad, &err), HEFT_E_ARGUMENT, &err,
                       "invalid size");
     assert_null(edit);

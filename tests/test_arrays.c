@@ -96,7 +96,7 @@ static void quantized_blocks_are_cast_to_elements(void **state)
     heft_error err;
     heft_array a = { HEFT_STR("q"), blocks, sizeof blocks, dims, 2, HEFT_Q8_0, NULL }, got;
     heft_save_options opt = HEFT_SAVE_OPTIONS_INIT;
-    opt.format = heft_format_find("gguf");
+    opt.format = heft_format_find(HEFT_STR("gguf"));
     for (size_t i = 0; i < sizeof blocks; i++)
         blocks[i] = i % 34 == 0 ? 0x00 : i % 34 == 1 ? 0x3C : (uint8_t)i; /* scale 1 */
     heft_assert_ok(heft_sink_open_memory(&sink, &blob, NULL, &err), &err);
@@ -252,6 +252,98 @@ static void arrays_are_saved_and_read_again(void **state)
     heft_file_close(f);
 }
 
+static void count_losses(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
+                         const char *text)
+{
+    (void)tensor;
+    (void)text;
+    *(int *)ctx += severity == HEFT_WARNING && !strcmp(rule, "npz/metadata");
+}
+
+static void lost_metadata_are_reported(void **state)
+{
+    static const float weight[] = { 1 };
+    static const uint64_t dims[] = { 1 };
+    const heft_array a = { HEFT_STR("w"), weight, 0, dims, 1, HEFT_F32, NULL };
+    const heft_value meta[] = { heft_value_str(HEFT_STR("k"), HEFT_STR("v")),
+                                heft_value_int(HEFT_STR("n"), -7),
+                                heft_value_float(HEFT_STR("x"), 0.5),
+                                heft_value_bool(HEFT_STR("b"), true) };
+    const char *path = heft_test_path(*state, "model.npz");
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
+    heft_save_options opt = HEFT_SAVE_OPTIONS_INIT;
+    heft_error err;
+    int losses = 0;
+    opt.meta = meta;
+    opt.meta_count = 4;
+    if (!heft_format_find(HEFT_STR("npz")))
+        skip();
+    heft_assert_fails(heft_array_save(path, &a, 1, &opt, &err), HEFT_E_LOSSY, &err, "4 problems");
+    assert_non_null(strstr(err.message, "; the first: metadata "));
+    assert_int_equal(heft_test_dir_entries(*state), 0);
+    opt.write = &write;
+    heft_assert_fails(heft_array_save(path, &a, 1, &opt, &err), HEFT_E_LOSSY, &err, "4 problems");
+    write.on_loss = count_losses;
+    write.loss_ctx = &losses;
+    heft_assert_ok(heft_array_save(path, &a, 1, &opt, &err), &err);
+    assert_int_equal(losses, 4);
+    write.on_loss = NULL;
+    write.allow_loss = true;
+    opt.flags = HEFT_SINK_REPLACE;
+    heft_assert_ok(heft_array_save(path, &a, 1, &opt, &err), &err);
+}
+
+static heft_dtype choose(void *ctx, heft_str array, uint64_t bytes)
+{
+    assert_int_equal(array.len, 4);
+    assert_memory_equal(array.ptr, "data", 4);
+    assert_int_equal(bytes, 2);
+    return *(const heft_dtype *)ctx;
+}
+
+static heft_status open_with(heft_file **f, heft_dtype type, heft_error *err)
+{
+    static const char bytes[] = "\x93NUMPY\1\0\x38\0{'descr': '<V2', 'fortran_order': False, "
+                                "'shape': (2,)}\n\x80\x3f\0\x40";
+    heft_array_types types = { &type, choose };
+    heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
+    heft_source *s;
+    o.array_types = &types;
+    heft_assert_ok(heft_source_open_memory(&s, bytes, sizeof bytes - 1, err), err);
+    return heft_file_open_source(f, s, &o, err);
+}
+
+/* NumPy stores bfloat16 as V2, a type without a name. */
+static void the_caller_chooses_types_of_arrays_without_one(void **state)
+{
+    static const struct {
+        heft_dtype chosen, got;
+    } rows[] = { { HEFT_UNTYPED, HEFT_BF16 }, { HEFT_F16, HEFT_F16 }, { HEFT_I16, HEFT_I16 } };
+    heft_error err;
+    heft_file *f;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        heft_assert_ok(open_with(&f, rows[i].chosen, &err), &err);
+        assert_int_equal(heft_tensor_at(f, 0).dtype, rows[i].got);
+        heft_file_close(f);
+    }
+    heft_assert_fails(open_with(&f, HEFT_F32, &err), HEFT_E_ARGUMENT, &err,
+                      "elements of type '<V2' have 2 bytes, and cannot be read as f32");
+    (void)state;
+}
+
+static void values_have_kind_and_key(void **state)
+{
+    const heft_value b = heft_value_bool(HEFT_STR("b"), true),
+                     i = heft_value_int(HEFT_STR("i"), -7),
+                     f = heft_value_float(HEFT_STR("f"), 0.5),
+                     t = heft_value_str(HEFT_STR("t"), HEFT_STR("v"));
+    (void)state;
+    assert_true(b.kind == HEFT_KIND_BOOL && b.as.b && b.key.len == 1 && *b.key.ptr == 'b');
+    assert_true(i.kind == HEFT_KIND_INT && i.as.i == -7 && i.stored == HEFT_UNTYPED);
+    assert_true(f.kind == HEFT_KIND_FLOAT && f.as.f == 0.5 && *f.key.ptr == 'f');
+    assert_true(t.kind == HEFT_KIND_STR && t.as.s.len == 1 && *t.as.s.ptr == 'v');
+}
+
 static void a_refused_save_leaves_no_file(void **state)
 {
     static const float weight[] = { 1 };
@@ -285,6 +377,9 @@ static void a_read_without_memory_leaks_nothing(void **state)
     heft_test_memory_init(&m, 0);
     heft_file *f = heft_test_opened(b, &m.host, false);
     bool failed = true;
+    /* The file keeps which tensors are quantised from the first cast on: see test_schemes.c. */
+    heft_assert_ok(heft_array_read(&a, f, HEFT_STR("f32"), HEFT_F16, NULL, 0, &err), &err);
+    heft_array_free(&a);
     for (uint32_t i = 1; failed; i++) {
         uint64_t before = atomic_load(&m.live);
         heft_test_memory_rewind(&m);
@@ -313,6 +408,10 @@ int main(void)
         cmocka_unit_test(views_are_aligned_or_copied),
         cmocka_unit_test(views_and_reads_check_the_digest),
         cmocka_unit_test_setup_teardown(arrays_are_saved_and_read_again, heft_test_dir_make,
+                                        heft_test_dir_remove),
+        cmocka_unit_test(the_caller_chooses_types_of_arrays_without_one),
+        cmocka_unit_test(values_have_kind_and_key),
+        cmocka_unit_test_setup_teardown(lost_metadata_are_reported, heft_test_dir_make,
                                         heft_test_dir_remove),
         cmocka_unit_test_setup_teardown(a_refused_save_leaves_no_file, heft_test_dir_make,
                                         heft_test_dir_remove),

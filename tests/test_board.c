@@ -221,7 +221,7 @@ static void a_compressed_index_is_refused_in_place(void **state)
         "\0\0\0\0\0\0\0\0\0\0\0\0a.npy"
         "PK\5\6\0\0\0\0\1\0\1\0\63\0\0\0\50\0\0\0\0";
     (void)state;
-    if (!heft_format_find("npz"))
+    if (!heft_format_find(HEFT_STR("npz")))
         skip();
     heft_error err;
     heft_file *f;

@@ -32,7 +32,7 @@ static void begin(target *f, bool allow_loss)
     f->opt.on_loss = note_loss;
     f->opt.loss_ctx = f;
     f->opt.allow_loss = allow_loss;
-    heft_assert_ok(heft_writer_open(&f->w, heft_format_find("burnpack"),
+    heft_assert_ok(heft_writer_open(&f->w, heft_format_find(HEFT_STR("burnpack")),
                                     heft_test_sink_init(&f->sink, true), &f->opt, &f->err),
                    &f->err);
 }
@@ -358,8 +358,9 @@ static void a_larger_alignment_is_reduced_to_256(void **state)
         o.on_loss = note_loss;
         o.loss_ctx = &f;
         sink = heft_test_sink_init(&f.sink, false);
-        heft_assert_ok(heft_writer_open(&f.w, heft_format_find("burnpack"), sink, &o, &f.err),
-                       &f.err);
+        heft_assert_ok(
+            heft_writer_open(&f.w, heft_format_find(HEFT_STR("burnpack")), sink, &o, &f.err),
+            &f.err);
         heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
         assert_int_equal(strstr(f.losses, "0 burnpack/align: ") != NULL, align > 256);
         heft_writer_discard(f.w);
@@ -377,7 +378,7 @@ static void unknown_versions_are_refused(void **state)
         heft_writer *w;
         heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;
         opt.version = versions[i];
-        heft_assert_ok(heft_writer_open(&w, heft_format_find("burnpack"),
+        heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("burnpack")),
                                         heft_test_sink_init(&sink, true), &opt, &err),
                        &err);
         heft_assert_fails(heft_writer_begin(w, &err), HEFT_E_ARGUMENT, &err, "only of 0.21, 0.20");
@@ -407,8 +408,9 @@ static void convert_stored(target *f, const char *dtype, uint64_t bytes, const c
     write.on_loss = note_loss;
     write.loss_ctx = f;
     heft_sink *to = heft_test_sink_init(&f->sink, false);
-    heft_assert_ok(heft_file_convert(file, heft_format_find("burnpack"), to, &opt, &f->err),
-                   &f->err);
+    heft_assert_ok(
+        heft_file_convert(file, heft_format_find(HEFT_STR("burnpack")), to, &opt, &f->err),
+        &f->err);
     heft_file_close(file);
 }
 
@@ -442,7 +444,7 @@ static void stored_types_unknown_to_burn_are_left_out(void **state)
           "\x62U8", 1 },
     };
     (void)state;
-    if (!heft_format_find("safetensors"))
+    if (!heft_format_find(HEFT_STR("safetensors")))
         return;
     for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
         target f;

@@ -98,7 +98,7 @@ static heft_status convert_to(const heft_file *f, const char *format, heft_encod
     o.write = &write;
     write.encoding = encoding;
     write.host = host;
-    heft_status st = heft_file_convert(f, heft_format_find(format),
+    heft_status st = heft_file_convert(f, heft_format_find(heft_str_from(format)),
                                        heft_test_sink_init(&sink, false), &o, err);
     heft_test_sink_free(&sink);
     return st;

@@ -25,7 +25,8 @@ static int make_model(void **state)
     heft_test_le(values, COUNT, sizeof *values);
     heft_test_le(small, HEFT_COUNT(small), sizeof *small);
     heft_sink *sink = heft_test_sink_init(&f->bytes, false);
-    heft_assert_ok(heft_writer_open(&w, heft_format_find("safetensors"), sink, NULL, &err), &err);
+    heft_assert_ok(
+        heft_writer_open(&w, heft_format_find(HEFT_STR("safetensors")), sink, NULL, &err), &err);
     heft_assert_ok(heft_writer_add_dense(&part, w, heft_test_str("large"), HEFT_F32, &n, 1, &err),
                    &err);
     heft_assert_ok(
@@ -104,7 +105,7 @@ static heft_status run(const fixture *f, const conversion *options, reports *s,
     o.dry_run = options->dry_run;
     s->sink = sink;
     heft_sink *to = heft_test_sink_init(sink, options->is_stream);
-    return heft_file_convert(f->in, heft_format_find(options->format), to, &o, err);
+    return heft_file_convert(f->in, heft_format_find(heft_str_from(options->format)), to, &o, err);
 }
 
 static void each_lost_value_is_counted_once(void **state)

@@ -177,7 +177,7 @@ static heft_status convert(const heft_file *f, heft_convert_options opt, heft_by
                            heft_error *err)
 {
     heft_test_sink sink;
-    heft_status st = heft_file_convert(f, heft_format_find("ztensor"),
+    heft_status st = heft_file_convert(f, heft_format_find(HEFT_STR("ztensor")),
                                        heft_test_sink_init(&sink, false), &opt, err);
     if (out)
         *out = heft_test_copy(sink.p, sink.len);

@@ -150,6 +150,21 @@ static void an_id_past_the_tokens_is_not_special(void **state)
     }
 }
 
+static void an_id_without_a_token_gets_a_name(void **state)
+{
+    heft_error err;
+    heft_vocab *v;
+    (void)state;
+    heft_assert_ok(heft_vocab_parse_json(&v, str("{\"model\": {\"vocab\": {\"a\": 0, \"b\": 3}}}"),
+                                         NULL, &err),
+                   &err);
+    assert_int_equal(heft_vocab_count(v), 4);
+    assert_token(v, 1, "<unused_1>");
+    assert_token(v, 2, "<unused_2>");
+    assert_token(v, 3, "b");
+    heft_vocab_close(v);
+}
+
 static void an_unknown_token_may_be_null(void **state)
 {
     heft_error err;
@@ -211,12 +226,9 @@ static void invalid_tokenizers_are_refused_with_the_reason(void **state)
         { "{\"model\": {\"vocab\": {\"a\": \"0\"}}}", "a number is expected" },
         { "{\"model\": {\"vocab\": {\"a\": 0.5}}}", "is not a non-negative integer" },
         { "{\"model\": {\"vocab\": {\"a\": -1}}}", "is not a non-negative integer" },
-        { "{\"model\": {\"vocab\": {\"a\": 1}}}", "only 1 tokens" },
+        { "{\"model\": {\"vocab\": {\"a\": 1026}}}", "only 1 tokens" },
         { "{\"model\": {\"vocab\": {\"a\": 0, \"b\": 0}}}", "same id" },
         { "{\"model\": {\"vocab\": {\"a\": 1, \"b\": 18446744073709551615}}}", "only 2 tokens" },
-        { "{\"model\": {\"vocab\": {\"a\": 1}}, \"added_tokens\": [{\"id\": 1, \"content\": "
-          "\"a\"}]}",
-          "no token has the id 0" },
         { "{\"added_tokens\": [1]}", "not an object" },
         { "{\"added_tokens\": [{\"id\": 1}]}", "no id or no content" },
         { "{\"added_tokens\": [{\"id\": 1, \"content\": 2}]}", "a string is expected" },
@@ -237,7 +249,7 @@ static void invalid_tokenizers_are_refused_with_the_reason(void **state)
         { "{\"model\": {\"vocab\": [1]}}", "[token, score] is expected" },
         { "{\"model\": {\"vocab\": [{}]}}", "[token, score] is expected" },
         { "{\"model\": {\"vocab\": [[\"a\", \"b\"]]}}", "a number is expected" },
-        { "{\"model\": {\"vocab\": {\"a\": 2, \"b\": 0}}}", "only 2 tokens" },
+        { "{\"model\": {\"vocab\": {\"a\": 1028, \"b\": 0}}}", "only 2 tokens" },
     };
     heft_error err;
     heft_vocab *v;
@@ -626,7 +638,7 @@ static void dimension_expressions_are_evaluated(void **state)
                  "{\"sizes\": {\"n\": 4}, \"tensors\": [{\"name\": \"w\", \"shape\": [\"%s\"]}]}",
                  expressions[i].text);
         heft_assert_ok(heft_profile_parse_json(&p, str(text), NULL, &err), &err);
-        heft_assert_ok(heft_writer_open(&w, heft_format_find("embd"),
+        heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("embd")),
                                         heft_test_sink_init(&sink, false), NULL, &err),
                        &err);
         heft_assert_ok(heft_writer_add_dense(&part, w, str("w"), HEFT_U8, &dim, 1, &err), &err);
@@ -720,6 +732,7 @@ int main(void)
         cmocka_unit_test(tokens_of_an_object_are_sorted_by_id),
         cmocka_unit_test(tokens_of_a_list_keep_the_order_of_the_list),
         cmocka_unit_test(an_id_past_the_tokens_is_not_special),
+        cmocka_unit_test(an_id_without_a_token_gets_a_name),
         cmocka_unit_test(an_unknown_token_may_be_null),
         cmocka_unit_test(tokens_of_byte_pair_encoding_are_read),
         cmocka_unit_test(invalid_tokenizers_are_refused_with_the_reason),

@@ -91,7 +91,7 @@ static heft_status run(fixture *f, const char *format, const heft_convert_option
     drop_result(f);
     if (o->progress)
         ((change *)o->progress_ctx)->last = 0;
-    heft_status st = heft_file_convert(f->in, heft_format_find(format),
+    heft_status st = heft_file_convert(f->in, heft_format_find(heft_str_from(format)),
                                        heft_test_sink_init(&sink, false), o, &f->err);
     assert_int_equal(sink.finished, !st);
     assert_int_equal(sink.discarded, !!st);
@@ -360,7 +360,7 @@ static void transposing_twice_restores_the_data(void **state)
         size_t n, m;
         c.last = 0;
         heft_assert_ok(heft_test_open_methods[method].open(&transposed, &in, NULL, &f.err), &f.err);
-        heft_assert_ok(heft_file_convert(transposed, heft_format_find("mag"),
+        heft_assert_ok(heft_file_convert(transposed, heft_format_find(HEFT_STR("mag")),
                                          heft_test_sink_init(&sink, method == 3), &o, &f.err),
                        &f.err);
         heft_assert_ok(heft_test_open(&reread, heft_test_sink_bytes(&sink), NULL, &f.err), &f.err);
@@ -441,6 +441,7 @@ static void metadata_are_added_and_replaced(void **state)
     const heft_value second[] = { text_value("replaced", "3"), text_value("new", "4"),
                                   text_value("new", "5") };
     (void)state;
+    o.exact_metadata = true;
     begin(&f, "safetensors", three_tensors, 3);
     o.set = first;
     o.set_count = 2;
@@ -495,17 +496,19 @@ static void a_dry_run_writes_nothing(void **state)
     begin(&f, "safetensors", three_tensors, 3);
     o.dry_run = true;
     o.planned_bytes = &planned;
-    heft_assert_ok(heft_file_convert(f.in, heft_format_find("safetensors"),
+    heft_assert_ok(heft_file_convert(f.in, heft_format_find(HEFT_STR("safetensors")),
                                      heft_test_sink_init(&sink, false), &o, &f.err),
                    &f.err);
     assert_true(sink.discarded);
     assert_int_equal(sink.cap, 0);
     assert_int_equal(planned, f.bytes.len);
-    heft_assert_ok(heft_file_convert(f.in, heft_format_find("safetensors"), NULL, &o, &f.err),
-                   &f.err);
+    heft_assert_ok(
+        heft_file_convert(f.in, heft_format_find(HEFT_STR("safetensors")), NULL, &o, &f.err),
+        &f.err);
     o.dry_run = false;
-    heft_assert_fails(heft_file_convert(f.in, heft_format_find("safetensors"), NULL, &o, &f.err),
-                      HEFT_E_ARGUMENT, &f.err, "no sink");
+    heft_assert_fails(
+        heft_file_convert(f.in, heft_format_find(HEFT_STR("safetensors")), NULL, &o, &f.err),
+        HEFT_E_ARGUMENT, &f.err, "no sink");
     end(&f);
 }
 
@@ -572,7 +575,7 @@ static void a_file_without_fed_data_cannot_be_converted(void **state)
     (void)state;
     heft_assert_ok(heft_test_open_methods[4].open(&f, &in, NULL, &err), &err);
     assert_null(heft_part_view(f, 0));
-    heft_assert_fails(heft_file_convert(f, heft_format_find("mag"),
+    heft_assert_fails(heft_file_convert(f, heft_format_find(HEFT_STR("mag")),
                                         heft_test_sink_init(&sink, false), NULL, &err),
                       HEFT_E_IO, &err, "not fed");
     assert_true(sink.discarded);

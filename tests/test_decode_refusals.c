@@ -241,7 +241,7 @@ static heft_file *sparse_file(heft_bytes *b)
     spec.layout = HEFT_STR("sparse_csr");
     spec.components = parts;
     spec.component_count = 3;
-    heft_assert_ok(heft_writer_open(&writer, heft_format_find("ztensor"),
+    heft_assert_ok(heft_writer_open(&writer, heft_format_find(HEFT_STR("ztensor")),
                                     heft_test_sink_init(&sink, false), &w, &err),
                    &err);
     heft_assert_ok(heft_writer_add_tensor(&first, writer, &spec, &err), &err);

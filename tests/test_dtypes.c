@@ -231,7 +231,7 @@ static heft_status write_one(heft_test_sink *sink, const struct stored *s, heft_
     heft_writer *w;
     opt.version = s->version;
     opt.allow_loss = true;
-    heft_assert_ok(heft_writer_open(&w, heft_format_find(s->format),
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(heft_str_from(s->format)),
                                     heft_test_sink_init(sink, false), &opt, err),
                    err);
     heft_assert_ok(heft_writer_add_dense(&part, w, heft_test_str("w"), t, dims, 1, err), err);

@@ -225,7 +225,7 @@ static heft_bytes make(const model *m, deviation d)
     heft_writer *w;
     heft_error err;
     opt.version = m->version;
-    heft_assert_ok(heft_writer_open(&w, heft_format_find(m->format),
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(heft_str_from(m->format)),
                                     heft_test_sink_init(&sink, false), &opt, &err),
                    &err);
     if (d == GENERATOR)
@@ -378,7 +378,7 @@ static heft_bytes with_scalars(uint64_t x, uint64_t y)
     heft_test_sink sink;
     heft_writer *w;
     heft_error err;
-    heft_assert_ok(heft_writer_open(&w, heft_format_find("burnpack"),
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("burnpack")),
                                     heft_test_sink_init(&sink, false), NULL, &err),
                    &err);
     add_meta(w, (heft_value){ .kind = HEFT_KIND_MAP, .key = HEFT_STR("burn.scalars") });

@@ -31,7 +31,7 @@ static void make_shard_set(void **state, const char *format)
     o.stem = "m";
     o.open = add_file;
     o.ctx = set;
-    heft_assert_ok(heft_file_split(f, heft_format_find(format), &o, &err), &err);
+    heft_assert_ok(heft_file_split(f, heft_format_find(heft_str_from(format)), &o, &err), &err);
     heft_assert_ok(heft_sink_dir_finish(set, &err), &err);
     heft_file_close(f);
     heft_test_free(&whole);

@@ -42,7 +42,7 @@ static heft_bytes write_model(const char *layout, bool is_stream, const heft_voc
     uint8_t chunk[999];
     heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;
     opt.version = layout;
-    heft_assert_ok(heft_writer_open(&w, heft_format_find("embd"),
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("embd")),
                                     heft_test_sink_init(&sink, is_stream), &opt, &err),
                    &err);
     declare(w, v, &err);
@@ -106,7 +106,8 @@ static void conversion_and_calls_write_the_same_bytes(void **state)
         opt.write = &write;
         write.version = layouts[i / 2];
         heft_sink *to = heft_test_sink_init(&sink, i & 1);
-        heft_assert_ok(heft_file_convert(f, heft_format_find("embd"), to, &opt, &err), &err);
+        heft_assert_ok(heft_file_convert(f, heft_format_find(HEFT_STR("embd")), to, &opt, &err),
+                       &err);
         heft_bytes same = write_model(layouts[i / 2], false, v);
         heft_assert_same_bytes(heft_test_sink_bytes(&sink), same);
         heft_test_free(&same);
@@ -208,7 +209,8 @@ static void write_giant(ends_sink *sink)
     heft_writer *w;
     uint32_t part;
     *sink = (ends_sink){ .base = { &ends_ops } };
-    heft_assert_ok(heft_writer_open(&w, heft_format_find("embd"), &sink->base, NULL, &err), &err);
+    heft_assert_ok(
+        heft_writer_open(&w, heft_format_find(HEFT_STR("embd")), &sink->base, NULL, &err), &err);
     for (int i = 0; i < 2; i++)
         heft_assert_ok(heft_writer_add_dense(&part, w, heft_test_str(i ? "second" : "first"),
                                              HEFT_F32, dims[i], 2, &err),
@@ -270,8 +272,8 @@ static heft_bytes many_tensors(void)
     heft_writer *w;
     heft_error err;
     const uint64_t one = 1;
-    heft_assert_ok(heft_writer_open(&w, heft_format_find("embd"), heft_test_sink_init(&sink, false),
-                                    NULL, &err),
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("embd")),
+                                    heft_test_sink_init(&sink, false), NULL, &err),
                    &err);
     for (uint32_t i = 0, part; i < NAMES; i++) {
         char name[32];
@@ -303,7 +305,7 @@ static void refuses_names_beyond_4_gib_before_the_data(void **state)
         letters[i] = (char)('a' + heft_test_random(&random, 26));
     opt.rename = long_name;
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
-    heft_assert_fails(heft_file_convert(f, heft_format_find("embd"),
+    heft_assert_fails(heft_file_convert(f, heft_format_find(HEFT_STR("embd")),
                                         heft_test_sink_init(&sink, false), &opt, &err),
                       HEFT_E_LOSSY, &err, "the sections before the data would take");
     assert_true(sink.discarded);

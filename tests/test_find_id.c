@@ -136,7 +136,7 @@ static void finds_and_counts_burn_ids(void **state)
         }
         heft_test_sink sink;
         heft_error err;
-        heft_assert_ok(heft_file_convert(f, heft_format_find("burnpack"),
+        heft_assert_ok(heft_file_convert(f, heft_format_find(HEFT_STR("burnpack")),
                                          heft_test_sink_init(&sink, false), NULL, &err),
                        &err);
         heft_file_close(f);
@@ -167,7 +167,7 @@ static void attributes_of_other_names_are_no_ids(void **state)
     spec.dims = dims;
     spec.attributes = values;
     spec.attribute_count = HEFT_COUNT(values);
-    heft_assert_ok(heft_writer_open(&w, heft_format_find("ztensor"),
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("ztensor")),
                                     heft_test_sink_init(&sink, false), &opt, &err),
                    &err);
     heft_assert_ok(heft_writer_add_tensor(&part, w, &spec, &err), &err);
@@ -281,8 +281,8 @@ static heft_status convert(heft_bytes b, const char *to, bool strict, losses *l,
     write.on_loss = count_loss;
     write.loss_ctx = l;
     write.strict = strict;
-    heft_status st = heft_file_convert(f, heft_format_find(to), heft_test_sink_init(&sink, false),
-                                       &opt, err);
+    heft_status st = heft_file_convert(f, heft_format_find(heft_str_from(to)),
+                                       heft_test_sink_init(&sink, false), &opt, err);
     heft_file_close(f);
     heft_test_sink_free(&sink);
     return st;

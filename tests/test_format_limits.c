@@ -16,7 +16,7 @@ static heft_status plan(const char *format, const heft_write_options *opt, heft_
     heft_writer *w;
     uint32_t part;
     heft_test_poison(err);
-    heft_status st = heft_writer_open(&w, heft_format_find(format),
+    heft_status st = heft_writer_open(&w, heft_format_find(heft_str_from(format)),
                                       heft_test_sink_init(&sink, false), opt, err);
     if (!st) {
         st = heft_writer_add_dense(&part, w, heft_test_str(tensor.name), tensor.dtype, tensor.dims,
@@ -86,7 +86,7 @@ static void gaps_between_bytes_in_mag_are_no_numbers(void **state)
         bool noted = false;
         write.align = align;
         write.loss_ctx = &noted;
-        heft_assert_ok(heft_file_convert(in, heft_format_find("mag"),
+        heft_assert_ok(heft_file_convert(in, heft_format_find(HEFT_STR("mag")),
                                          heft_test_sink_init(&sink, false), &opt, &err),
                        &err);
         assert_int_equal(noted, align == 4096);
@@ -113,7 +113,7 @@ static void mag_snapshots_have_65534_tensors_at_most(void **state)
         opt.write = &write;
         opt.dry_run = true;
         write.version = "snapshot";
-        heft_status st = heft_file_convert(f, heft_format_find("mag"), NULL, &opt, &err);
+        heft_status st = heft_file_convert(f, heft_format_find(HEFT_STR("mag")), NULL, &opt, &err);
         if (count > MOST)
             heft_assert_fails(st, HEFT_E_LOSSY, &err, "at most 65534 are allowed");
         else
@@ -187,7 +187,7 @@ static void ztensor_2_stores_each_key_once(void **state)
         heft_writer *w;
         heft_error err;
         opt.version = "2";
-        heft_assert_ok(heft_writer_open(&w, heft_format_find("ztensor"),
+        heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("ztensor")),
                                         heft_test_sink_init(&sink, false), &opt, &err),
                        &err);
         heft_assert_ok(heft_writer_add_meta(w, v, &err), &err);
@@ -224,7 +224,7 @@ static void gptrs_files_have_65535_dimensions_at_most(void **state)
         heft_file *f;
         uint32_t part;
         float one = 1;
-        heft_assert_ok(heft_writer_open(&w, heft_format_find(formats[i]),
+        heft_assert_ok(heft_writer_open(&w, heft_format_find(heft_str_from(formats[i])),
                                         heft_test_sink_init(&sink, false), NULL, &err),
                        &err);
         heft_assert_ok(heft_writer_add_dense(&part, w, HEFT_STR("w"), HEFT_F32, dims, MOST, &err),
@@ -300,7 +300,7 @@ static void safetensors_headers_take_100_mb_at_most(void **state)
         heft_writer *w;
         heft_error err;
         opt.align = 8;
-        heft_assert_ok(heft_writer_open(&w, heft_format_find("safetensors"),
+        heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("safetensors")),
                                         heft_test_sink_init(&sink, false), &opt, &err),
                        &err);
         w->p.x.err = &err;
@@ -326,8 +326,8 @@ static heft_status plan_embd(uint32_t count, const heft_value *last, bool strict
     heft_test_sink sink;
     heft_writer *w;
     opt.strict = strict;
-    heft_assert_ok(heft_writer_open(&w, heft_format_find("embd"), heft_test_sink_init(&sink, false),
-                                    &opt, err),
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("embd")),
+                                    heft_test_sink_init(&sink, false), &opt, err),
                    err);
     w->p.x.err = err;
     for (uint32_t i = 0; i < count; i++) {

@@ -127,7 +127,7 @@ static void assert_refused(const refusal *r)
     opt.strict = true;
     opt.on_loss = clear_reported_rule;
     opt.loss_ctx = &rule;
-    heft_assert_ok(heft_writer_open(&w, heft_format_find(r->format),
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(heft_str_from(r->format)),
                                     heft_test_sink_init(&sink, false), &opt, &err),
                    &err);
     heft_assert_ok(heft_writer_add_dense(&part, w, r->name, r->dtype, r->dims, r->rank, &err),
@@ -181,7 +181,7 @@ static heft_status write_excess(const excess *r, bool allow_loss, const char **r
     opt.allow_loss = allow_loss;
     opt.on_loss = clear_reported_rule;
     opt.loss_ctx = rule;
-    heft_assert_ok(heft_writer_open(&w, heft_format_find(r->format),
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(heft_str_from(r->format)),
                                     heft_test_sink_init(&sink, false), &opt, err),
                    err);
     heft_assert_ok(heft_writer_add_meta(w, v, err), err);
@@ -242,8 +242,8 @@ static heft_status write_token(size_t bytes, const char *version, bool allow_los
     opt.allow_loss = allow_loss;
     opt.on_loss = clear_reported_rule;
     opt.loss_ctx = rule;
-    heft_assert_ok(heft_writer_open(&w, heft_format_find("embd"), heft_test_sink_init(&sink, false),
-                                    &opt, err),
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("embd")),
+                                    heft_test_sink_init(&sink, false), &opt, err),
                    err);
     heft_assert_ok(heft_writer_set_vocab(w, v, err), err);
     heft_status st = heft_writer_begin(w, err);
@@ -308,7 +308,7 @@ static void notes_more_tokens_than_the_reference_reads(void **state)
         opt.version = "simple";
         opt.on_loss = note_many_tokens;
         opt.loss_ctx = &losses;
-        heft_assert_ok(heft_writer_open(&w, heft_format_find("embd"),
+        heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("embd")),
                                         heft_test_sink_init(&sink, false), &opt, &err),
                        &err);
         heft_assert_ok(heft_writer_set_vocab(w, v, &err), &err);
@@ -396,7 +396,7 @@ static void write_values(written *r, const char *format, const heft_value *value
     heft_writer *w;
     heft_error err;
     uint32_t part;
-    heft_assert_ok(heft_writer_open(&w, heft_format_find(format),
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(heft_str_from(format)),
                                     heft_test_sink_init(&r->sink, false), NULL, &err),
                    &err);
     for (size_t i = 0; i < count; i++)
@@ -468,7 +468,7 @@ static void burnpack_stores_scalars(void **state)
     heft_writer *w;
     heft_error err;
     (void)state;
-    heft_assert_ok(heft_writer_open(&w, heft_format_find("burnpack"),
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("burnpack")),
                                     heft_test_sink_init(&sink, false), NULL, &err),
                    &err);
     const heft_value values[] = {
@@ -513,7 +513,7 @@ static void embd_stores_a_vocabulary(void **state)
         heft_file *f;
         opt.version = versions[i];
         heft_vocab_set_special(v, HEFT_UNK, i ? 2 : 1);
-        heft_assert_ok(heft_writer_open(&w, heft_format_find("embd"),
+        heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("embd")),
                                         heft_test_sink_init(&sink, false), &opt, &err),
                        &err);
         heft_assert_ok(heft_writer_set_vocab(w, v, &err), &err);
@@ -618,7 +618,7 @@ static heft_bytes burnpack_with_id(const char *id)
     assert_in_range(n, 1, sizeof text - 9);
     heft_test_put(text, (uint64_t)n, 8);
     heft_file *f = open_bytes((heft_bytes){ (uint8_t *)text, 8 + (size_t)n });
-    heft_assert_ok(heft_file_convert(f, heft_format_find("burnpack"),
+    heft_assert_ok(heft_file_convert(f, heft_format_find(HEFT_STR("burnpack")),
                                      heft_test_sink_init(&sink, false), NULL, &err),
                    &err);
     heft_bytes b = heft_test_copy(sink.p, sink.len);

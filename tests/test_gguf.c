@@ -30,7 +30,7 @@ static void begin(fixture *f)
     f->opt = (heft_write_options)HEFT_WRITE_OPTIONS_INIT;
     f->opt.on_loss = note_loss;
     f->opt.loss_ctx = &f->losses;
-    heft_assert_ok(heft_writer_open(&f->w, heft_format_find("gguf"),
+    heft_assert_ok(heft_writer_open(&f->w, heft_format_find(HEFT_STR("gguf")),
                                     heft_test_sink_init(&f->sink, false), &f->opt, &f->err),
                    &f->err);
 }
@@ -208,7 +208,7 @@ static heft_status write_tensor(fixture *f, heft_dtype t, const uint64_t *dims, 
     f->opt.on_loss = note_loss;
     f->opt.loss_ctx = &f->losses;
     f->opt.allow_loss = allow_loss;
-    heft_assert_ok(heft_writer_open(&f->w, heft_format_find("gguf"),
+    heft_assert_ok(heft_writer_open(&f->w, heft_format_find(HEFT_STR("gguf")),
                                     heft_test_sink_init(&f->sink, false), &f->opt, &f->err),
                    &f->err);
     heft_assert_ok(heft_writer_add_dense(&part, f->w, heft_test_str("t"), t, dims, rank, &f->err),
@@ -281,7 +281,7 @@ static heft_file *rewrite(fixture *f, const heft_file *in, const heft_vocab *v)
     write.on_loss = note_loss;
     write.loss_ctx = &f->losses;
     opt.vocab = v;
-    heft_assert_ok(heft_file_convert(in, heft_format_find("gguf"),
+    heft_assert_ok(heft_file_convert(in, heft_format_find(HEFT_STR("gguf")),
                                      heft_test_sink_init(&f->sink, false), &opt, &f->err),
                    &f->err);
     heft_assert_ok(heft_test_open(&out, heft_test_sink_bytes(&f->sink), NULL, &f->err), &f->err);

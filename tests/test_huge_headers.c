@@ -43,7 +43,7 @@ static heft_status plan(const limit *l, const heft_file *in, uint64_t *planned, 
     o.write = &write;
     o.dry_run = true;
     o.planned_bytes = planned;
-    return heft_file_convert(in, heft_format_find(l->format), NULL, &o, err);
+    return heft_file_convert(in, heft_format_find(heft_str_from(l->format)), NULL, &o, err);
 }
 
 /* Return the bytes of the manifest, as the footer of zTensor 2 tells. */
@@ -65,7 +65,7 @@ static uint64_t manifest_bytes(const heft_file *in)
     write.version = "2";
     o.write = &write;
     pretended = 0;
-    heft_assert_ok(heft_file_convert(in, heft_format_find("ztensor"),
+    heft_assert_ok(heft_file_convert(in, heft_format_find(HEFT_STR("ztensor")),
                                      heft_test_sink_init(&sink, false), &o, &err),
                    &err);
     uint64_t bytes = footer_length(&sink);
@@ -124,7 +124,7 @@ static heft_status write_compressed(uint64_t more, uint64_t *bytes, heft_error *
     opt.version = "2";
     opt.encoding = HEFT_ZSTD;
     pretended = 0;
-    heft_assert_ok(heft_writer_open(&w, heft_format_find("ztensor"),
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("ztensor")),
                                     heft_test_sink_init(&sink, true), &opt, err),
                    err);
     heft_assert_ok(heft_writer_add_dense(&part, w, HEFT_STR(MARK "t"), HEFT_F32, &shape, 1, err),

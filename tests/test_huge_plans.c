@@ -34,7 +34,8 @@ static heft_status plan(const char *format, const uint64_t *bytes, uint32_t coun
     heft_sink sink = { &ops };
     heft_writer *w;
     uint32_t part;
-    heft_assert_ok(heft_writer_open(&w, heft_format_find(format), &sink, NULL, err), err);
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(heft_str_from(format)), &sink, NULL, err),
+                   err);
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < count && !st; i++)
         st = heft_writer_add_dense(&part, w, heft_test_str(names[i]), HEFT_U8, &bytes[i], 1, err);
@@ -110,7 +111,8 @@ static void wider_indices_may_not_exceed_64_bits(void **state)
         t.layout = HEFT_STR("sparse_coo");
         t.components = parts;
         t.component_count = HEFT_COUNT(parts);
-        heft_assert_ok(heft_writer_open(&w, heft_format_find("ztensor"), &sink, &opt, &err), &err);
+        heft_assert_ok(
+            heft_writer_open(&w, heft_format_find(HEFT_STR("ztensor")), &sink, &opt, &err), &err);
         heft_assert_ok(heft_writer_add_tensor(&part, w, &t, &err), &err);
         heft_assert_fails(heft_writer_begin(w, &err), HEFT_E_LOSSY, &err,
                           "file would exceed 2^64 bytes");
@@ -198,7 +200,7 @@ static void casts_may_not_exceed_64_bits(void **state)
         o.dry_run = true;
         o.no_verify = true;
         o.planned_bytes = &planned;
-        heft_status st = heft_file_convert(f, heft_format_find("mag"), NULL, &o, &err);
+        heft_status st = heft_file_convert(f, heft_format_find(HEFT_STR("mag")), NULL, &o, &err);
         heft_assert_status(st, rows[i].st, &err);
         if (st)
             heft_assert_fails(st, rows[i].st, &err, rows[i].words);
@@ -256,7 +258,7 @@ static heft_status plan_nearly_64_bits(const char *format, const char *version, 
     o.planned_bytes = planned;
     write.version = version;
     write.allow_loss = true;
-    heft_status st = heft_file_convert(f, heft_format_find(format), NULL, &o, err);
+    heft_status st = heft_file_convert(f, heft_format_find(heft_str_from(format)), NULL, &o, err);
     heft_file_close(f);
     return st;
 }

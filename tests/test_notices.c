@@ -389,7 +389,7 @@ static bool convert_after_failure(heft_bytes b, uint32_t n)
     heft_status st = heft_file_open_source(&f, source, &opt, &err);
     bool was_reached = atomic_load(&m.calls) >= n;
     if (!st) {
-        st = heft_file_convert(f, heft_format_find("safetensors"),
+        st = heft_file_convert(f, heft_format_find(HEFT_STR("safetensors")),
                                heft_test_sink_init(&sink, false), &convert, &err);
         assert_true(st == HEFT_E_NOMEM || (!st && reported == 1));
         heft_test_sink_free(&sink);

@@ -345,8 +345,8 @@ static heft_bytes one_tensor(const char *format, const char *name, heft_str layo
     spec.component_count = parts;
     spec.attributes = attribute;
     spec.attribute_count = !!attribute;
-    heft_assert_ok(heft_writer_open(&w, heft_format_find(format), heft_test_sink_init(&sink, false),
-                                    &opt, &err),
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(heft_str_from(format)),
+                                    heft_test_sink_init(&sink, false), &opt, &err),
                    &err);
     heft_assert_ok(heft_writer_add_tensor(&first, w, &spec, &err), &err);
     heft_assert_ok(heft_writer_begin(w, &err), &err);

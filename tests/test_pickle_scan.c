@@ -10,7 +10,8 @@ enum { MAX_TEXT = 400 };
 
 static void print_finding(void *context, const heft_pickle_finding *f)
 {
-    static const char *const names[] = { "import", "hidden", "extension", "id", "broken" };
+    static const char *const names[] = { "import",    "arguments", "hidden",
+                                         "extension", "id",        "broken" };
     char *to = context;
     size_t at = strlen(to);
     snprintf(to + at, MAX_TEXT - at, "%s@%u:%.*s,%.*s;", names[f->danger], (unsigned)f->at,
@@ -18,18 +19,19 @@ static void print_finding(void *context, const heft_pickle_finding *f)
              f->name.len ? f->name.ptr : "");
 }
 
-static uint64_t scan(char *to, const char *bytes, size_t size, bool is_script)
+static heft_pickle_scanned scan(char *to, const char *bytes, size_t size, bool is_script,
+                                bool is_joblib)
 {
     test_memory t;
     test_memory_init(&t, 0);
     heft_memory m = { .al = &t.al, .limit = UINT64_MAX };
-    heft_pickle_scanner s = { &m, print_finding, to, is_script };
-    uint64_t end = 0;
+    heft_pickle_scanner s = { &m, print_finding, to, is_script, is_joblib };
+    heft_pickle_scanned done;
     *to = 0;
-    assert_int_equal(heft_pickle_scan(&s, bytes, size, &end), HEFT_OK);
+    assert_int_equal(heft_pickle_scan(&done, &s, bytes, size), HEFT_OK);
     assert_int_equal(t.live, 0);
-    assert_true(end <= size);
-    return end;
+    assert_true(done.end <= size);
+    return done;
 }
 
 typedef struct example {
@@ -44,7 +46,7 @@ static void expect(const example *examples, size_t count, bool is_script)
 {
     for (size_t i = 0; i < count; i++) {
         char got[MAX_TEXT];
-        scan(got, examples[i].bytes, examples[i].size, is_script);
+        scan(got, examples[i].bytes, examples[i].size, is_script, false);
         assert_string_equal(got, examples[i].findings);
     }
 }
@@ -88,18 +90,97 @@ static void reports_names_that_only_resemble_harmless_names(void **state)
     expect(examples, sizeof examples / sizeof *examples, false);
 }
 
-static void reports_imports_of_unknown_names(void **state)
+/* Python decodes escapes and finds any number in the memo; the scan does, too. */
+static void reports_names_that_the_pickle_hides(void **state)
 {
     (void)state;
     static const example examples[] = {
-        { PICKLE("S'os'\nS'sys\\x74em'\n\x93."), "hidden@19:os,sys\\x74em;" },
-        { PICKLE("V\\u006fs\nVsystem\n\x93."), "hidden@17:\\u006fs,system;" },
-        { PICKLE("\x8c\2osN\x93."), "hidden@5:os,;" },
-        /* The number of the memo is too large to follow, so that MEMOIZE stores elsewhere. */
-        { PICKLE("\x8c\1ar\xff\xff\xff\xff\x8c\1b\x94h\0h\1\x93."), "hidden@16:,;" },
-        { PICKLE("g_0\nh\0\x93."), "hidden@6:,;" },
+        { PICKLE("S'os'\nS'sys\\x74em'\n\x93."), "import@19:os,system;" },
+        { PICKLE("S'\\157\\163'\nS\"sys\\164em\"\n\x93."), "import@25:os,system;" },
+        { PICKLE("V\\u006fs\nVsyst\\U00000065m\n\x93."), "import@26:os,system;" },
+        { PICKLE("V\\\\u006fs\nVa\n\x93."), "import@13:\\\\u006fs,a;" },
+        { PICKLE("\x8c\2osN\x93."), "broken@5:,;" }, /* names are texts */
+        { PICKLE("S'os\\'\nNN."), "broken@0:,;" },   /* an escape without an end */
+        { PICKLE("S'\\x6'\nNN."), "broken@0:,;" },
+        { PICKLE("V\\u00\nNN."), "broken@0:,;" },
+        { PICKLE("Sos\nNN."), "broken@0:,;" },
+        { PICKLE("\x8c\2osr\xff\xff\xff\x7f\x8c\1b\x94j\xff\xff\xff\x7fh\1\x93."),
+          "import@20:os,b;" },
+        { PICKLE("Vos\np 1_0 \n0Va\np4294967299\n0h\ng4294967299\n\x93."), "import@42:os,a;" },
+        { PICKLE("Vos\np99999999999999999999999\n."), "hidden@4:,;" },
+        { PICKLE("g7\n."), "broken@0:,;" }, /* no such entry */
+        { PICKLE("g_0\nN."), "broken@0:,;" },
+        { PICKLE("Np-1\nN."), "broken@1:,;" },
+        { PICKLE("\x82\1\x8c\1a\x93."), "extension@0:,;hidden@5:,a;" },
     };
     expect(examples, sizeof examples / sizeof *examples, false);
+}
+
+/* Calls of allowed names with arguments that no writer of tensors uses. */
+static void reports_arguments_that_no_writer_uses(void **state)
+{
+#define DTYPE(type) "\x80\2cnumpy\ndtype\nX\2\0\0\0" type "\x89\x88\x87R"
+#define PLAIN_STATE "(K\3X\1\0\0\0<NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xff"
+#define ARRAY       "\x80\2cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\0\x85U\1b\x87R"
+    static const example examples[] = {
+        { PICKLE(DTYPE("f4") PLAIN_STATE "K\0tb."), "" },
+        { PICKLE(DTYPE("O8") PLAIN_STATE "K?tb."), "" },
+        { PICKLE(DTYPE("O8") PLAIN_STATE "K\0tb."), "arguments@51:numpy,dtype;" },
+        { PICKLE(DTYPE("f4") PLAIN_STATE "K\1tb."), "arguments@51:numpy,dtype;" },
+        { PICKLE(DTYPE("V8") "(K\3U\1|NU\1a\x85}U\1a" DTYPE("O8") "K\0\x86sK\x8K\1K\0tb."),
+          "arguments@78:numpy,dtype;" },
+        { PICKLE(DTYPE("V8") "(K\3U\1|NU\1a\x85}U\1a" DTYPE("O8") "K\0\x86sK\x8K\1K\x1btb."), "" },
+        { PICKLE(DTYPE("V8") "(K\3U\1|NU\1a\x85}U\1a" DTYPE("f8") "K\1\x86sK\x8K\1K\0tb."),
+          "arguments@78:numpy,dtype;" },
+        { PICKLE(DTYPE("f4") PLAIN_STATE "K\0tb" PLAIN_STATE "K\0tb."),
+          "arguments@77:numpy,dtype;" },
+        { PICKLE("cnumpy\ndtype\nX\2\0\0\0f4\x89\x89\x87R."), "arguments@23:numpy,dtype;" },
+        { PICKLE(ARRAY "(K\1K\0\x85" DTYPE("O8") "\x89]tb."), "" },
+        { PICKLE(ARRAY "(K\1K\0\x85" DTYPE("O8") "\x89U\0tb."), "arguments@97:numpy,ndarray;" },
+        { PICKLE("cnumpy.core.multiarray\n_reconstruct\ncbuiltins\nint\nK\0\x85U\1b\x87R."),
+          "arguments@57:numpy.core.multiarray,_reconstruct;" },
+        { PICKLE("c_codecs\nencode\nVa\nVlatin1\n\x86R."), "" },
+        { PICKLE("c_codecs\nencode\nVa\nVrot13\n\x86R."), "arguments@27:_codecs,encode;" },
+        { PICKLE("cnumpy\nndarray\n)R."), "arguments@16:numpy,ndarray;" },
+        { PICKLE("cbuiltins\ngetattr\nctorch.distributed.checkpoint.metadata\n"
+                 "_MEM_FORMAT_ENCODING\nVTORCH_PRESERVE_FORMAT\n\x86R."),
+          "" },
+        { PICKLE("cbuiltins\ngetattr\nctorch.distributed.checkpoint.metadata\n"
+                 "_MEM_FORMAT_ENCODING\nVmro\n\x86R."),
+          "arguments@84:builtins,getattr;" },
+        { PICKLE("cbuiltins\ngetattr\nctorch\nTensor\nVT\n\x86R."),
+          "arguments@36:builtins,getattr;" },
+        { PICKLE("ccollections\nOrderedDict\n)R}U\1aNsb."), "" },
+        { PICKLE("ccollections\nOrderedDict\n)R}U\x0c__setstate__Nsb."), "arguments@44:,;" },
+        { PICKLE("ccollections\nOrderedDict\n}b."), "arguments@26:collections,OrderedDict;" },
+        { PICKLE("ccollections\ndefaultdict\ncbuiltins\nlist\n\x85R."), "" },
+        { PICKLE("ccollections\ndefaultdict\nctorch\nTensor\n\x85R."),
+          "arguments@40:collections,defaultdict;" },
+        { PICKLE("cbuiltins\nbytearray\nK\1\x85R."), "arguments@23:builtins,bytearray;" },
+    };
+    (void)state;
+    expect(examples, sizeof examples / sizeof *examples, false);
+}
+
+/* Joblib stores the bytes of an array after the opcode that builds its wrapper. */
+static void follows_the_opcodes_after_arrays_of_joblib(void **state)
+{
+#define WRAPPER(shape)                                                                     \
+    "\x80\2cjoblib.numpy_pickle\nNumpyArrayWrapper\n)\x81}(U\x08subclasscnumpy\nndarray\n" \
+    "U\5dtypecnumpy\ndtype\nU\2u1\x89\x88\x87RU\5shapeK" shape "\x85ub"
+    static const char bytes[] = WRAPPER("\x3") "N.N0cos\nsystem\n.";
+    char got[MAX_TEXT];
+    (void)state;
+    assert_true(scan(got, bytes, sizeof bytes - 1, false, false).has_arrays);
+    assert_string_equal(got, "");
+    assert_true(scan(got, bytes, sizeof bytes - 1, false, true).has_arrays);
+    assert_non_null(strstr(got, ":os,system;"));
+    static const char wrong[] = WRAPPER("\x3") "N.N0N}b.";
+    scan(got, wrong, sizeof wrong - 1, false, true);
+    assert_string_equal(got, "");
+    static const char unknown[] = "\x80\2cjoblib.numpy_pickle\nNumpyArrayWrapper\n)\x81}b.";
+    scan(got, unknown, sizeof unknown - 1, false, true);
+    assert_non_null(strstr(got, "arguments@44:joblib.numpy_pickle,NumpyArrayWrapper;"));
 }
 
 static void reports_persistent_ids_unless_of_storages(void **state)
@@ -121,7 +202,14 @@ static void reports_damage_after_the_findings_before(void **state)
     static const example examples[] = {
         { PICKLE(""), "broken@0:,;" },
         { PICKLE("cos\nsystem\n(S'id'\ntR"), "import@0:os,system;broken@20:,;" },
-        { PICKLE("cos\nsys"), "broken@0:,;import@0:os,sys;" },
+        { PICKLE("cos\nsys"), "import@0:os,sy;broken@7:,;" }, /* Python drops the last byte */
+        { PICKLE("cos\n"), "broken@0:,;" },
+        { PICKLE("(Va\nios\nsystem!"), "import@4:os,system;broken@15:,;" },
+        { PICKLE("Inot a number\nN."), "broken@0:,;" },
+        { PICKLE("Fnot a number\nN."), "broken@0:,;" },
+        { PICKLE("I 0x7\n0L8L\n0Finf\n0F-.5\n."), "" },
+        { PICKLE("\x80\6N."), "broken@0:,;" },
+        { PICKLE("N)R."), "broken@2:,;" }, /* N is not a function */
         { PICKLE("cos\nsystem\n\xff"), "import@0:os,system;broken@11:,;" },
         { PICKLE("0."), "broken@0:,;" },
         { PICKLE("t."), "broken@0:,;" },
@@ -161,10 +249,10 @@ static void returns_the_end_of_the_first_pickle(void **state)
     (void)state;
     char got[MAX_TEXT];
     static const char two[] = "N.cos\nsystem\n.";
-    uint64_t end = scan(got, two, sizeof two - 1, false);
+    uint64_t end = scan(got, two, sizeof two - 1, false, false).end;
     assert_int_equal(end, 2);
     assert_string_equal(got, "");
-    scan(got, two + end, sizeof two - 1 - (size_t)end, false);
+    scan(got, two + end, sizeof two - 1 - (size_t)end, false, false);
     assert_string_equal(got, "import@0:os,system;");
 }
 
@@ -177,9 +265,9 @@ static void reports_every_failed_allocation(void **state)
         test_memory_init(&t, fail_at);
         heft_memory m = { .al = &t.al, .limit = UINT64_MAX };
         char got[MAX_TEXT] = "";
-        heft_pickle_scanner s = { &m, print_finding, got, false };
-        uint64_t end;
-        assert_int_equal(heft_pickle_scan(&s, bytes, sizeof bytes - 1, &end), HEFT_E_NOMEM);
+        heft_pickle_scanner s = { &m, print_finding, got, false, false };
+        heft_pickle_scanned done;
+        assert_int_equal(heft_pickle_scan(&done, &s, bytes, sizeof bytes - 1), HEFT_E_NOMEM);
         assert_int_equal(t.live, 0);
     }
 }
@@ -193,11 +281,11 @@ static void memory_is_proportional_to_the_bytes(void **state)
     test_memory_init(&t, 0);
     heft_memory m = { .al = &t.al, .limit = LIMIT };
     char got[MAX_TEXT] = "";
-    heft_pickle_scanner s = { &m, print_finding, got, false };
+    heft_pickle_scanner s = { &m, print_finding, got, false, false };
     static const char bytes[] = "Nr\xff\xff\xff\x7f.";
-    uint64_t end;
-    assert_int_equal(heft_pickle_scan(&s, bytes, sizeof bytes - 1, &end), HEFT_OK);
-    assert_int_equal(end, sizeof bytes - 1);
+    heft_pickle_scanned done;
+    assert_int_equal(heft_pickle_scan(&done, &s, bytes, sizeof bytes - 1), HEFT_OK);
+    assert_int_equal(done.end, sizeof bytes - 1);
 }
 
 static void modules_and_names_are_dangerous_or_not(void **state)
@@ -243,7 +331,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reports_every_way_to_import),
         cmocka_unit_test(reports_names_that_only_resemble_harmless_names),
-        cmocka_unit_test(reports_imports_of_unknown_names),
+        cmocka_unit_test(reports_names_that_the_pickle_hides),
+        cmocka_unit_test(reports_arguments_that_no_writer_uses),
+        cmocka_unit_test(follows_the_opcodes_after_arrays_of_joblib),
         cmocka_unit_test(reports_persistent_ids_unless_of_storages),
         cmocka_unit_test(reports_damage_after_the_findings_before),
         cmocka_unit_test(finds_nothing_in_harmless_pickles),

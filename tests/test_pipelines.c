@@ -134,11 +134,13 @@ static void joins_components(void **state)
     heft_pipeline_file files[] = { { HEFT_STR("unet"), model(), NULL },
                                    { HEFT_STR("text"), NULL, &why },
                                    { HEFT_STR("vae"), model(), NULL } };
+    const heft_folder_file other = { "other.safetensors", HEFT_FOLDER_ALTERNATIVE };
+    const heft_folder folder = { &other, 1, NULL };
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     heft_file *f;
     uint8_t data[4];
     (void)state;
-    opt.passed_over = "other.safetensors";
+    opt.folder = &folder;
     heft_assert_ok(
         heft_file_join_pipeline(&f, memory_source("{}", 2), "index.json", files, 3, &opt, &err),
         &err);

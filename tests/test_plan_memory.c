@@ -149,7 +149,7 @@ static void a_new_order_is_planned_or_memory_is_reported(void **state)
                                            { "b", HEFT_F32, 1, { 2 } } };
     heft_bytes b = heft_test_model("ztensor", tensors, HEFT_COUNT(tensors));
     heft_file *f = heft_test_opened(b, NULL, false);
-    conversion c = { .in = f, .to = heft_format_find("safetensors") };
+    conversion c = { .in = f, .to = heft_format_find(HEFT_STR("safetensors")) };
     (void)state;
     starve(&c, HEFT_OK);
     heft_file_close(f);
@@ -202,7 +202,7 @@ static heft_status plan_model(const model *m, const char **rule, heft_error *err
     t.component_count = m->part.role.len != 0;
     heft_test_poison(err);
     arena_calls = 0;
-    heft_status st = heft_writer_open(&w, heft_format_find(m->format),
+    heft_status st = heft_writer_open(&w, heft_format_find(heft_str_from(m->format)),
                                       heft_test_sink_init(&sink, false), &opt, err);
     if (!st) {
         if (m->value.kind)
@@ -317,7 +317,7 @@ static void shards_are_planned_or_memory_is_reported(void **state)
         opt.ctx = &f;
         arena_calls = 0;
         arena_fails_at = n;
-        heft_status st = heft_file_split(in, heft_format_find("ztensor"), &opt, &err);
+        heft_status st = heft_file_split(in, heft_format_find(HEFT_STR("ztensor")), &opt, &err);
         arena_fails_at = 0;
         is_reached = arena_calls >= n;
         heft_assert_status(st, is_reached ? HEFT_E_NOMEM : HEFT_OK, &err);

@@ -27,8 +27,9 @@ static void begin_plan(planned *p)
     p->f = opened("mag", &p->bytes);
     w.host = &host;
     o.write = &w;
-    heft_assert_ok(heft_conversion_plan(&p->c, p->f, heft_format_find("mag"), &o, NULL, &p->err),
-                   &p->err);
+    heft_assert_ok(
+        heft_conversion_plan(&p->c, p->f, heft_format_find(HEFT_STR("mag")), &o, NULL, &p->err),
+        &p->err);
 }
 
 static void end_plan(planned *p)
@@ -185,7 +186,7 @@ static heft_status split(const test_tensor *tensors, uint32_t count, const char 
     o.open = open_sink;
     files_of_split = 0;
     heft_test_poison(err);
-    heft_status st = heft_file_split(f, heft_format_find("gguf"), &o, err);
+    heft_status st = heft_file_split(f, heft_format_find(HEFT_STR("gguf")), &o, err);
     heft_blob_free(&file_of_split);
     heft_file_close(f);
     heft_test_free(&b);
@@ -232,8 +233,9 @@ static void shards_can_be_read_back(void **state)
         heft_test_sink stream;
         begin();
         host.digests = NULL;
-        heft_assert_ok(heft_shard_set_writer_begin(&l, &host, heft_format_find("ztensor"), 1, &err),
-                       &err);
+        heft_assert_ok(
+            heft_shard_set_writer_begin(&l, &host, heft_format_find(HEFT_STR("ztensor")), 1, &err),
+            &err);
         if (i == NO_READ_AT)
             inner = heft_test_sink_init(&stream, false);
         else
@@ -281,7 +283,7 @@ static void a_plan_that_appends_cannot_be_laid_out(void **state)
     (void)state;
     for (int has_digests = 0; has_digests < 2; has_digests++) {
         const heft_digest *digests[1] = { NULL };
-        heft_edit_job g = { .p = { .format = heft_format_find("mag") } };
+        heft_edit_job g = { .p = { .format = heft_format_find(HEFT_STR("mag")) } };
         heft_error err;
         g.err = &err;
         g.p.plan.appended = !has_digests;

@@ -50,8 +50,8 @@ static heft_bytes model(char filler)
     heft_writer *w;
     heft_test_sink sink;
     heft_value v = { .kind = HEFT_KIND_STR };
-    heft_assert_ok(heft_writer_open(&w, heft_format_find("gguf"), heft_test_sink_init(&sink, false),
-                                    NULL, &err),
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("gguf")),
+                                    heft_test_sink_init(&sink, false), NULL, &err),
                    &err);
     v.key = make_text(text, filler, ".text");
     v.as.s = make_text(value, filler, "");
@@ -139,26 +139,27 @@ static void no_version_writes_more_than_planned(void **state)
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(targets); i++)
         for (size_t k = 0; k < HEFT_COUNT(into); k++)
-            convert_changing(heft_format_find(targets[i][0]), targets[i][1], 'a', into[k], false);
+            convert_changing(heft_format_find(heft_str_from(targets[i][0])), targets[i][1], 'a',
+                             into[k], false);
 }
 
 static void refuses_a_header_of_another_length(void **state)
 {
-    const heft_format *safetensors = heft_format_find("safetensors");
+    const heft_format *safetensors = heft_format_find(HEFT_STR("safetensors"));
     (void)state;
     assert_true(convert_changing(safetensors, NULL, 'a', '"', false));
     assert_true(convert_changing(safetensors, NULL, '"', 'a', false));
     assert_true(convert_changing(safetensors, NULL, 'a', '\xFF', false));
-    assert_true(convert_changing(heft_format_find("mag"), NULL, 'a', 0, false));
-    assert_true(convert_changing(heft_format_find("embd"), NULL, 'a', '\xFF', false));
+    assert_true(convert_changing(heft_format_find(HEFT_STR("mag")), NULL, 'a', 0, false));
+    assert_true(convert_changing(heft_format_find(HEFT_STR("embd")), NULL, 'a', '\xFF', false));
 }
 
 /* The checksum of a .mag file precedes the names. */
 static void refuses_changed_names_under_a_checksum(void **state)
 {
     (void)state;
-    assert_true(convert_changing(heft_format_find("mag"), NULL, 'a', 'b', false));
-    assert_true(convert_changing(heft_format_find("mag"), "snapshot", 'a', 'b', true));
+    assert_true(convert_changing(heft_format_find(HEFT_STR("mag")), NULL, 'a', 'b', false));
+    assert_true(convert_changing(heft_format_find(HEFT_STR("mag")), "snapshot", 'a', 'b', true));
 }
 
 int main(void)

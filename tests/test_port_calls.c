@@ -98,6 +98,8 @@ WRAPPED(ssize_t, preadv64, (int fd, const struct iovec *to, int count, off_t at)
         (fd, to, count, at), PREADV, -1)
 WRAPPED(int, openat64, (int dir, const char *name, int flags, mode_t mode),
         (dir, name, flags, mode), OPENAT, -1)
+/* openat64() without a mode, under _FORTIFY_SOURCE */
+WRAPPED(int, __openat64_2, (int dir, const char *name, int flags), (dir, name, flags), OPENAT, -1)
 WRAPPED(void *, mmap64, (void *p, size_t len, int access, int flags, int fd, off_t at),
         (p, len, access, flags, fd, at), MMAP, MAP_FAILED)
 WRAPPED(ssize_t, getrandom, (void *buf, size_t len, unsigned flags), (buf, len, flags), GETRANDOM,

@@ -53,6 +53,8 @@ WRAPPED(int, posix_memalign, (void **block, size_t align, size_t size), (block, 
 WRAPPED(void *, calloc, (size_t n, size_t size), (n, size), CALLOC, NULL)
 WRAPPED(int, openat64, (int dir, const char *name, int flags, mode_t mode),
         (dir, name, flags, mode), OPENAT, -1)
+/* openat64() without a mode, under _FORTIFY_SOURCE */
+WRAPPED(int, __openat64_2, (int dir, const char *name, int flags), (dir, name, flags), OPENAT, -1)
 
 /* A path that cannot be copied, and a file that cannot be opened, are failed calls with ENOMEM. */
 static void assert_lacks_memory(heft_status st, bool is_reached, call c, const heft_error *err)

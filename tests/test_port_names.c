@@ -65,6 +65,7 @@ static void an_index_is_recognised_by_its_name(void **state)
         { ".safetensors.index.json", "x", false }, /* nothing before the suffix */
         { "m.bin.index.json", "x", true },
         { "m.safetensors.index.fp16.json", "x", true },
+        { "m.safetensors.fp16.index.json", "x", true },
         { "m.bin.index.fp16.json", "x", true },
         { "m.index.json", "x", false },
         { "m.json", "x", false },
@@ -78,63 +79,6 @@ static void an_index_is_recognised_by_its_name(void **state)
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(rows); i++)
         assert_int_equal(heft_folder_may_be_index_of(rows[i].index, rows[i].shard), rows[i].may_be);
-}
-
-static void the_first_of_a_numbered_set_is_the_main_file(void **state)
-{
-    static const struct {
-        const char *name;
-        bool is_main; /* alone in a folder; other shards are not chosen */
-    } rows[] = {
-        { "m-00001-of-00002.gguf", true },
-        { "m-00002-of-00002.gguf", false },
-        { "-00002-of-00002.gguf", true }, /* nothing before the number */
-        { "m-0000a-of-00002.gguf", true },
-        { "m-00002-of-0000a.gguf", true },
-        { "m-0000:-of-00002.gguf", true },
-        { "m_00002-of-00002.gguf", true },
-        { "m-00002-in-00002.gguf", true },
-        { "m-00009-of-00009.gguf", false },
-        { "m-00002-of-00002.bin", false },
-        { "m-00001-of-00002.bin", false },
-        { "m.bin", true },
-        { "m.ckpt", true },
-        { ".bin", false },
-    };
-    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
-        const char *passed, *path = heft_test_path(*state, rows[i].name);
-        char *found;
-        heft_error err;
-        heft_test_save(path, "", 0);
-        heft_status st = heft_folder_main_file(&found, &passed, *state, &err);
-        heft_assert_status(st, rows[i].is_main ? HEFT_OK : HEFT_E_IO, &err);
-        if (!st)
-            assert_string_equal(strrchr(found, '/') + 1, rows[i].name);
-        free(found);
-        unlink(path);
-    }
-}
-
-/* The index wins over other weights, and the index without a variant over the variant. */
-static void an_index_is_the_main_file(void **state)
-{
-    static const char *const names[] = { "a.safetensors", "b.safetensors",
-                                         "m.safetensors.index.fp16.json",
-                                         "m.safetensors.index.json" };
-    for (size_t i = 0; i < HEFT_COUNT(names); i++) {
-        const char *passed;
-        char *found;
-        heft_error err;
-        heft_test_save(heft_test_path(*state, names[i]), "", 0);
-        heft_status st = heft_folder_main_file(&found, &passed, *state, &err);
-        if (i == 1)
-            heft_assert_fails(st, HEFT_E_IO, &err, "several weight files");
-        else
-            heft_assert_ok(st, &err);
-        if (!st)
-            assert_string_equal(strrchr(found, '/') + 1, names[i]);
-        free(found);
-    }
 }
 
 static void names_have_at_most_255_bytes(void **state)
@@ -396,8 +340,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         with_dir(removes_exactly_the_temporary_files),
         cmocka_unit_test(an_index_is_recognised_by_its_name),
-        with_dir(the_first_of_a_numbered_set_is_the_main_file),
-        with_dir(an_index_is_the_main_file),
         with_dir(names_have_at_most_255_bytes),
         cmocka_unit_test(folders_have_paths_that_fit),
         with_dir(links_have_targets_that_fit),

@@ -72,8 +72,8 @@ static heft_file *open_embd(heft_test_sink *sink, bool has_vocab)
     heft_vocab *v;
     heft_assert_ok(heft_vocab_parse_lines(&v, heft_test_str("[PAD]\nx\n[UNK]\n"), NULL, &err),
                    &err);
-    heft_assert_ok(heft_writer_open(&w, heft_format_find("embd"), heft_test_sink_init(sink, false),
-                                    NULL, &err),
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("embd")),
+                                    heft_test_sink_init(sink, false), NULL, &err),
                    &err);
     add_text(w, "n", "4");
     add_text(w, "kind", "bert");
@@ -90,9 +90,9 @@ static heft_file *open_mag(heft_test_sink *sink)
 {
     heft_error err;
     heft_writer *w;
-    heft_assert_ok(
-        heft_writer_open(&w, heft_format_find("mag"), heft_test_sink_init(sink, false), NULL, &err),
-        &err);
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("mag")),
+                                    heft_test_sink_init(sink, false), NULL, &err),
+                   &err);
     add_integer(w, "zero", 0);
     add_integer(w, "n", 4);
     add_integer(w, "negative", -1);

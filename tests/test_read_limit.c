@@ -81,7 +81,7 @@ static heft_status convert_with(heft_file *f, const char *to, const heft_convert
 {
     heft_test_sink sink;
     heft_sink *out = heft_test_sink_init(&sink, false);
-    heft_status st = heft_file_convert(f, heft_format_find(to), out, opt, err);
+    heft_status st = heft_file_convert(f, heft_format_find(heft_str_from(to)), out, opt, err);
     heft_test_sink_free(&sink);
     return st;
 }

@@ -270,7 +270,7 @@ static heft_status open_as(const heft_format *format, heft_error *err)
 
 static void a_parser_may_name_its_own_rule(void **state)
 {
-    heft_format format = *heft_format_find("mag");
+    heft_format format = *heft_format_find(HEFT_STR("mag"));
     heft_error err;
     (void)state;
     begin();
@@ -285,7 +285,7 @@ static void a_parser_may_name_its_own_rule(void **state)
 
 static void nothing_is_decoded_in_place(void **state)
 {
-    heft_format format = *heft_format_find("mag");
+    heft_format format = *heft_format_find(HEFT_STR("mag"));
     heft_error err;
     (void)state;
     begin();
@@ -333,7 +333,7 @@ static void a_mismatch_names_a_part_of_the_file(void **state)
     heft_error err;
     (void)state;
     begin();
-    heft_assert_ok(heft_writer_open(&w, heft_format_find("gptrs-checkpoint"),
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("gptrs-checkpoint")),
                                     heft_test_sink_init(&sink, false), NULL, &err),
                    &err);
     heft_assert_ok(

@@ -77,7 +77,8 @@ static void convert(reflink_sink *s, heft_bytes from, const char *format, uint32
     o.cast = casts ? to_bf16 : NULL;
     heft_assert_ok(heft_source_open_memory(&source, from.p, from.len, &err), &err);
     heft_assert_ok(heft_file_open_source(&f, source, NULL, &err), &err);
-    heft_assert_ok(heft_file_convert(f, heft_format_find(format), sink, &o, &err), &err);
+    heft_assert_ok(heft_file_convert(f, heft_format_find(heft_str_from(format)), sink, &o, &err),
+                   &err);
     heft_file_close(f);
 }
 

@@ -427,8 +427,9 @@ static void bytes_that_nobody_wrote_are_missing(void **state)
     (void)state;
     heft_s3_shares *s = shares_of("s3://b/k", &err);
     s->base.count = 1;
-    heft_assert_ok(heft_share_open(&s->base.plan, in, heft_format_find("ztensor"), 1, NULL, &err),
-                   &err);
+    heft_assert_ok(
+        heft_share_open(&s->base.plan, in, heft_format_find(HEFT_STR("ztensor")), 1, NULL, &err),
+        &err);
     heft_assert_ok(heft_s3_shares_cut(s, &err), &err);
     heft_assert_ok(heft_s3_share_data_open(&sink, &s->base, 0, &err), &err);
     heft_assert_fails(sink->ops->finish(sink, &err), HEFT_E_IO, &err,

@@ -114,6 +114,7 @@ static void endpoints_end_without_a_slash(void **state)
         { "http://h/p//", "http://h/p/o/n/resolve/main/f" },
         { "", "https://huggingface.co/o/n/resolve/main/f" },
         { "/", "https://huggingface.co/o/n/resolve/main/f" },
+        { " http://h\n", "http://h/o/n/resolve/main/f" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -148,20 +149,22 @@ static void addresses_that_do_not_fit_are_refused(void **state)
 /* The address of the main file is longer than that of the repository. */
 static void main_files_whose_address_does_not_fit_are_refused(void **state)
 {
-    static const char list[] = "{\"siblings\":[{\"rfilename\":\"model.safetensors\"}]}";
     enum { MORE = sizeof "@main/model.safetensors" - 1 };
     char url[HEFT_URL_MAX], out[HEFT_URL_MAX];
     heft_error err;
+    heft_settings *answer;
     (void)state;
+    heft_assert_ok(heft_settings_parse_json(&answer, HEFT_STR("{}"), NULL, &err), &err);
     for (int len = HEFT_URL_MAX - 1; len <= HEFT_URL_MAX; len++) {
         snprintf(url, sizeof url, "hf://o/%0*d", len - MORE - 7, 7);
-        heft_status st = heft_hub_main_file(out, url, (heft_str){ list, sizeof list - 1 }, &err);
+        heft_status st = heft_hub_address(out, url, answer, "", "model.safetensors", &err);
         if (len < HEFT_URL_MAX)
             heft_assert_ok(st, &err);
         else
             heft_assert_fails(st, HEFT_E_LIMIT, &err, "the address is too long");
         assert_int_equal(strlen(out), HEFT_URL_MAX - 1);
     }
+    heft_settings_close(answer);
 }
 
 static void the_token_comes_from_the_first_setting(void **state)
@@ -173,9 +176,9 @@ static void the_token_comes_from_the_first_setting(void **state)
     snprintf(path, sizeof path, "%s/.cache/huggingface", dir);
     assert_int_equal(mkdir(path, 0700), 0);
     snprintf(path, sizeof path, "%s/.cache/huggingface/token", dir);
-    save_text(path, "of-home\r\nsecond line\n");
+    save_text(path, "of-home\r\n");
     save_text(heft_test_path(dir, "token"), "of-hf-home \n");
-    save_text(named, "of-file\tx\n");
+    save_text(named, "\n of-file\t\n\n");
 
     setenv("HOME", dir, 1);
     assert_string_equal(address_of("hf://o/n/f").bearer, "of-home");
@@ -196,8 +199,16 @@ static void the_token_comes_from_the_first_setting(void **state)
     assert_string_equal(address_of("hf://o/n/f").bearer, "");
 }
 
+static void assert_refused(const char *url, heft_status expected, const char *message)
+{
+    heft_address a;
+    heft_error err;
+    heft_status st = heft_address_of(&a, url, &err);
+    heft_assert_fails(st, expected, &err, message);
+}
+
 /* A part of a token would be sent to the server, and refused there without a reason. */
-static void tokens_that_do_not_fit_are_left_out(void **state)
+static void tokens_that_do_not_fit_are_refused(void **state)
 {
     enum { SIZE = sizeof((heft_address *)0)->bearer };
     char token[SIZE + 1];
@@ -205,7 +216,7 @@ static void tokens_that_do_not_fit_are_left_out(void **state)
     memset(token, 't', SIZE);
     token[SIZE] = '\0';
     setenv("HF_TOKEN", token, 1);
-    assert_string_equal(address_of("hf://o/n/f").bearer, "");
+    assert_refused("hf://o/n/f", HEFT_E_LIMIT, "HF_TOKEN has 1024 bytes, and at most 1023 are");
     setenv("HF_TOKEN", token + 1, 1);
     assert_string_equal(address_of("hf://o/n/f").bearer, token + 1);
     unsetenv("HF_TOKEN");
@@ -215,8 +226,93 @@ static void tokens_that_do_not_fit_are_left_out(void **state)
         char line[SIZE + 2];
         snprintf(line, sizeof line, "%.*s\n", (int)len, token);
         save_text(path, line);
-        assert_int_equal(strlen(address_of("hf://o/n/f").bearer), len < SIZE - 1 ? len : 0);
+        if (len < SIZE)
+            assert_int_equal(strlen(address_of("hf://o/n/f").bearer), len);
+        else
+            assert_refused("hf://o/n/f", HEFT_E_LIMIT, "token has 1024 bytes");
     }
+}
+
+/* A line feed within a setting would begin another header. */
+static void settings_that_would_split_a_request_are_refused(void **state)
+{
+    static const struct {
+        const char *variable, *url;
+    } rows[] = { { "HF_TOKEN", "hf://o/n/f" },         { "HF_ENDPOINT", "hf://o/n/f" },
+                 { "AWS_ACCESS_KEY_ID", "s3://b/k" },  { "AWS_SECRET_ACCESS_KEY", "s3://b/k" },
+                 { "AWS_SESSION_TOKEN", "s3://b/k" },  { "AWS_REGION", "s3://b/k" },
+                 { "AWS_DEFAULT_REGION", "s3://b/k" }, { "AWS_ENDPOINT_URL", "s3://b/k" },
+                 { "AWS_ENDPOINT_URL_S3", "s3://b/k" } };
+    static const char *const values[] = { "http://a\nb", "http://a\rb",   "http://a b",
+                                          "http://a\tb", "http://a\177b", "http://a\xc3\xa9",
+                                          "http://a\x01" };
+    const char *path = heft_test_path(*state, "token");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        setenv("AWS_ACCESS_KEY_ID", "id", 1);
+        setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
+        for (size_t k = 0; k < sizeof values / sizeof *values; k++) {
+            char message[64];
+            setenv(rows[i].variable, values[k], 1);
+            snprintf(message, sizeof message, "%s has a space, a control character",
+                     rows[i].variable);
+            assert_refused(rows[i].url, HEFT_E_ARGUMENT, message);
+        }
+        setenv(rows[i].variable, " \r\n\t", 1);
+        address_of(rows[i].url);
+        unsetenv(rows[i].variable);
+    }
+    setenv("HF_TOKEN_PATH", path, 1);
+    save_text(path, "one\ntwo\n");
+    assert_refused("hf://o/n/f", HEFT_E_ARGUMENT, "token has a space, a control character");
+    setenv("HF_TOKEN", "\t token \r\n", 1);
+    assert_string_equal(address_of("hf://o/n/f").bearer, "token");
+    setenv("AWS_SESSION_TOKEN", "t\n", 1);
+    setenv("AWS_ACCESS_KEY_ID", "id\n", 1);
+    setenv("AWS_SECRET_ACCESS_KEY", " secret\n", 1);
+    setenv("AWS_REGION", "eu-1\n", 1);
+    heft_address a = address_of("s3://b/k");
+    assert_string_equal(a.user, "id:secret");
+    assert_string_equal(a.session, "t");
+    assert_string_equal(a.signature, "aws:amz:eu-1:s3");
+}
+
+static void endpoints_and_regions_have_a_form(void **state)
+{
+    static const char *const endpoints[] = { "h", "ftp://h", "file:///h", "http://h?x",
+                                             "http://h/#x" };
+    static const char *const regions[] = { "a/b", "a:b", "a@b", "a?b", "a%b" };
+    (void)state;
+    for (size_t i = 0; i < sizeof endpoints / sizeof *endpoints; i++) {
+        setenv("HF_ENDPOINT", endpoints[i], 1);
+        setenv("AWS_ENDPOINT_URL", endpoints[i], 1);
+        assert_refused("hf://o/n/f", HEFT_E_ARGUMENT, "HF_ENDPOINT is not an address of the form");
+        assert_refused("s3://b/k", HEFT_E_ARGUMENT, "AWS_ENDPOINT_URL is not an address");
+    }
+    for (size_t i = 0; i < sizeof regions / sizeof *regions; i++) {
+        setenv("AWS_REGION", regions[i], 1);
+        assert_refused("s3://b/k", HEFT_E_ARGUMENT, "is not the name of a region");
+    }
+}
+
+/* ---- other servers ---- */
+
+static void addresses_are_sent_as_they_are(void **state)
+{
+    static const struct {
+        const char *url, *sent;
+    } cases[] = {
+        { "https://u:p@h:1/a/../b//./c?x=%2e%20+&y#z",
+          "https://u:p@h:1/a/../b//./c?x=%2e%20+&y#z" },
+        { "http://h/my model.gguf", "http://h/my%20model.gguf" },
+        { "http://h/\xc3\xa9?\xc3\xa9", "http://h/%C3%A9?%C3%A9" },
+        { "http://h\xc3\xa9/f", "http://h\xc3\xa9/f" },
+        { "http://h", "http://h" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_string_equal(address_of(cases[i].url).url, cases[i].sent);
+    assert_refused("http://h/a\nb", HEFT_E_ARGUMENT, "has a control character as byte 10");
+    assert_refused("http://h\r/", HEFT_E_ARGUMENT, "has a control character as byte 8");
 }
 
 /* A path that is a byte too long ends in "toke", which is a file, too. */
@@ -257,7 +353,9 @@ static void keys_of_s3_are_urls(void **state)
         { "eu-1", "eu-2", "", "b/a b", "https://s3.eu-1.amazonaws.com/b/a%20b" },
         { "", "", "http://h", "b/k", "http://h/b/k" },
         { "", "", "http://h//", "b.c/k//l", "http://h/b.c/k//l" },
-        { "", "", "/", "b/k", "/b/k" },
+        { "", "", "", "b/a/../c", "https://s3.us-east-1.amazonaws.com/b/a/../c" },
+        { "", "", "http://h", "b//k", "http://h/b//k" },
+        { "", "", "http://h", "b/./%2e?#+ \xc3\xa9", "http://h/b/./%252e%3F%23%2B%20%C3%A9" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -298,7 +396,7 @@ static bool has_letters(const heft_address *a, const char *letters)
            strstr(a->session, letters);
 }
 
-static void settings_that_do_not_fit_are_left_out(void **state)
+static void settings_that_do_not_fit_are_refused(void **state)
 {
     static const struct {
         const char *variable, *key;
@@ -312,12 +410,14 @@ static void settings_that_do_not_fit_are_left_out(void **state)
     };
     char value[4096 + 1], text[4096 + 256];
     const char *path = heft_test_path(*state, "config");
-    for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows - 1; i++) {
-        bool is_file = i % 2; /* lines of the file are shorter than the longest token */
+    for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) {
+        bool is_file = i % 2;
         size_t size = rows[i / 2].size;
         for (size_t len = size - 1; len <= size; len++) {
             memset(value, 'v', len);
             value[len] = '\0';
+            if (!strcmp(rows[i / 2].key, "endpoint_url"))
+                memcpy(value, "http://h", 8);
             setenv("AWS_ACCESS_KEY_ID", "id", 1);
             setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
             setenv("AWS_CONFIG_FILE", path, 1);
@@ -328,9 +428,12 @@ static void settings_that_do_not_fit_are_left_out(void **state)
                 unsetenv(rows[i / 2].variable);
             else
                 setenv(rows[i / 2].variable, value, 1);
-            heft_address a = address_of("s3://b/k");
-            if (has_letters(&a, value) != (len < size) || has_letters(&a, "vv") != (len < size))
-                fail_msg("%s, %zu letters: %s", rows[i / 2].key, len, a.url);
+            if (len == size)
+                assert_refused("s3://b/k", HEFT_E_LIMIT, "bytes, and at most");
+            else {
+                heft_address a = address_of("s3://b/k");
+                assert_true(has_letters(&a, value));
+            }
         }
         unsetenv(rows[i / 2].variable);
     }
@@ -399,11 +502,14 @@ int main(void)
         IN_DIR(addresses_that_do_not_fit_are_refused),
         IN_DIR(main_files_whose_address_does_not_fit_are_refused),
         IN_DIR(the_token_comes_from_the_first_setting),
-        IN_DIR(tokens_that_do_not_fit_are_left_out),
+        IN_DIR(tokens_that_do_not_fit_are_refused),
+        IN_DIR(settings_that_would_split_a_request_are_refused),
+        IN_DIR(endpoints_and_regions_have_a_form),
+        IN_DIR(addresses_are_sent_as_they_are),
         IN_DIR(a_home_folder_may_have_a_long_path),
         IN_DIR(keys_of_s3_are_urls),
         IN_DIR(requests_are_signed_with_both_keys_only),
-        IN_DIR(settings_that_do_not_fit_are_left_out),
+        IN_DIR(settings_that_do_not_fit_are_refused),
         IN_DIR(profiles_have_keys_and_settings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

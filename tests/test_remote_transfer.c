@@ -71,7 +71,7 @@ static struct {
 
 static struct {
     long code;
-    curl_off_t length, retry_after;
+    curl_off_t length, retry_after, connected, received;
 } server;
 
 static int handles; /* handles that are open */
@@ -127,6 +127,10 @@ static CURLcode easy_getinfo(CURL *e, CURLINFO info, ...)
         *va_arg(args, curl_off_t *) = server.length;
     else if (info == CURLINFO_RETRY_AFTER)
         *va_arg(args, curl_off_t *) = server.retry_after;
+    else if (info == CURLINFO_PRETRANSFER_TIME_T)
+        *va_arg(args, curl_off_t *) = server.connected;
+    else if (info == CURLINFO_SIZE_DOWNLOAD_T)
+        *va_arg(args, curl_off_t *) = server.received;
     va_end(args);
     return CURLE_OK;
 }
@@ -152,7 +156,15 @@ static void slist_free_all(struct curl_slist *list)
     (void)list;
 }
 
+/* "1" is the second 1. */
+static time_t read_date(const char *text, const time_t *unused)
+{
+    (void)unused;
+    return text[0] >= '0' && text[0] <= '9' ? (time_t)strtol(text, NULL, 10) : -1;
+}
+
 static const heft_curl curl = {
+    .getdate = read_date,
     .easy_init = easy_init,
     .easy_cleanup = easy_cleanup,
     .easy_setopt = easy_setopt,
@@ -295,6 +307,37 @@ static void answers_are_compared_with_the_request(void **state)
                    r.have != (cases[i].code == 206 ? cases[i].body : 0))
             fail_msg("case %zu: status %d, '%s', size %llu, %zu bytes", i, r.status,
                      r.error.message, (unsigned long long)r.size, r.have);
+        end(&r);
+    }
+}
+
+/* A time of change is a version only if it is in the past. */
+static void times_before_the_date_are_noted(void **state)
+{
+    static const struct {
+        const char *lines;
+        bool is_dated;
+    } cases[] = {
+        { "", false },
+        { "Last-Modified: 9\n", false },
+        { "Date: 9\n", false },
+        { "Last-Modified: 9\nDate: 9\n", false },
+        { "Last-Modified: 9\nDate: 8\n", false },
+        { "Last-Modified: 9\nDate: 10\n", true },
+        { "Last-Modified: x\nDate: 10\n", false },
+        { "Last-Modified: 9\nDate: x\n", false },
+        { "Last-Modified: 0\nDate: 10\n", false },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint8_t buf[4];
+        char lines[128];
+        heft_request r = { .target = &plain, .buf = buf, .length = 4 };
+        assert_true(begin(&r));
+        snprintf(lines, sizeof lines, "%scontent-range: bytes 0-3/20\n", cases[i].lines);
+        assert_true(receive_answer(&r, 206, lines, 4));
+        assert_false(heft_transfer_judge(&r, CURLE_OK));
+        assert_int_equal(r.answer.is_dated, cases[i].is_dated);
         end(&r);
     }
 }
@@ -482,26 +525,210 @@ static void temporary_failures_are_repeated(void **state)
         }
 }
 
-static void a_server_may_delay_requests_by_a_minute(void **state)
+static void a_server_may_delay_requests_by_five_minutes(void **state)
 {
     static const struct {
         curl_off_t seconds;
+        const char *lines;
         unsigned expected;
+        bool is_too_long;
     } cases[] = {
-        { -1, 0 }, { 0, 0 }, { 1, 1 }, { 59, 59 }, { 60, 60 }, { 61, 60 }, { 1 << 30, 60 }
+        { -1, "", 0, false },
+        { 0, "", 0, false },
+        { 1, "", 1, false },
+        { 299, "", 299, false },
+        { 300, "", 300, false },
+        { 301, "", 0, true },
+        { 1 << 30, "", 0, true },
+        { 0, "RateLimit: \"resolvers\";r=0;t=8\n", 8, false },
+        { 5, "RateLimit: \"resolvers\";r=0;t=8\n", 5, false },
+        { 0, "ratelimit: \"a\";r=1;t=9, \"b\";r=0;t=3, \"c\";r=0;t=4\n", 4, false },
+        { 0, "RateLimit: \"a\";t=7;r=0\n", 7, false },
+        { 0, "RateLimit: \"a\";r=1;t=7\n", 0, false },
+        { 0, "RateLimit: limit=100, remaining=0, reset=50\n", 50, false },
+        { 0, "RateLimit: r=0;t=\n", 0, false },
+        { 0, "RateLimit: \"t=9\n", 0, false },
+        { 0, "RateLimit: ;;;t=99999999999999999999\n", 0, false },
+        { 0, "RateLimit-Reset: 11\n", 11, false },
+        { 0, "X-RateLimit-Reset: 12\n", 12, false },
+        { 0, "X-RateLimit-Reset: 1000000000\n", 0, false }, /* a time that has passed */
+        { 0, "X-RateLimit-Reset: 99999999999\n", 0, true },
+        { 0, "RateLimit: \"a\";r=0;t=301\n", 0, true },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint8_t buf[4];
         heft_request r = { .target = &plain, .buf = buf, .length = 4 };
         assert_true(begin(&r));
-        server.code = 503;
         server.retry_after = cases[i].seconds;
-        assert_true(heft_transfer_judge(&r, CURLE_OK));
-        assert_int_equal(r.retry_after, cases[i].expected);
+        receive_answer(&r, 429, cases[i].lines, 0);
+        bool is_repeated = heft_transfer_judge(&r, CURLE_OK);
+        if (is_repeated == cases[i].is_too_long || r.retry_after != cases[i].expected)
+            fail_msg("case %zu: %d, %u seconds", i, is_repeated, r.retry_after);
+        assert_true(is_repeated || strstr(r.error.message, "allows no requests for"));
         end(&r);
     }
     server.retry_after = 0;
+}
+
+/* The reasons of the hub and of S3 are shown, with advice. */
+static void failures_are_explained(void **state)
+{
+    static const struct {
+        long code;
+        const char *lines, *body, *message;
+        int os;
+    } cases[] = {
+        { 401, "X-Error-Code: RepoNotFound\nX-Error-Message: Repository not found\n", "{}",
+          "the repository was not found: check its name; for a private one set HF_TOKEN (HTTP "
+          "status 401, RepoNotFound: Repository not found)",
+          ENOENT },
+        { 403, "X-Error-Code: GatedRepo\nX-Error-Message: Visit \x1b[31m\xe2\x80\xae\n", "",
+          "the repository is gated: ask for access on its page, and set HF_TOKEN (HTTP status 403, "
+          "GatedRepo: Visit ?[31m?",
+          EACCES },
+        { 404, "X-Error-Code: EntryNotFound\n", "", "the file does not exist in the repository",
+          ENOENT },
+        { 404, "X-Error-Code: RevisionNotFound\n", "", "the revision was not found", ENOENT },
+        { 404, "X-Error-Code: Unknown\n", "", "does not exist on the server (HTTP status 404, Un",
+          ENOENT },
+        { 401, "X-Error-Message: Invalid credentials\n", "",
+          "access is not allowed; check the credentials (docs/remote.md) (HTTP status 401: Inva",
+          EACCES },
+        { 301, "x-amz-bucket-region: eu-west-1\n",
+          "<?xml?><Error><Code>PermanentRedirect</Code><Message>use it</Message></Error>",
+          "the bucket is in the region eu-west-1: set AWS_REGION=eu-west-1 (HTTP status 301, "
+          "PermanentRedirect: use it)",
+          EIO },
+        { 400, "", "<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-2</Region></Error>",
+          "the bucket is in the region eu-2: set AWS_REGION=eu-2", EIO },
+        { 403, "x-amz-bucket-region: eu-1\n", "<Error><Code>AccessDenied</Code></Error>",
+          "access is not allowed; check the credentials (docs/remote.md) (HTTP status 403, Access",
+          EACCES },
+        { 404, "", "<Error><Code>NoSuchBucket</Code></Error>", "the bucket was not found", ENOENT },
+        { 403, "", "<Error><Code>SignatureDoesNotMatch</Code></Error>", "check the credentials",
+          EACCES },
+        { 400, "", "<Error><Code>ExpiredToken</Code></Error>", "the credentials have expired",
+          EACCES },
+        { 400, "", "<html><Code>NoSuchKey</Code>",
+          "the server refused the request (HTTP status 400)", EIO },
+        { 400, "", "<Error><Code>NoSuchKey", "the object does not exist", ENOENT },
+    };
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        uint8_t buf[4];
+        char body[128];
+        heft_exchange x = { .method = "PUT", .query = "" };
+        heft_request r = { .target = &plain,
+                           .exchange = i % 2 ? &x : NULL,
+                           .buf = buf,
+                           .length = 4,
+                           .tries = MAX_TRIES };
+        assert_true(begin(&r));
+        receive_answer(&r, cases[i / 2].code, cases[i / 2].lines, 0);
+        size_t len = strlen(cases[i / 2].body);
+        memcpy(body, cases[i / 2].body, len);
+        assert_int_equal(sent.on_body(body, 1, len / 2, &r), len / 2);
+        assert_int_equal(sent.on_body(body + len / 2, 1, len - len / 2, &r), len - len / 2);
+        assert_false(heft_transfer_judge(&r, CURLE_OK));
+        if (!strstr(r.error.message, cases[i / 2].message) || r.error.os != cases[i / 2].os)
+            fail_msg("case %zu: '%s', %d", i / 2, r.error.message, r.error.os);
+        end(&r);
+    }
+}
+
+static void long_bodies_of_failures_are_cut(void **state)
+{
+    uint8_t buf[4];
+    char body[700];
+    heft_request r = { .target = &plain, .buf = buf, .length = 4 };
+    (void)state;
+    memset(body, 'x', sizeof body);
+    assert_true(begin(&r));
+    server.code = 404;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(sent.on_body(body, 1, sizeof body, &r), sizeof body);
+    assert_int_equal(strlen(r.failure), sizeof r.failure - 1);
+    end(&r);
+}
+
+/* Five tries are counted from the last progress. */
+static void progress_gives_further_tries(void **state)
+{
+    enum { STEP = 64 << 10 };
+    heft_request r = { .target = &plain, .pinned = &first, .size = SIZE, .length = 4 };
+    (void)state;
+    for (unsigned step = STEP - 1; step <= STEP; step++) {
+        r.tries = r.slow_tries = 0;
+        r.have = 0;
+        for (unsigned i = 1; i <= 3 * MAX_TRIES; i++) {
+            assert_true(begin(&r));
+            r.have += step;
+            server.code = 206;
+            bool is_repeated = heft_transfer_judge(&r, CURLE_RECV_ERROR);
+            assert_int_equal(is_repeated, step == STEP || i < MAX_TRIES);
+            end(&r);
+            if (!is_repeated)
+                break;
+        }
+        r.status = HEFT_OK;
+    }
+}
+
+static void transfers_that_are_slow_are_ended(void **state)
+{
+    static const struct {
+        curl_off_t moved; /* by steps of a second */
+        bool is_completion;
+        int ends; /* after so many seconds; 0: never */
+    } cases[] = { { 0, false, 11 }, { 99, false, 11 }, { 100, false, 0 },
+                  { 0, true, 41 },  { 1, true, 0 },    { 1 << 20, false, 0 } };
+    (void)state;
+    options.timeout = 10;
+    options.slowest = 100;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint8_t buf[4];
+        heft_exchange x = { .method = "POST", .query = "", .ends_upload = true };
+        heft_request r = { .target = &plain,
+                           .exchange = cases[i].is_completion ? &x : NULL,
+                           .buf = buf,
+                           .length = 4 };
+        int ended = 0;
+        assert_true(begin(&r));
+        server.connected = 0;
+        server.received = 0;
+        assert_false(heft_transfer_is_slow(&r, 1));
+        assert_false(heft_transfer_is_slow(&r, 1000000));
+        server.connected = 1;
+        for (int second = 1; second < 100 && !ended; second++) {
+            if (heft_transfer_is_slow(&r, 2000000 + second * 1000))
+                ended = second;
+            server.received += cases[i].moved;
+        }
+        if (ended != cases[i].ends)
+            fail_msg("case %zu: %d", i, ended);
+        if (ended) {
+            r.tries = MAX_TRIES;
+            server.code = 0;
+            assert_false(heft_transfer_judge(&r, CURLE_OPERATION_TIMEDOUT));
+            assert_non_null(strstr(r.error.message, "less than 100 bytes per second for 10"));
+        }
+        end(&r);
+    }
+}
+
+/* A stalled server costs `timeout` seconds each time. */
+static void slow_transfers_are_repeated_once(void **state)
+{
+    uint8_t buf[4];
+    heft_request r = { .target = &plain, .buf = buf, .length = 4 };
+    (void)state;
+    server.code = 0;
+    for (int i = 0; i < 2; i++) {
+        assert_true(begin(&r));
+        assert_int_equal(heft_transfer_judge(&r, CURLE_OPERATION_TIMEDOUT), !i);
+        end(&r);
+    }
 }
 
 static void cancelled_and_failed_requests_are_not_repeated(void **state)
@@ -618,24 +845,56 @@ static void bodies_and_digests_are_sent(void **state)
     }
 }
 
-static void close_spool(heft_scratch *s)
+/* Bytes of the first answer may have been read: the next answer must begin with the same. */
+static void a_repeated_whole_file_begins_alike(void **state)
 {
-    s->ops = NULL;
+    static const struct {
+        curl_off_t length;
+        char byte; /* a byte of the second answer */
+        long code;
+        const char *message; /* NULL: accepted */
+    } cases[] = {
+        { 10, 0, 200, NULL },      { 10, 1, 200, "changed" },       { 11, 0, 200, "changed" },
+        { -1, 0, 200, "changed" }, { 10, 0, 206, "another range" },
+    };
+    (void)state;
+    options.spool_bytes = 10;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint8_t buf[4];
+        char body[10] = { 0, 0, 0, 0, 0, cases[i].byte };
+        heft_request r = { .target = &plain, .size = HEFT_UNKNOWN_LENGTH, .buf = buf, .length = 4 };
+        server.length = 10;
+        assert_true(begin(&r));
+        assert_true(receive_answer(&r, 200, "", 6));
+        assert_true(heft_transfer_judge(&r, CURLE_RECV_ERROR));
+        heft_transfer_end(&r);
+
+        assert_true(begin(&r));
+        assert_null(text_of(CURLOPT_RANGE));
+        assert_int_equal(r.have, 6);
+        server.length = cases[i].length;
+        server.code = cases[i].code;
+        size_t taken = sent.on_body(body, 1, 3, &r) + sent.on_body(body + 3, 1, 7, &r);
+        assert_int_equal(taken == 10, !cases[i].message);
+        assert_false(heft_transfer_judge(&r, CURLE_OK));
+        if (cases[i].message)
+            assert_non_null(strstr(r.error.message, cases[i].message));
+        else
+            assert_true(r.have == 10 && r.spooled == 10 && r.size == 10 && !r.status);
+        end(&r);
+    }
 }
 
 static void memory_is_released_before_the_next_transfer(void **state)
 {
-    static const heft_scratch_ops spool_ops = { .close = close_spool };
-    heft_scratch spool = { .ops = &spool_ops };
     uint8_t buf[4];
-    heft_request r = { .target = &plain, .buf = buf, .length = 4, .spool = &spool, .spooled = 7 };
+    heft_request r = { .target = &plain, .buf = buf, .length = 4 };
     struct curl_slist kept;
     (void)state;
     has_handles = false;
     assert_false(begin(&r));
     has_handles = true;
     assert_true(begin(&r));
-    assert_true(!spool.ops && !r.spool && !r.spooled);
     end(&r);
     heft_address target = { .url = "https://host/key", .session = "token" };
     r = (heft_request){ .target = &target, .buf = buf, .length = 4, .headers = &kept };
@@ -701,16 +960,23 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_are_compared_with_the_request),
+        cmocka_unit_test(times_before_the_date_are_noted),
         cmocka_unit_test(failed_transfers_are_not_answers),
         cmocka_unit_test(a_repeated_request_asks_for_the_missing_bytes),
         cmocka_unit_test(whole_files_fit_the_limit),
         cmocka_unit_test(a_whole_file_needs_a_temporary_file),
         cmocka_unit_test(temporary_failures_are_repeated),
-        cmocka_unit_test(a_server_may_delay_requests_by_a_minute),
+        cmocka_unit_test(a_server_may_delay_requests_by_five_minutes),
+        cmocka_unit_test(failures_are_explained),
+        cmocka_unit_test(long_bodies_of_failures_are_cut),
+        cmocka_unit_test(progress_gives_further_tries),
+        cmocka_unit_test(transfers_that_are_slow_are_ended),
+        cmocka_unit_test(slow_transfers_are_repeated_once),
         cmocka_unit_test(cancelled_and_failed_requests_are_not_repeated),
         cmocka_unit_test(calls_are_done_with_any_status_of_success),
         cmocka_unit_test(the_text_of_an_answer_is_cut),
         cmocka_unit_test(bodies_and_digests_are_sent),
+        cmocka_unit_test(a_repeated_whole_file_begins_alike),
         cmocka_unit_test(memory_is_released_before_the_next_transfer),
         cmocka_unit_test(credentials_are_sent_to_the_first_host_only),
         cmocka_unit_test(authorities_are_those_of_the_environment),

@@ -21,7 +21,7 @@ enum { MAX_BYTES = 64 << 10, TEST_SKIPPED = 77 };
 
 static const heft_format *the_format(void)
 {
-    return heft_format_find("safetensors");
+    return heft_format_find(HEFT_STR("safetensors"));
 }
 
 typedef struct sample {

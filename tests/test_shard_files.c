@@ -147,7 +147,7 @@ static heft_status convert(const heft_file *f, const char *only, heft_bytes *out
     opt.keep = only ? has_name : NULL;
     opt.storage = store_raw;
     opt.ctx = (void *)(uintptr_t)only;
-    heft_status st = heft_file_convert(f, heft_format_find("ztensor"),
+    heft_status st = heft_file_convert(f, heft_format_find(HEFT_STR("ztensor")),
                                        heft_test_sink_init(&sink, false), &opt, err);
     *out = st ? (heft_bytes){ NULL, 0 } : heft_test_copy(sink.p, sink.len);
     heft_test_sink_free(&sink);
@@ -255,8 +255,8 @@ static void refuses_a_model_with_a_missing_shard_without_bytes(void **state)
     heft_assert_fails(convert(f, NULL, &out, &err), HEFT_E_IO, &err, "model-1.zt");
     heft_assert_fails(heft_file_hash(&model, &tensor, f, NULL, NULL, &err), HEFT_E_IO, &err,
                       "model-1.zt");
-    heft_assert_fails(heft_file_split(f, heft_format_find("ztensor"), &split, &err), HEFT_E_IO,
-                      &err, "model-1.zt");
+    heft_assert_fails(heft_file_split(f, heft_format_find(HEFT_STR("ztensor")), &split, &err),
+                      HEFT_E_IO, &err, "model-1.zt");
     heft_file_close(f);
 }
 

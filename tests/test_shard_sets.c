@@ -230,7 +230,7 @@ static const heft_format *splittable(size_t *i)
 /* safetensors is tested with every failure, the other formats with some. */
 static bool is_thorough(const heft_format *format)
 {
-    return format == heft_format_find("safetensors");
+    return format == heft_format_find(HEFT_STR("safetensors"));
 }
 
 static void assert_pending(const char *path)

@@ -271,8 +271,8 @@ static void save_gguf_shard(void **state, uint32_t number)
     heft_error err;
     uint32_t part;
     char name[40];
-    heft_assert_ok(heft_writer_open(&w, heft_format_find("gguf"), heft_test_sink_init(&sink, false),
-                                    NULL, &err),
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("gguf")),
+                                    heft_test_sink_init(&sink, false), NULL, &err),
                    &err);
     for (size_t i = 0; i < HEFT_COUNT(keys); i++) {
         v.key = heft_test_str(keys[i]);
@@ -335,8 +335,8 @@ static void joins_shard_sets_that_lack_a_shard(void **state)
     opt.keep = is_in_first_shard;
     opt.dry_run = true;
     heft_assert_fails(
-        heft_file_convert(shard_set, heft_format_find("safetensors"), NULL, &opt, &err), st, &err,
-        own.message);
+        heft_file_convert(shard_set, heft_format_find(HEFT_STR("safetensors")), NULL, &opt, &err),
+        st, &err, own.message);
     heft_file_close(shard_set);
 }
 
@@ -537,8 +537,8 @@ static void refuses_invalid_split_options(void **state)
     opt.open = open_sink;
     opt.stem = "a/b";
     heft_assert_fails(heft_file_split(f, to, &opt, &err), HEFT_E_ARGUMENT, &err, "'a/b'");
-    heft_assert_fails(heft_file_split(f, heft_format_find("mag"), &opt, &err), HEFT_E_UNSUPPORTED,
-                      &err, "one file");
+    heft_assert_fails(heft_file_split(f, heft_format_find(HEFT_STR("mag")), &opt, &err),
+                      HEFT_E_UNSUPPORTED, &err, "one file");
     heft_file_close(f);
 }
 

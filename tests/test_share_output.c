@@ -40,7 +40,7 @@ static void end(fixture *x)
 static heft_status convert(fixture *x, const char *out, heft_share share, uint32_t flags)
 {
     heft_share_result result;
-    const heft_format *mag = heft_format_find("mag");
+    const heft_format *mag = heft_format_find(HEFT_STR("mag"));
     return heft_share_convert(&result, x->in, mag, out, share, flags, NULL, &x->err);
 }
 
@@ -165,7 +165,7 @@ static void an_output_that_appears_is_kept(void **state)
     begin(&x, *state);
     opt.progress = save_output;
     opt.progress_ctx = x.out;
-    heft_status st = heft_share_convert(NULL, x.in, heft_format_find("mag"), x.out,
+    heft_status st = heft_share_convert(NULL, x.in, heft_format_find(HEFT_STR("mag")), x.out,
                                         (heft_share){ 1, 1 }, 0, &opt, &x.err);
     heft_assert_fails(st, HEFT_E_ARGUMENT, &x.err, "already exists and was left as it is");
     heft_bytes after = heft_test_load(x.out);
@@ -212,7 +212,7 @@ static void an_input_that_is_gone_is_an_error(void **state)
     heft_assert_fails(heft_share_file_id(&id, x.in, &x.err), HEFT_E_NOTFOUND, &x.err,
                       "the input is gone");
     assert_int_equal(unlink(x.out), 0);
-    heft_status st = heft_share_convert(&result, x.in, heft_format_find("mag"), x.out,
+    heft_status st = heft_share_convert(&result, x.in, heft_format_find(HEFT_STR("mag")), x.out,
                                         (heft_share){ 1, 2 }, 0, NULL, &x.err);
     heft_assert_fails(st, HEFT_E_NOTFOUND, &x.err, "the input is gone");
     assert_false(result.about_output);

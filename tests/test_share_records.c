@@ -75,7 +75,8 @@ static void make(fixture *f, const conversion *c)
     heft_error err;
     memset(f, 0, sizeof *f);
     open_source(f, c);
-    heft_assert_ok(heft_share_open(&f->plan, f->in, heft_format_find(c->to), SHARES, &f->opt, &err),
+    heft_assert_ok(heft_share_open(&f->plan, f->in, heft_format_find(heft_str_from(c->to)), SHARES,
+                                   &f->opt, &err),
                    &err);
     f->data.len = (size_t)heft_share_size(f->plan);
     f->data.p = calloc(1, f->data.len);
@@ -131,7 +132,7 @@ static void the_output_is_that_of_one_process(void **state)
         heft_str records[] = { text_of(&f.records[2]), text_of(&f.records[0]),
                                text_of(&f.records[1]) };
         heft_assert_ok(join(&f, records, SHARES, &out, &err), &err);
-        heft_assert_ok(heft_file_convert(f.in, heft_format_find(all[i]->to),
+        heft_assert_ok(heft_file_convert(f.in, heft_format_find(heft_str_from(all[i]->to)),
                                          heft_test_sink_init(&one, false), &f.opt, &err),
                        &err);
         heft_assert_same_bytes(out, heft_test_sink_bytes(&one));
@@ -335,7 +336,7 @@ static void numbers_of_shares_have_bounds(void **state)
     heft_error err;
     heft_share_plan *plan;
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
-    const heft_format *zt = heft_format_find("ztensor");
+    const heft_format *zt = heft_format_find(HEFT_STR("ztensor"));
     (void)state;
     make(&f, &crc);
     for (uint32_t count = 0; count <= HEFT_SHARE_MAX_COUNT + 1; count += HEFT_SHARE_MAX_COUNT + 1)
@@ -362,9 +363,9 @@ static void ranges_cover_the_payload_once(void **state)
     make(&f, &plain);
     for (size_t i = 0; i < HEFT_COUNT(counts); i++) {
         heft_share_plan *plan;
-        heft_assert_ok(
-            heft_share_open(&plan, f.in, heft_format_find("burnpack"), counts[i], NULL, &err),
-            &err);
+        heft_assert_ok(heft_share_open(&plan, f.in, heft_format_find(HEFT_STR("burnpack")),
+                                       counts[i], NULL, &err),
+                       &err);
         uint64_t at = heft_share_range(plan, 1).offset;
         for (uint32_t k = 1; k <= counts[i]; k++) {
             heft_range r = heft_share_range(plan, k);
@@ -437,8 +438,9 @@ static void the_bytes_of_a_share_in_a_range_are_known(void **state)
     make(&f, &crc);
     for (size_t i = 0; i < HEFT_COUNT(formats); i++) {
         heft_share_plan *plan;
-        heft_assert_ok(
-            heft_share_open(&plan, f.in, heft_format_find(formats[i]), SHARES, NULL, &err), &err);
+        heft_assert_ok(heft_share_open(&plan, f.in, heft_format_find(heft_str_from(formats[i])),
+                                       SHARES, NULL, &err),
+                       &err);
         for (uint32_t number = 1; number <= SHARES; number++) {
             heft_blob record;
             counting_sink c = { { &ops }, NULL, (size_t)heft_share_size(plan) };
@@ -515,7 +517,7 @@ static heft_status convert_starved(heft_bytes source, heft_test_memory *m, heft_
     if (!st)
         st = heft_share_file_id(&id, f, err);
     if (!st)
-        st = heft_share_open(&plan, f, heft_format_find("ztensor"), 1, &opt, err);
+        st = heft_share_open(&plan, f, heft_format_find(HEFT_STR("ztensor")), 1, &opt, err);
     if (!st) {
         st = heft_share_write(&record, plan, 1, heft_test_sink_init(&sink, false), err);
         heft_test_sink_free(&sink);

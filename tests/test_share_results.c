@@ -98,7 +98,7 @@ static void the_id_of_a_file_covers_metadata_and_attributes(void **state)
     uint32_t part;
     (void)state;
     opt.version = "1.2"; /* the versions before have only text */
-    heft_assert_ok(heft_writer_open(&w, heft_format_find("ztensor"),
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("ztensor")),
                                     heft_test_sink_init(&sink, false), &opt, &err),
                    &err);
     for (size_t i = 0; i < HEFT_COUNT(kinds); i++) {
@@ -157,8 +157,8 @@ static void the_id_of_a_plan_covers_each_kind_of_metadata(void **state)
         value.key = heft_test_str("key");
         opt.set = &value;
         opt.set_count = 1;
-        heft_assert_ok(heft_share_open(&plan, in, heft_format_find("ztensor"), 2, &opt, &err),
-                       &err);
+        heft_assert_ok(
+            heft_share_open(&plan, in, heft_format_find(HEFT_STR("ztensor")), 2, &opt, &err), &err);
         ids[i] = heft_share_id(plan);
         heft_share_close(plan);
         for (size_t k = 0; k < i; k++)

@@ -37,7 +37,7 @@ static void assert_same_as_file(const fixture *s, const char *format)
     heft_test_sink file;
     heft_sink *sink;
     heft_error err;
-    const heft_format *to = heft_format_find(format);
+    const heft_format *to = heft_format_find(heft_str_from(format));
     heft_assert_ok(heft_file_convert(s->in, to, heft_test_sink_init(&file, true), &s->opt, &err),
                    &err);
     heft_assert_ok(heft_sink_open_memory(&sink, &blob, s->write.host, &err), &err);
@@ -87,7 +87,7 @@ static void reports_every_failed_allocation(void **state)
         s.write.encoding = n & 1 ? HEFT_ZSTD : HEFT_RAW;
         heft_status st = heft_sink_open_memory(&sink, &blob, &m.host, &err);
         if (!st)
-            st = heft_file_convert(s.in, heft_format_find("ztensor"), sink, &s.opt, &err);
+            st = heft_file_convert(s.in, heft_format_find(HEFT_STR("ztensor")), sink, &s.opt, &err);
         failed = atomic_load(&m.calls) >= n;
         heft_assert_status(st, failed ? HEFT_E_NOMEM : HEFT_OK, &err);
         assert_int_equal(!blob.data, failed);

@@ -389,7 +389,7 @@ static heft_status convert_into(const char *path, heft_bytes model, heft_error *
     heft_assert_ok(heft_source_open_memory(&from, model.p, model.len, err), err);
     heft_assert_ok(heft_file_open_source(&f, from, NULL, err), err);
     heft_assert_ok(heft_sink_open_file(&s, path, 0, err), err);
-    heft_status st = heft_file_convert(f, heft_format_find("mag"), s, NULL, err);
+    heft_status st = heft_file_convert(f, heft_format_find(HEFT_STR("mag")), s, NULL, err);
     heft_file_close(f);
     return st;
 }
@@ -481,7 +481,7 @@ static int convert_until_killed(const char *path)
         heft_file_open_source(&f, from, NULL, &err) ||
         heft_sink_open_file(&s, path, HEFT_SINK_REPLACE, &err))
         return 97;
-    heft_status st = heft_file_convert(f, heft_format_find("mag"), s, &opt, &err);
+    heft_status st = heft_file_convert(f, heft_format_find(HEFT_STR("mag")), s, &opt, &err);
     return st ? 96 : 0;
 }
 
@@ -530,7 +530,7 @@ static void pipe_receives_the_bytes_of_a_file(void **state)
     close(ends[0]);
     heft_assert_ok(heft_sink_open_fd(&s, ends[1], &err), &err);
     assert_null(s->ops->write_at);
-    heft_assert_ok(heft_file_convert(f, heft_format_find("mag"), s, NULL, &err), &err);
+    heft_assert_ok(heft_file_convert(f, heft_format_find(HEFT_STR("mag")), s, NULL, &err), &err);
     assert_int_equal(close(ends[1]), 0); /* the caller still owns the descriptor */
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);

@@ -65,7 +65,7 @@ static heft_bytes make(const sparse *s)
     spec.layout = heft_test_str(written);
     spec.components = components;
     spec.component_count = count;
-    heft_assert_ok(heft_writer_open(&w, heft_format_find("ztensor"),
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("ztensor")),
                                     heft_test_sink_init(&sink, false), &opt, &err),
                    &err);
     heft_assert_ok(heft_writer_add_tensor(&first, w, &spec, &err), &err);
@@ -383,7 +383,7 @@ static void at_most_32_dimensions_are_converted(void **state)
         spec.layout = HEFT_STR("sparse_coo");
         spec.components = parts;
         spec.component_count = 2;
-        heft_assert_ok(heft_writer_open(&w, heft_format_find("ztensor"),
+        heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("ztensor")),
                                         heft_test_sink_init(&sink, false), &opt, &err),
                        &err);
         heft_assert_ok(heft_writer_add_tensor(&first, w, &spec, &err), &err);
@@ -442,7 +442,7 @@ static void repeated_complex_entries_are_added(void **state)
         memcpy(&bits, &values[i], sizeof bits);
         heft_test_put(little + 4 * i, bits, 4);
     }
-    heft_assert_ok(heft_writer_open(&w, heft_format_find("ztensor"),
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("ztensor")),
                                     heft_test_sink_init(&sparse_sink, false), &write, &err),
                    &err);
     heft_assert_ok(heft_writer_add_tensor(&first, w, &spec, &err), &err);
@@ -451,7 +451,7 @@ static void repeated_complex_entries_are_added(void **state)
     heft_assert_ok(heft_writer_write(w, first + 1, coords, sizeof coords, &err), &err);
     heft_assert_ok(heft_writer_finish(w, &err), &err);
     heft_file *f = heft_test_opened(heft_test_sink_bytes(&sparse_sink), NULL, false);
-    heft_assert_ok(heft_file_convert(f, heft_format_find("ztensor"),
+    heft_assert_ok(heft_file_convert(f, heft_format_find(HEFT_STR("ztensor")),
                                      heft_test_sink_init(&dense_sink, false), &opt, &err),
                    &err);
     heft_file_close(f);

@@ -13,14 +13,14 @@ static heft_status counting_plan(heft_plan *p)
 {
     planned_tensors += heft_ix_tensors(p->x);
     plans++;
-    return heft_registry_writer(heft_format_find("safetensors"))->plan(p);
+    return heft_registry_writer(heft_format_find(HEFT_STR("safetensors")))->plan(p);
 }
 
 static heft_format counting_format(void)
 {
     static heft_format_writer writer;
-    heft_format f = *heft_format_find("safetensors");
-    writer = *heft_registry_writer(heft_format_find("safetensors"));
+    heft_format f = *heft_format_find(HEFT_STR("safetensors"));
+    writer = *heft_registry_writer(heft_format_find(HEFT_STR("safetensors")));
     writer.plan = counting_plan;
     f.writer = &writer;
     planned_tensors = plans = 0;
@@ -93,7 +93,8 @@ static void make_model(model *m, const sample *of)
     uint8_t *zeros = calloc(1, LIMIT + 1);
     char name[512];
     uint32_t part;
-    heft_assert_ok(heft_writer_open(&w, heft_format_find("safetensors"), sink, NULL, &err), &err);
+    heft_assert_ok(
+        heft_writer_open(&w, heft_format_find(HEFT_STR("safetensors")), sink, NULL, &err), &err);
     for (uint32_t i = 0; i < of->n; i++) {
         uint64_t size = of->size(i);
         snprintf(name, sizeof name, "%0*u", of->has_long_names ? 300 : 6, i);
@@ -228,7 +229,8 @@ static void fills_shards_with_small_tensors(void **state)
     heft_split_options opt = options_of(200000);
     (void)state;
     make_model(&m, &samples[0]);
-    heft_assert_ok(heft_file_split(m.f, heft_format_find("safetensors"), &opt, &err), &err);
+    heft_assert_ok(heft_file_split(m.f, heft_format_find(HEFT_STR("safetensors")), &opt, &err),
+                   &err);
     assert_int_equal(files, 2 + 1); /* two shards and the index */
     assert_in_range(sizes[0], 200000 - 200, 200000);
     free_model(&m);
@@ -243,7 +245,8 @@ static void obeys_the_size_limit_with_a_count(void **state)
     (void)state;
     make_model(&m, &samples[6]);
     opt.count = 3;
-    heft_assert_ok(heft_file_split(m.f, heft_format_find("safetensors"), &opt, &err), &err);
+    heft_assert_ok(heft_file_split(m.f, heft_format_find(HEFT_STR("safetensors")), &opt, &err),
+                   &err);
     assert_in_range(files, 3 + 1, 4 + 1);
     for (uint32_t i = 0; i + 1 < files; i++)
         assert_in_range(sizes[i], 0, opt.max_bytes);
@@ -286,7 +289,8 @@ static void reports_tensors_beyond_the_size_limit(void **state)
         write.on_loss = note_loss;
         write.loss_ctx = &s;
         write.strict = strict;
-        heft_status st = heft_file_split(m.f, heft_format_find("safetensors"), &opt, &err);
+        heft_status st = heft_file_split(m.f, heft_format_find(HEFT_STR("safetensors")), &opt,
+                                         &err);
         heft_assert_status(st, strict ? HEFT_E_LOSSY : HEFT_OK, &err);
         assert_int_equal(s.count, 100);
         assert_int_equal(s.severity, strict ? HEFT_FAULT : HEFT_WARNING);
@@ -329,8 +333,9 @@ static void cancels_planning(void **state)
         opt.convert = &convert;
         convert.progress = count_calls;
         convert.progress_ctx = &p;
-        heft_assert_status(heft_file_split(m.f, heft_format_find("safetensors"), &opt, &err),
-                           HEFT_E_CANCELLED, &err);
+        heft_assert_status(
+            heft_file_split(m.f, heft_format_find(HEFT_STR("safetensors")), &opt, &err),
+            HEFT_E_CANCELLED, &err);
         assert_int_equal(files, 0);
         assert_false(p.moves);
         assert_int_equal(p.calls, max_calls + 1);
@@ -351,7 +356,7 @@ static void cancels_comparing(void **state)
     opt.convert = &convert;
     convert.progress = count_calls;
     convert.progress_ctx = &p;
-    heft_assert_status(heft_file_split(m.f, heft_format_find("ztensor"), &opt, &err),
+    heft_assert_status(heft_file_split(m.f, heft_format_find(HEFT_STR("ztensor")), &opt, &err),
                        HEFT_E_CANCELLED, &err);
     assert_int_equal(p.calls, 1);
     assert_int_equal(files, 0);
@@ -372,7 +377,7 @@ static void reports_no_more_progress_than_the_total(void **state)
     convert.progress = count_calls; /* asserts done <= total */
     convert.progress_ctx = &p;
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
-    heft_assert_ok(heft_file_split(f, heft_format_find("gguf"), &opt, &err), &err);
+    heft_assert_ok(heft_file_split(f, heft_format_find(HEFT_STR("gguf")), &opt, &err), &err);
     assert_true(p.moves);
     heft_file_close(f);
     heft_test_free(&b);
@@ -420,7 +425,8 @@ static void refuses_wrong_options(void **state)
         o.max_bytes = rows[i].max_bytes;
         o.count = rows[i].count;
         o.open = refuse_to_open;
-        heft_status st = heft_file_split(f, heft_format_find(rows[i].format), &o, &err);
+        heft_status st = heft_file_split(f, heft_format_find(heft_str_from(rows[i].format)), &o,
+                                         &err);
         heft_assert_fails(st, rows[i].st, &err, rows[i].words);
     }
     heft_file_close(f);

@@ -118,7 +118,7 @@ static heft_bytes with_shared_tensors(void)
     heft_file *f = heft_test_opened(from, NULL, false);
     w.version = "2";
     o.write = &w;
-    heft_assert_ok(heft_file_convert(f, heft_format_find("ztensor"),
+    heft_assert_ok(heft_file_convert(f, heft_format_find(HEFT_STR("ztensor")),
                                      heft_test_sink_init(&sink, false), &o, &err),
                    &err);
     heft_file_close(f);
@@ -135,7 +135,7 @@ static heft_bytes checkpoint(void)
     heft_writer *w;
     heft_error err;
     uint32_t part;
-    heft_assert_ok(heft_writer_open(&w, heft_format_find("gptrs-checkpoint"),
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("gptrs-checkpoint")),
                                     heft_test_sink_init(&sink, false), NULL, &err),
                    &err);
     heft_assert_ok(
@@ -175,7 +175,7 @@ static heft_status run_plan_shares(const input *in, heft_error *err)
 {
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
     heft_share_plan *p;
-    heft_status st = heft_share_open(&p, in->f, heft_format_find("ztensor"), 2, &o, err);
+    heft_status st = heft_share_open(&p, in->f, heft_format_find(HEFT_STR("ztensor")), 2, &o, err);
     if (!st)
         heft_share_close(p);
     return st;
@@ -308,10 +308,12 @@ static heft_status run_join_pipeline(const input *in, heft_error *err)
     heft_pipeline_file files[] = { { HEFT_STR("unet"), NULL, NULL },
                                    { HEFT_STR("text"), NULL, NULL },
                                    { HEFT_STR("vae"), NULL, &why } };
+    const heft_folder_file other = { "other.safetensors", HEFT_FOLDER_ALTERNATIVE };
+    const heft_folder folder = { &other, 1, NULL };
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     heft_file *joined = NULL;
     o.host = &memory.host;
-    o.passed_over = "other.safetensors";
+    o.folder = &folder;
     heft_status st = open_input(&files[0].file, in->bytes, err);
     if (!st)
         st = open_index(&files[1].file, err);
@@ -339,8 +341,8 @@ static heft_status convert(const input *in, const char *version, heft_convert_op
     w.version = version;
     w.align = 4096;
     o.write = &w;
-    return heft_file_convert(in->f, heft_format_find("ztensor"), sink ? &sink->base : NULL, &o,
-                             err);
+    return heft_file_convert(in->f, heft_format_find(HEFT_STR("ztensor")),
+                             sink ? &sink->base : NULL, &o, err);
 }
 
 /* Values that a cast loses are counted without writing. */
@@ -418,7 +420,7 @@ static heft_status run_split(const input *in, heft_error *err)
     o.count = 1;
     o.open = open_sink;
     o.ctx = &b;
-    heft_status st = heft_file_split(in->f, heft_format_find("ztensor"), &o, err);
+    heft_status st = heft_file_split(in->f, heft_format_find(HEFT_STR("ztensor")), &o, err);
     while (b.count)
         heft_blob_free(&b.at[--b.count]);
     return st;

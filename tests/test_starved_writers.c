@@ -13,8 +13,8 @@ static heft_status open_writer(heft_writer **out, const char *version, heft_erro
     o.host = &memory.host;
     o.version = version;
     o.digest = *version == '1' ? "crc32c" : NULL;
-    return heft_writer_open(out, heft_format_find("ztensor"), heft_test_sink_init(&sink, false), &o,
-                            err);
+    return heft_writer_open(out, heft_format_find(HEFT_STR("ztensor")),
+                            heft_test_sink_init(&sink, false), &o, err);
 }
 
 /* Finish the file, or discard the writer after an error. */
@@ -144,7 +144,7 @@ static heft_status run_write_model_part(const input *in, heft_error *err)
     heft_writer *w;
     (void)in;
     o.host = &memory.host;
-    heft_status st = heft_writer_open(&w, heft_format_find("gptrs-checkpoint"),
+    heft_status st = heft_writer_open(&w, heft_format_find(HEFT_STR("gptrs-checkpoint")),
                                       heft_test_sink_init(&sink, false), &o, err);
     if (st)
         return st;

@@ -29,7 +29,7 @@ static void arrays_fit_the_address_space(void **state)
     };
     heft_save_options o = HEFT_SAVE_OPTIONS_INIT;
     (void)state;
-    o.format = heft_format_find("mag");
+    o.format = heft_format_find(HEFT_STR("mag"));
     for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
         heft_array a = { .name = HEFT_STR("a"), .dims = rows[i].dims, .rank = 2 };
         heft_error err;
@@ -47,7 +47,7 @@ static void options_of_arrays_are_checked(void **state)
     (void)state;
     heft_assert_fails(write_array(NULL, &without_format, &err), HEFT_E_ARGUMENT, &err,
                       "no output format is given");
-    with_map.format = heft_format_find("safetensors");
+    with_map.format = heft_format_find(HEFT_STR("safetensors"));
     with_map.meta = &map;
     with_map.meta_count = 1;
     heft_assert_fails(write_array(NULL, &with_map, &err), HEFT_E_ARGUMENT, &err,
@@ -108,7 +108,7 @@ static heft_bytes sparse_model(const sparse *s)
     spec.layout = heft_test_str(s->layout);
     spec.components = parts;
     spec.component_count = is_csr ? 3 : 2;
-    heft_assert_ok(heft_writer_open(&writer, heft_format_find("ztensor"),
+    heft_assert_ok(heft_writer_open(&writer, heft_format_find(HEFT_STR("ztensor")),
                                     heft_test_sink_init(&sink, false), &w, &err),
                    &err);
     heft_assert_ok(heft_writer_add_tensor(&first, writer, &spec, &err), &err);
@@ -156,7 +156,7 @@ static heft_status plan(const heft_file *f, heft_convert_options o, heft_error *
     o.write = &w;
     o.dry_run = true;
     heft_test_poison(err);
-    return heft_file_convert(f, heft_format_find("ztensor"), NULL, &o, err);
+    return heft_file_convert(f, heft_format_find(HEFT_STR("ztensor")), NULL, &o, err);
 }
 
 static void some_sparse_tensors_cannot_be_made_dense(void **state)
@@ -300,7 +300,7 @@ static heft_status write_without_libraries(heft_storage storage, bool is_default
         o.encoding = storage.encoding;
         o.digest = storage.digest;
     }
-    heft_assert_ok(heft_writer_open(&w, heft_format_find("ztensor"),
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("ztensor")),
                                     heft_test_sink_init(&sink, false), &o, err),
                    err);
     heft_status st = late ? heft_writer_begin(w, err) : HEFT_OK;

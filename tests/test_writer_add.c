@@ -19,7 +19,7 @@ static void begin(fixture *f, const char *format, const char *version)
     f->opt = (heft_write_options)HEFT_WRITE_OPTIONS_INIT;
     f->opt.host = &f->m.host;
     f->opt.version = version;
-    heft_assert_ok(heft_writer_open(&f->w, heft_format_find(format),
+    heft_assert_ok(heft_writer_open(&f->w, heft_format_find(heft_str_from(format)),
                                     heft_test_sink_init(&f->sink, false), &f->opt, &f->err),
                    &f->err);
 }
@@ -197,7 +197,7 @@ static void refuses_a_stored_type_of_another_element_type(void **state)
         heft_test_sink_free(&f.sink);
         f.opt.on_loss = record_loss;
         f.opt.loss_ctx = loss;
-        heft_assert_ok(heft_writer_open(&f.w, heft_format_find("burnpack"),
+        heft_assert_ok(heft_writer_open(&f.w, heft_format_find(HEFT_STR("burnpack")),
                                         heft_test_sink_init(&f.sink, false), &f.opt, &f.err),
                        &f.err);
         heft_assert_ok(heft_writer_add_tensor(&part, f.w, &s, &f.err), &f.err);
@@ -313,11 +313,12 @@ static void refuses_metadata_of_complex_numbers(void **state)
     opt.set = &v;
     opt.set_count = 1;
     opt.dry_run = true;
-    heft_assert_fails(heft_file_convert(from, heft_format_find("ztensor"), NULL, &opt, &f.err),
-                      HEFT_E_ARGUMENT, &f.err, "metadata 'k'");
+    heft_assert_fails(
+        heft_file_convert(from, heft_format_find(HEFT_STR("ztensor")), NULL, &opt, &f.err),
+        HEFT_E_ARGUMENT, &f.err, "metadata 'k'");
     v.as.array.dtype = HEFT_F64;
-    heft_assert_ok(heft_file_convert(from, heft_format_find("ztensor"), NULL, &opt, &f.err),
-                   &f.err);
+    heft_assert_ok(
+        heft_file_convert(from, heft_format_find(HEFT_STR("ztensor")), NULL, &opt, &f.err), &f.err);
     heft_file_close(from);
     heft_test_free(&b);
 }

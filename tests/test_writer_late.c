@@ -38,7 +38,7 @@ static void prepare(fixture *f, const char *version)
 
 static void open_writer(fixture *f, bool is_stream)
 {
-    heft_assert_ok(heft_writer_open(&f->w, heft_format_find("ztensor"),
+    heft_assert_ok(heft_writer_open(&f->w, heft_format_find(HEFT_STR("ztensor")),
                                     heft_test_sink_init(&f->sink, is_stream), &f->opt, &f->err),
                    &f->err);
 }
@@ -512,7 +512,7 @@ static void reports_every_failed_allocation(void **state)
         opt.host = &m.host;
         opt.version = "1.2";
         opt.digest = "sha256";
-        heft_status st = heft_writer_open(&w, heft_format_find("ztensor"),
+        heft_status st = heft_writer_open(&w, heft_format_find(HEFT_STR("ztensor")),
                                           heft_test_sink_init(&sink, true), &opt, &err);
         if (!st)
             st = heft_writer_begin(w, &err);

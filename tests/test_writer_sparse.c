@@ -17,7 +17,7 @@ static void begin(fixture *f, const char *version)
     f->opt = (heft_write_options)HEFT_WRITE_OPTIONS_INIT;
     f->opt.host = &f->m.host;
     f->opt.version = version;
-    heft_assert_ok(heft_writer_open(&f->w, heft_format_find("ztensor"),
+    heft_assert_ok(heft_writer_open(&f->w, heft_format_find(HEFT_STR("ztensor")),
                                     heft_test_sink_init(&f->sink, false), &f->opt, &f->err),
                    &f->err);
 }
@@ -217,7 +217,7 @@ static void checks_the_indices_of_compressed_parts(void **state)
         heft_test_sink_free(&f.sink);
         f.opt.encoding = HEFT_ZSTD;
         f.opt.digest = "crc32c";
-        heft_assert_ok(heft_writer_open(&f.w, heft_format_find("ztensor"),
+        heft_assert_ok(heft_writer_open(&f.w, heft_format_find(HEFT_STR("ztensor")),
                                         heft_test_sink_init(&f.sink, true), &f.opt, &f.err),
                        &f.err);
         heft_assert_ok(declare(&f, s, "a", HEFT_I32), &f.err);

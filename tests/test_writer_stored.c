@@ -69,7 +69,7 @@ static heft_bytes write_model(const char *const format[2], bool is_stream, heft_
     heft_writer *w;
     heft_error err;
     opt.version = format[1];
-    heft_assert_ok(heft_writer_open(&w, heft_format_find(format[0]),
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(heft_str_from(format[0])),
                                     heft_test_sink_init(&sink, is_stream), &opt, &err),
                    &err);
     heft_assert_ok(write_all(w, &err), &err);
@@ -117,7 +117,7 @@ static void assert_converted(heft_bytes raw, heft_bytes same, const char *const 
     convert.write = &opt;
     opt.version = format[1];
     heft_assert_ok(heft_test_open(&f, raw, NULL, &err), &err);
-    heft_assert_ok(heft_file_convert(f, heft_format_find(format[0]),
+    heft_assert_ok(heft_file_convert(f, heft_format_find(heft_str_from(format[0])),
                                      heft_test_sink_init(&sink, false), &convert, &err),
                    &err);
     heft_assert_same_bytes(heft_test_sink_bytes(&sink), same);
@@ -180,12 +180,14 @@ static void full_sink_or_missing_bytes_leave_nothing(void **state)
     opt.encoding = HEFT_ZSTD;
     heft_sink *to = heft_test_sink_init(&sink, false);
     sink.fail_from = 2000;
-    heft_assert_ok(heft_writer_open(&w, heft_format_find("ztensor"), to, &opt, &err), &err);
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("ztensor")), to, &opt, &err),
+                   &err);
     heft_assert_fails(write_all(w, &err), HEFT_E_IO, &err, "full");
     assert_true(sink.discarded);
     heft_test_sink_free(&sink);
     to = heft_test_sink_init(&sink, false);
-    heft_assert_ok(heft_writer_open(&w, heft_format_find("ztensor"), to, &opt, &err), &err);
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("ztensor")), to, &opt, &err),
+                   &err);
     heft_assert_ok(heft_writer_add_dense(&part, w, heft_test_str("t"), HEFT_U8, &bytes, 1, &err),
                    &err);
     heft_assert_ok(heft_writer_begin(w, &err), &err);
@@ -216,8 +218,8 @@ static void reports_every_failed_allocation(void **state)
         opt.host = &m.host;
         opt.encoding = HEFT_ZSTD;
         opt.digest = "sha256";
-        st = heft_writer_open(&w, heft_format_find("ztensor"), heft_test_sink_init(&sink, false),
-                              &opt, &err);
+        st = heft_writer_open(&w, heft_format_find(HEFT_STR("ztensor")),
+                              heft_test_sink_init(&sink, false), &opt, &err);
         bool opened = !st;
         if (!st)
             st = heft_writer_add_dense(&part, w, heft_test_str("t"), HEFT_U8, &bytes, 1, &err);

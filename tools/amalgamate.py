@@ -1,39 +1,23 @@
 #!/usr/bin/env python3
-"""amalgamate.py [FORMAT,...] [DIR]: write the core as heft_core.c and heft_core.h to DIR.
+"""amalgamate.py [--desktop] [FORMAT,...] [DIR]: write the library as one .c and one .h file to DIR.
 
 FORMAT,... are names of src/format/formats.def, or "all" (the default); DIR is build-amalgamated by
 default. heft_core.h joins the public headers. heft_core.c joins every source file of the core
 except signatures, and compiles with a C11 compiler and nothing else, not even string.h.
 
+With --desktop the files are heft.c and heft.h, for Linux. heft.c also has what opens files by
+path, maps and writes them, and works on all processors: `cc heft.c app.c`.
+
 In one translation unit, names of file scope in several files would clash. A clashing name gets the
 name of the file in front: ALIGN in mag.c becomes mag__ALIGN. The output depends on the sources and
 the formats only."""
 import collections
+import dataclasses
 import pathlib
 import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-LAYERS = ["base", "model", "grammar", "format", "core", "companion", "scan", "port_none"]
-PUBLIC = ["heft/heft.h", "heft/heft_ext.h"]  # heft.h includes the other headers
-HEADER_START = """\
-/* heft_core.h - the public headers of heft in one file, for heft_core.c.
- *
- * Made by `./dev amalgamate`: change the headers of heft instead.  Functions that need an operating
- * system, for example to open paths, are declared here and missing in heft_core.c. */"""
-SOURCE_START = """\
-/* heft_core.c - the core of heft in one file.  Formats: %s.
- *
- * Made by `./dev amalgamate`: change the sources of heft instead.  The program supplies memcpy,
- * memmove, memset and memcmp, and an allocator in a heft_host: heft_arena_allocator() makes an
- * allocator from a block of memory. */
-#include "heft_core.h"
-
-/* Not every selection of formats uses every small function of the headers. */
-#if defined(__clang__)
-#pragma clang diagnostic ignored "-Wunused-function"
-#endif
-"""
 # The declarations of string.h, for a compiler without a C library.
 MEMORY = """\
 void *memcpy(void *restrict to, const void *restrict from, size_t len);
@@ -41,6 +25,61 @@ void *memmove(void *to, const void *from, size_t len);
 void *memset(void *p, int byte, size_t len);
 int memcmp(const void *a, const void *b, size_t len);
 """
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """The joined files: public headers (heft.h includes most), and files below src by directory."""
+    name: str
+    layers: tuple[str, ...]
+    public: tuple[str, ...]
+    about_header: str
+    about_source: str
+    first: str = ""  # Its lines come before the header.
+    memory: str = MEMORY
+    left_out: tuple[str, ...] = ()
+    libraries: tuple[tuple[str, str], ...] = ()
+
+
+CORE = Kind(
+    "heft_core", ("base", "model", "grammar", "format", "core", "companion", "scheme", "scan",
+                  "port_none"), ("heft/heft.h", "heft/heft_ext.h"),
+    """Functions that need an operating
+ * system, for example to open paths, are declared here and missing in heft_core.c.""",
+    """The program supplies memcpy,
+ * memmove, memset and memcmp, and an allocator in a heft_host: heft_arena_allocator() makes an
+ * allocator from a block of memory.""")
+DESKTOP = Kind(
+    "heft", ("base", "model", "grammar", "format", "core", "companion", "folder", "scheme", "scan",
+             "share", "sign", "port", "params", "simd/floats.c", "port_none/no_kernels.c"),
+    ("heft/heft.h", "heft/heft_ext.h", "heft/params.h", "heft/share.h", "heft/sign.h",
+     "heft/floats.h"),
+    """Functions that need a library which
+ * heft.c is compiled without return HEFT_E_UNSUPPORTED, among them those of remote files.""",
+    """Compile it together with the
+ * program, on Linux: cc -O2 heft.c app.c -lm.  -DHEFT_HAVE_ZLIB with -lz and -DHEFT_HAVE_ZSTD with
+ * -lzstd add the decoders of compressed data.""",
+    first="#define _GNU_SOURCE\n", memory="#include <string.h>\n",
+    left_out=("certificates_openssl.c", "crc_isal.c", "crypto_library.c", "crypto_linked.c",
+              "digest_openssl.c", "digest_xxhash.c", "renameat2.c", "sign_openssl.c",
+              "source_digest.c"),
+    libraries=(("inflate.c", "HEFT_HAVE_ZLIB"), ("zstd.c", "HEFT_HAVE_ZSTD")))
+HEADER_START = """\
+/* %s.h - the public headers of heft in one file, for %s.c.
+ *
+ * Made by `./dev amalgamate`: change the headers of heft instead.  %s */"""
+SOURCE_START = """\
+%s/* %s.c - heft in one file.  Formats: %s.
+ *
+ * Made by `./dev amalgamate`: change the sources of heft instead.  %s */
+#include "%s.h"
+
+/* Not every selection of formats uses every small function of the headers. */
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wunused-function"
+#endif
+"""
+OTHER_SYSTEMS = ("windows", "remote")  # These are folders of src/port.
 TOKEN = re.compile(
     r"""(?P<skip>/\*.*?\*/|//[^\n]*|\s+)
       |(?P<directive>^[ \t]*\#(?:[^\n\\]|\\.|\\\n)*)
@@ -137,10 +176,18 @@ def file_scope(text):
     return {n for n in names if not n.lower().startswith("heft_")}  # unique names anyway
 
 
+def has_member(tokens, i):
+    """Return true if token i is the second argument of HEFT_HAS(), which names a member."""
+    k = i - 2
+    while k > 0 and tokens[k].text not in ("(", ",", ";"):
+        k -= 1
+    return tokens[i - 1].text == "," and tokens[k].text == "(" and tokens[k - 1].text == "HEFT_HAS"
+
+
 def is_member(tokens, i, bodies):
-    """Return true if token i names a member of a struct: after a dot or an arrow, or where the
-    struct declares the member."""
-    if tokens[i - 1].text in ("->", "."):
+    """Return true if token i names a member of a struct: after a dot or an arrow, where the struct
+    declares the member, or in HEFT_HAS()."""
+    if tokens[i - 1].text in ("->", ".") or has_member(tokens, i):
         return True
     if not (bodies and bodies[-1]):
         return False
@@ -192,10 +239,12 @@ class Joined:
         path = self.find(name)
         if name == "format/formats.def":
             return self.formats
-        if name in self.seen or name == "string.h":  # MEMORY replaces string.h
+        if name in self.seen or name == "string.h":  # Kind.memory replaces string.h
             return ""
+        if not path:  # The header is of the system, and perhaps below a condition.
+            return match[0]
         self.seen.add(name)
-        return self.text(path.read_text()) if path else match[0]
+        return self.text(path.read_text())
 
     def text(self, text):
         text = re.sub(r'^#include [<"]([^>"]+)[>"].*$', self.include, text, flags=re.M)
@@ -212,12 +261,17 @@ def chosen_formats(wanted):
     return {n: files for n, files in rows.items() if "all" in wanted or n in wanted}
 
 
-def core_files(formats):
-    """Return the source files of the core, from the bottom layer upwards."""
+def sources_in(folder):
+    return sorted(folder.rglob("*.c")) if folder.is_dir() else [folder]
+
+
+def files_of(kind, formats):
+    """Return the source files to join, from the bottom layer upwards."""
     chosen = {ROOT / "src/format" / f for files in formats.values() for f in files}
     chosen |= {ROOT / "src/format" / f"{name}.c" for name in ("registry", "registry_writers")}
-    paths = [p for layer in LAYERS for p in sorted((ROOT / "src" / layer).rglob("*.c"))]
-    return [p for p in paths if p.parts[len(ROOT.parts) + 1] != "format" or p in chosen]
+    paths = [p for layer in kind.layers for p in sources_in(ROOT / "src" / layer)]
+    return [p for p in paths if p.parts[len(ROOT.parts) + 1] != "format" or p in chosen
+            if p.name not in kind.left_out and p.parent.name not in OTHER_SYSTEMS]
 
 
 def clashing(sources):
@@ -235,32 +289,39 @@ def undefine(text):
                                                                               re.M))))
 
 
-def header_text(joined):
-    parts = [HEADER_START]
-    for name in PUBLIC:
-        joined.seen.add(name)
-        parts.append(joined.text((ROOT / "include" / name).read_text()))
+def header_text(joined, kind):
+    parts = [HEADER_START % (kind.name, kind.name, kind.about_header)]
+    for name in kind.public:
+        if name not in joined.seen:
+            joined.seen.add(name)
+            parts.append(joined.text((ROOT / "include" / name).read_text()))
     return "\n\n".join(parts) + "\n"
 
 
-def source_text(joined, sources, formats):
-    clashes = clashing(sources)
-    parts = [SOURCE_START % ", ".join(formats), MEMORY]
+def source_text(joined, kind, formats):
+    sources = files_of(kind, formats)
+    clashes, macros = clashing(sources), dict(kind.libraries)
+    parts = [SOURCE_START % (kind.first, kind.name, ", ".join(formats), kind.about_source,
+                             kind.name), kind.memory]
     for path in sources:
         text = renamed(path.read_text(), path.stem + "__", clashes[path])
-        parts.append(joined.text(text) + "\n" + undefine(text))
+        text = joined.text(text) + "\n" + undefine(text)
+        macro = macros.get(path.name)
+        parts.append(f"#ifdef {macro}\n{text}#endif\n" if macro else text)
     return "\n".join(parts)
 
 
 def main():
-    names, folder = (sys.argv[1:] + ["all", "build-amalgamated"][len(sys.argv) - 1:])[:2]
+    words = [w for w in sys.argv[1:] if w != "--desktop"]
+    kind = CORE if words == sys.argv[1:] else DESKTOP
+    names, folder = (words + ["all", "build-amalgamated"][len(words):])[:2]
     formats = chosen_formats(names.split(","))
     joined = Joined("\n".join(f"X({name.replace('-', '_')},)" for name in formats))
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "heft_core.h").write_text(header_text(joined))
-    (folder / "heft_core.c").write_text(source_text(joined, core_files(formats), formats))
-    print(f"{folder}/heft_core.c and heft_core.h: {', '.join(formats)}")
+    (folder / f"{kind.name}.h").write_text(header_text(joined, kind))
+    (folder / f"{kind.name}.c").write_text(source_text(joined, kind, formats))
+    print(f"{folder}/{kind.name}.c and {kind.name}.h: {', '.join(formats)}")
 
 
 if __name__ == "__main__":

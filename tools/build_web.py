@@ -20,7 +20,7 @@ import gen_block_grids
 import web_inline
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-LAYERS = ["base", "model", "grammar", "format", "core", "companion", "port_none"]
+LAYERS = ["base", "model", "grammar", "format", "core", "companion", "scheme", "port_none"]
 # Sources that only write files. Functions of these files that readers call are not possible: the
 # linker reports them.
 LEFT_OUT = re.compile(r"core/(write|edit)/(?!dedup)|format/.*_(write|plan|losses)\.c$|"

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""check_amalgamated.py BUILD: make heft_core.c for one format and for all, compile and use it.
+"""check_amalgamated.py BUILD: make heft_core.c for one format and for all, and heft.c for desktops,
+compile and use them.
 
 Each heft_core.c is compiled as strict C11 by gcc and clang, for wasm32, and for a Cortex-M if
 arm-none-eabi-gcc is installed. The object must define no name without the prefix heft_ and need
 only four mem functions. tests/amalgamated.c, as C and as C++, must print the same with heft_core.c
-and with the library in BUILD. TAP on stdout."""
+and with the library in BUILD. So must tests/amalgamated_desktop.c with heft.c, and write the same
+file. TAP on stdout."""
 import concurrent.futures
 import pathlib
 import shutil
@@ -38,8 +40,8 @@ def run(*command, cwd=None):
     return p.returncode, p.stdout, (p.stdout + p.stderr).splitlines()
 
 
-def make(names, folder):
-    status, _, lines = run(sys.executable, ROOT / "tools/amalgamate.py", names, folder)
+def make(names, folder, *options):
+    status, _, lines = run(sys.executable, ROOT / "tools/amalgamate.py", *options, names, folder)
     return lines if status else []
 
 
@@ -108,8 +110,49 @@ def check_selection(selection, folder, build, models):
         yield from check_program(selection, folder, build, models)
 
 
+def convert_all(program, models, folder):
+    """Return by model what the program prints, and the file that it writes."""
+    folder.mkdir()
+    out = {m: folder / f"{m.name}.safetensors" for m in models}
+    printed = {m: run(program, m, out[m])[::2] for m in models}
+    return {m: (*printed[m], out[m].exists() and out[m].read_bytes()) for m in models}
+
+
+def check_desktop(folder, build, models):
+    """Yield (title, complaints) for heft.c and a program that opens paths and writes files."""
+    wrong = make("all", folder, "--desktop")
+    yield "heft.c and heft.h are made", wrong
+    program, results_of = ROOT / "tests/amalgamated_desktop.c", {}
+    header = '-DHEADER="heft.h"'
+    strict = ["-std=c11", "-pedantic", "-Wall", "-Wextra", "-Werror"]
+    variants = {
+        "library": ["gcc", "-DHEADER=<heft/params.h>", f"-I{ROOT}/include", program, f"-L{build}",
+                    "-lheft", f"-Wl,-rpath,{build}"],
+        "gcc": ["gcc", *strict, header, f"-I{folder}", program, folder / "gcc.o", "-lm"],
+        "clang": ["clang", *strict, header, f"-I{folder}", program, folder / "clang.o", "-lm",
+                  "-lz"],
+    }
+    objects = {"gcc": ["-O1"], "clang": ["-DHEFT_HAVE_ZLIB"]}
+    for name, command in variants.items():
+        status, lines = bool(wrong), wrong
+        if not status and name in objects:
+            status, _, lines = run(name, *strict, *objects[name], "-pthread", "-c",
+                                   folder / "heft.c", "-o", folder / f"{name}.o")
+        if not status:
+            status, _, lines = run(*command, "-pthread", "-o", folder / name)
+        yield f"desktop: {name} builds a program", lines if status else []
+        if not status:
+            results_of[name] = convert_all(folder / name, models, folder / f"of_{name}")
+    for name in results_of:
+        differ = [f"{m.name}: {a[:2]} but the library says {results_of['library'][m][:2]}"
+                  for m, a in results_of[name].items()
+                  if a != results_of["library"][m] or a[0] or not a[2]]
+        yield f"desktop: the program of {name} converts as the library does", differ
+
+
 def results(folder, build):
     models = boards.write_models(folder)
+    yield from check_desktop(folder / "desktop", build, models)
     for selection in SELECTIONS:
         own = folder / f"core_{selection}"
         readable = [m for m in models if selection in ("all", m.name)]

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""check_debian.py [--write] [ROOT]: check the packaging in debian/ without building it.
+"""check_debian.py [--write] [ROOT [BUILD]]: check the packaging in debian/ without building it.
 
 The control files parse, the symbols file lists the functions of heft.map, all versions agree, the
-build dependencies are in the lists of ./dev, and each package installs files. --write writes the
+build dependencies are in the lists of ./dev, each package installs files, and each file that BUILD
+installs is in a package. --write writes the
 symbols file: new functions get the current version. TAP on stdout."""
+import fnmatch
+import json
 import pathlib
 import re
 import subprocess
@@ -162,6 +165,29 @@ def results(root):
     yield "the tests of the packages are programs", test_faults(root)
 
 
+def patterns(root):
+    """Return the paths that packages take, and the paths that no package needs."""
+    files = [*(root / "debian").glob("*.install"), root / "debian/not-installed"]
+    text = "\n".join(re.sub(r"^#.*", "", f.read_text(), flags=re.M) for f in files)
+    return text.split() + re.findall(r"\busr/\S+", (root / "debian/rules").read_text())
+
+
+def unpacked(root, build):
+    """Return installed files that are in no package."""
+    info = build / "meson-info"
+    rows = json.loads((info / "intro-buildoptions.json").read_text())
+    options = {row["name"]: row["value"] for row in rows}
+    libraries, usr = "usr/" + options["libdir"], pathlib.PurePosixPath("usr")
+    taken = patterns(root)
+    for file in sorted(json.loads((info / "intro-installed.json").read_text()).values()):
+        name = usr / pathlib.PurePosixPath(file).relative_to(options["prefix"])
+        if name.is_relative_to(libraries):
+            name = usr / "lib/TRIPLET" / name.relative_to(libraries)
+        if not any(fnmatch.fnmatchcase(str(part), pattern) for pattern in taken
+                   for part in (name, *name.parents)):
+            yield f"{name} is in no package: add it to debian/*.install or debian/not-installed"
+
+
 def main():
     args = [arg for arg in sys.argv[1:] if arg != "--write"]
     root = pathlib.Path(args[0]).resolve() if args else release.ROOT
@@ -171,7 +197,11 @@ def main():
     if "--write" in sys.argv:
         text = symbols_text(root, release.agreed_version(root))
         (root / "debian/libheft0.symbols").write_text(text)
-    return tap.report(results(root))
+    found = list(results(root))
+    if len(args) > 1:
+        complaints = list(unpacked(root, pathlib.Path(args[1])))
+        found.append(("each installed file is in a package", complaints))
+    return tap.report(found)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import sys
 
 import tap
 
-PREFIXES = {"heft", "profile", "gptrs", "pickle", "hub", "signature"}
+PREFIXES = {"heft", "profile", "gptrs", "pickle", "hub", "signature", "zip"}
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 

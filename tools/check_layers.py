@@ -30,7 +30,7 @@ import tap
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # Headers that each directory may include in addition to its own. heft.h includes check.h,
-# companion.h, memory_limits.h, source.h and write.h.
+# companion.h, memory_limits.h, scheme.h, source.h and write.h.
 ENGINE = ["heft.h", "heft_ext.h", "src/base", "src/model", "src/format/format.h"]
 MAY_INCLUDE = {
     "src/base": ["heft.h", "heft_ext.h"],
@@ -40,7 +40,10 @@ MAY_INCLUDE = {
     "src/core/read": ENGINE,
     "src/core/shards": [*ENGINE, "src/core/read"],
     "src/core/check": [*ENGINE, "src/core/read", "src/core/shards"],
-    "src/core/write": [*ENGINE, "src/core/read", "src/core/shards", "src/core/check"],
+    "src/scheme": ["heft.h", "heft_ext.h", "src/base", "src/model", "src/core/read"],
+    "src/core/write": [
+        *ENGINE, "src/core/read", "src/core/shards", "src/core/check", "src/scheme"
+    ],
     "src/core/edit": [
         *ENGINE, "src/core/read", "src/core/shards", "src/core/check", "src/core/write"
     ],
@@ -51,10 +54,11 @@ MAY_INCLUDE = {
     ],
     "src/companion": ["heft.h", "heft_ext.h", "src/base", "src/model", "src/grammar"],
     "src/port_none": ["heft.h", "heft_ext.h", "src/base"],
-    "src/params": ["heft.h", "heft_ext.h", "params.h", "src/base", "any"],
+    "src/params": ["heft.h", "heft_ext.h", "params.h", "src/base", "src/scheme", "any"],
     "src/simd": ["heft.h", "src/base", "src/model"],
-    "src/port": ["heft.h", "heft_ext.h", "src/base", "any"],
-    "src/port/remote": ["heft.h", "heft_ext.h", "src/base", "src/port", "any"],
+    "src/folder": ["heft.h", "heft_ext.h", "src/base"],
+    "src/port": ["heft.h", "heft_ext.h", "src/base", "src/folder", "any"],
+    "src/port/remote": ["heft.h", "heft_ext.h", "src/base", "src/folder", "src/port", "any"],
     "cli": ["heft.h", "heft_ext.h", "params.h", "any"],
     "examples": ["heft.h", "heft_ext.h", "params.h", "any"],
     "web": ["heft.h", "heft_ext.h", "any"],
@@ -64,8 +68,8 @@ for family in sorted(p.name for p in (ROOT / "src/format").iterdir() if p.is_dir
     MAY_INCLUDE[f"src/format/{family}"] = [*MAY_INCLUDE["src/format"], "src/format"]
 FREESTANDING = [
     "src/base", "src/model", "src/grammar", "src/format", "src/core/read", "src/core/shards",
-    "src/core/check", "src/core/write", "src/core/edit", "src/companion", "src/scan", "src/sign",
-    "src/share", "src/port_none"
+    "src/core/check", "src/core/write", "src/core/edit", "src/companion", "src/folder",
+    "src/scheme", "src/scan", "src/sign", "src/share", "src/port_none"
 ]
 INSTRUCTIONS = {"cpuid.h", "immintrin.h", "arm_neon.h"}  # only src/simd
 EXTENDED = ("src/port", "cli")  # may ask the C library for more than C11
@@ -81,7 +85,8 @@ SUPPLIED = {"heft_host_default", "heft_kernels_now"}  # by src/port, src/simd or
 FORMAT_CALLS = re.compile(
     r"heft_(window|ix|meta|value|plan|dtype|block|cbor|json|cur|out|error|mem|arena|vec|sort|"
     r"siphash13|crc32|crc32c|blake3"
-    r"|lit|str|utf8|is_ascii|u64_text|f64_text|attrs|glob|vocab|zip|pickle|msgpack|tar)(_|$)")
+    r"|lit|str|utf8|is_ascii|hex_digit|u64_text|f64_text|attrs|glob|vocab|zip|pickle|msgpack|tar)"
+    r"(_|$)")
 
 
 def sources(directory, *suffixes):

@@ -15,9 +15,9 @@ CANNOT_CARRY = 5
 # Options to try, least intrusive first, with the text for the table.
 WAYS = [
     ([], "equal"),
-    (["--cast", "f32"], "cast to f32"),
+    (["--cast", "*=f32"], "cast to f32"),
     (["--allow-loss"], "with losses"),
-    (["--cast", "f32", "--allow-loss"], "cast to f32, with losses"),
+    (["--cast", "*=f32", "--allow-loss"], "cast to f32, with losses"),
 ]
 
 

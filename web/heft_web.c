@@ -164,7 +164,7 @@ static heft_status begin(web_model *m, const char *format, const char *key,
     o.key = key;
     o.shards = m->folder.name ? &m->folder : NULL;
     if (format) {
-        o.format = heft_format_find(format);
+        o.format = heft_format_find(heft_str_from(format));
         if (!o.format)
             return web_fail(&web_error, HEFT_E_ARGUMENT, "there is no format of that name");
     }

@@ -24,7 +24,11 @@ typedef struct heft_finding {
     const char *text; /* one line; valid until the callback returns */
     uint32_t shard;   /* file that `where` is in: 0, or a shard as in heft_part */
     uint32_t stage;   /* findings of shares are in order by stage, then by share */
-    uint32_t reserved[4];
+    /* The finding names content of the model that is not among the tensors.  A conversion reports
+     * the content as a loss; a strict conversion fails with HEFT_E_LOSSY. */
+    bool left_out;
+    uint8_t reserved8[3];
+    uint32_t reserved[3];
 } heft_finding;
 /* Report a finding. */
 typedef void (*heft_finding_fn)(void *ctx, const heft_finding *finding);
@@ -107,15 +111,22 @@ typedef struct heft_hash {
 } heft_hash;
 /* Compute BLAKE3 hashes of element type, shape, layout and decoded bytes.  Equal tensors have equal
  * hashes in every format (docs/hash.md).  tensors: array of heft_tensor_count() hashes; *model
- * hashes the sorted (name, hash) pairs.  progress may be NULL.  HEFT_E_CHECKSUM: check_parts is set
- * and the digest of a part does not match. */
+ * hashes the sorted (name, hash) pairs.  progress may be NULL.
+ *   HEFT_E_CHECKSUM     check_parts is set and the digest of a part does not match
+ *   HEFT_E_UNSUPPORTED  the tensors have hashes, the model has none: heft_left_out_hash() */
 HEFT_API HEFT_MUST_CHECK heft_status heft_file_hash(heft_hash *model, heft_hash *tensors,
                                                     const heft_file *f, heft_progress_fn progress,
                                                     void *progress_ctx, heft_error *err);
-/* Compute the hash of the model from the hashes of all tensors, as heft_file_hash() does; reads no
- * tensor. */
+/* Compute the hash of the model from the hashes of all tensors, as heft_file_hash() does.  The
+ * tensors are not read again. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_hash_model(heft_hash *model, const heft_hash *tensors,
                                                      const heft_file *f, heft_error *err);
+/* Hash the content of the model that is not among the tensors (findings with left_out), except the
+ * state of an optimizer.  *has_any is false, and *out not set, if the file has no such content.
+ * The hash of the model covers this hash.
+ *   HEFT_E_UNSUPPORTED  the bytes of some content are not known (rule heft/left-out) */
+HEFT_API HEFT_MUST_CHECK heft_status heft_left_out_hash(heft_hash *out, bool *has_any,
+                                                        const heft_file *f, heft_error *err);
 /* Compute the hash of each of `count` tensors as heft_file_hash() does: hashes[i] belongs to
  * tensors[i].  Only the listed tensors are read, by all threads of the file's host; a tensor listed
  * twice is read once.  Equal hashes find a renamed tensor in a second file.
@@ -150,8 +161,8 @@ typedef struct heft_scan_options {
     size_t size;                     /* = sizeof(heft_scan_options) */
     heft_scan_finding_fn on_finding; /* may be NULL */
     void *ctx;                       /* passed to on_finding */
-    /* Name of the file.  A name such as "model.pkl" makes damage in a pickle a finding; without a
-     * name only content decides.  May be NULL. */
+    /* Name of the file.  A name such as "model.pkl" makes damage in a pickle a finding; what a
+     * program would run is one under every name.  May be NULL. */
     const char *name;
     const heft_host *host; /* NULL: heft_host_default() */
 } heft_scan_options;
@@ -161,11 +172,14 @@ typedef struct heft_scan_options {
     }
 /* Report the functions that the pickles of a file would import if a program loaded the file.
  * Nothing is executed.  Python calls only imported functions, so that each import outside of the
- * functions that rebuild tensors is a finding.  Pickles are found by content: in PyTorch files of
- * every generation, npy and npz files, zip and tar archives, nested up to three levels deep, and in
- * files compressed with gzip, zlib or zstd.  Archives are searched for the members of every reader,
- * so that a wrong checksum or a second directory hides nothing.  out and opt may be NULL.  A source
- * without `map` is read into memory as a whole.
+ * functions that rebuild tensors is a finding, and so is a call of one of these functions with
+ * arguments that no writer uses.  What a program would run before the file fails counts: neither
+ * the name of the file nor later damage matters.  Every file is taken for a pickle, and so are the
+ * members of zip and tar archives, the data of npy files, and the content of files compressed with
+ * gzip, zlib or zstd, nested up to three levels deep.  Archives are searched for the members of
+ * every reader, so that a wrong checksum or a second directory hides nothing.  A part that cannot
+ * be searched is a finding.  out and opt may be NULL.  A source without `map` is read into memory
+ * as a whole.
  *   HEFT_OK        the scan is complete: out->findings tells the result
  *   HEFT_E_IO      the source failed, or changed during the scan
  *   HEFT_E_NOMEM   also if a pickle needs much more memory than its size */

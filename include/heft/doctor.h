@@ -35,7 +35,8 @@ typedef struct heft_doctor_options {
     }
 
 /* Examine a file.  Takes the source over, even on failure.  Damage is a diagnosis and not an error;
- * reading takes one pass over the file, or two if the first finds something.
+ * reading takes one pass over the file to compare checksums, one over the values, and one more if
+ * something is found.
  *   HEFT_E_IO           the file cannot be read
  *   HEFT_E_UNSUPPORTED  the file is well formed, but this build does not handle the version */
 HEFT_API HEFT_MUST_CHECK heft_status heft_doctor_open(heft_doctor **out, heft_source *take,
@@ -55,7 +56,9 @@ typedef struct heft_doctor_summary {
     uint32_t lost;             /* tensors with missing bytes or with a wrong checksum */
     uint32_t faults, warnings; /* among all diagnoses, also beyond the listed */
     bool can_salvage;          /* heft_doctor_salvage() has something to write */
-    uint8_t reserved[39];
+    uint8_t reserved8[3];
+    uint32_t left_out; /* contents of the file that are not among the tensors, and not salvaged */
+    uint8_t reserved[32];
 } heft_doctor_summary;
 /* Get the figures of a diagnosis. */
 HEFT_API void heft_doctor_summarize(heft_doctor_summary *out, const heft_doctor *d);

@@ -32,6 +32,7 @@
  *   memory_limits.h  limits and allocators;
  *   check.h          verify checksums and rules, hash tensors;
  *   companion.h      vocabularies, settings and model profiles;
+ *   scheme.h         quantised tensors that several stored tensors represent;
  *   write.h          write, convert, edit, append and split files.
  * Not included: heft_ext.h (your own sources, sinks, threads), params.h (parameters in a budget).
  *
@@ -105,7 +106,7 @@ typedef struct heft_error {
     heft_status status;
     int32_t os;        /* errno, or 0 */
     uint64_t offset;   /* byte of the file that the message is about, or HEFT_NOWHERE */
-    char message[240]; /* one line without a newline, always terminated */
+    char message[240]; /* one line without the path and a newline, always terminated */
     /* Stable name of the violated rule, "heft/limit-tensors", or NULL; docs/findings.md lists all
      * rules.  The text is static. */
     const char *rule;
@@ -154,6 +155,17 @@ typedef struct heft_limits heft_limits;
 typedef struct heft_allocator heft_allocator;
 typedef struct heft_host heft_host;                 /* memory, threads, codecs: heft_ext.h */
 typedef struct heft_shard_folder heft_shard_folder; /* access to shards: heft_ext.h */
+typedef struct heft_folder heft_folder;             /* files next to the file: heft_ext.h */
+
+/* Chooses the element types of arrays that a file stores without a type: NumPy does so with types
+ * that it does not know (bfloat16 is V2). */
+typedef struct heft_array_types {
+    void *ctx;
+    /* Return the type for an array with elements of this many bytes, or HEFT_UNTYPED to let Heft
+     * choose.  A type of another size is HEFT_E_ARGUMENT.  Called by the thread that opens the
+     * file, perhaps several times for an array; the answer must be the same each time. */
+    heft_dtype (*choose)(void *ctx, heft_str array, uint64_t bytes);
+} heft_array_types;
 
 typedef struct heft_open_options {
     size_t size;               /* = sizeof(heft_open_options) */
@@ -166,9 +178,13 @@ typedef struct heft_open_options {
      * tensor names are relative to the entry.  NULL: the whole file.  Borrowed until the file is
      * open. */
     const char *key;
-    /* Weights file of the model that is left unread and reported as the note "heft/passed-over";
-     * set by heft_file_open() for a folder.  NULL: none.  Borrowed until the file is open. */
-    const char *passed_over;
+    /* The other files of a model's folder: shards that no index lists, and files that are not read
+     * and reported; set by heft_file_open() for a folder.  NULL: none.  Borrowed until the file is
+     * open. */
+    const heft_folder *folder;
+    /* The types of arrays without a type, in the file and in its shards.  NULL: Heft chooses, or
+     * leaves the array out.  Borrowed until the file is open. */
+    const heft_array_types *array_types;
     /* Compare a part's digest when the whole part is read by heft_part_read(),
      * heft_part_read_many(), heft_array_read(), heft_array_view(), a heft_stream or
      * heft_file_hash(): HEFT_E_CHECKSUM on a mismatch.  For the digest of a part see
@@ -179,14 +195,20 @@ typedef struct heft_open_options {
     bool no_verify;
     /* A heft_access: how heft_file_open() reads the file and the shards. */
     uint8_t access;
-    uint8_t reserved[5]; /* 0 */
+    /* heft_file_open() follows symbolic links that leave the model's folder. */
+    bool follow_links;
+    /* heft_array_read(), heft_array_read_slice() and heft_derivation_f32() convert the stored
+     * numbers of quantised tensors, without their scales; by default this is an error. */
+    bool raw_tensors;
+    uint8_t reserved[3]; /* 0 */
 } heft_open_options;
-#define HEFT_OPEN_OPTIONS_INIT                                                          \
-    {                                                                                   \
-        sizeof(heft_open_options), NULL, NULL, NULL, NULL, NULL, NULL, false, false, 0, \
-        {                                                                               \
-            0                                                                           \
-        }                                                                               \
+#define HEFT_OPEN_OPTIONS_INIT                                                                \
+    {                                                                                         \
+        sizeof(heft_open_options), NULL, NULL, NULL, NULL, NULL, NULL, NULL, false, false, 0, \
+            false, false,                                                                     \
+        {                                                                                     \
+            0                                                                                 \
+        }                                                                                     \
     }
 
 /* Open a file, or the model in a folder (docs/shards.md says which file of the folder is opened).
@@ -293,7 +315,9 @@ typedef struct heft_array {
  * the array with heft_array_free(); name and dims are borrowed from the file.  On failure *out is
  * empty.  Large tensors are read and converted by all threads of the file's host.
  *   HEFT_E_NOTFOUND     there is no tensor of that name
- *   HEFT_E_UNSUPPORTED  the tensor is not dense, or heft_dtype_can_cast() is false
+ *   HEFT_E_UNSUPPORTED  the tensor is not dense, heft_dtype_can_cast() is false, or the tensor is
+ *                       part of a quantised tensor (scheme.h, rule "heft/quantised"), whose
+ *                       scales a conversion would lose: see heft_open_options.raw_tensors
  *   HEFT_E_ARGUMENT     capacity is too small; the message says how many bytes are needed */
 HEFT_API HEFT_MUST_CHECK heft_status heft_array_read(heft_array *out, const heft_file *f,
                                                      heft_str name, heft_dtype as, void *memory,
@@ -309,8 +333,8 @@ typedef struct heft_slice {
  * whole.  A digest is compared only if the whole tensor is read or decoded.
  *   HEFT_E_NOTFOUND     there is no tensor of that name
  *   HEFT_E_ARGUMENT     the slice leaves the tensor, or exceeds capacity bytes
- *   HEFT_E_UNSUPPORTED  the tensor is not dense, heft_dtype_can_cast() is false, or elements of
- *                       `as` share bytes: packed and block types are read as plain types */
+ *   HEFT_E_UNSUPPORTED  as heft_array_read(); or elements of `as` share bytes: packed and block
+ *                       types are read as plain types */
 HEFT_API HEFT_MUST_CHECK heft_status heft_array_read_slice(void *buf, size_t capacity,
                                                            const heft_file *f, heft_str name,
                                                            const heft_slice *axes, heft_dtype as,
@@ -468,6 +492,15 @@ typedef struct heft_value {
     } as;
 } heft_value;
 
+/* Make a boolean of HEFT_KIND_BOOL, for functions that write metadata.  The key is borrowed. */
+HEFT_API heft_value heft_value_bool(heft_str key, bool value);
+/* Make an integer of HEFT_KIND_INT likewise. */
+HEFT_API heft_value heft_value_int(heft_str key, int64_t value);
+/* Make a number of HEFT_KIND_FLOAT likewise. */
+HEFT_API heft_value heft_value_float(heft_str key, double value);
+/* Make a text of HEFT_KIND_STR likewise; the text is borrowed, too. */
+HEFT_API heft_value heft_value_str(heft_str key, heft_str value);
+
 /* Return the number of all metadata values, children included.  Metadata is a flat list.  A list or
  * map precedes its children: the first child of value i is i + 1, and heft_meta_next(f, i) is the
  * index after value i and all descendants. */
@@ -558,21 +591,22 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_file_unguard(const heft_file *f, heft_
 enum {
     HEFT_CAN_READ = 1,
     HEFT_CAN_WRITE = 2,
-    HEFT_CAN_APPEND = 4,    /* accepts further tensors after heft_writer_begin() */
-    HEFT_CAN_SPARSE = 8,    /* sparse tensors */
-    HEFT_CAN_ENCODE = 16,   /* compressed parts */
-    HEFT_CAN_META = 32,     /* metadata of some kind */
-    HEFT_CAN_DIGEST = 64,   /* a digest for each part, of the caller's choice */
-    HEFT_CAN_VOCAB = 128,   /* a vocabulary */
-    HEFT_ONE_TENSOR = 256,  /* holds a single tensor without a name */
-    HEFT_CAN_OPEN_KEY = 512 /* nested: heft_open_options.key opens an entry */
+    HEFT_CAN_APPEND = 4,     /* accepts further tensors after heft_writer_begin() */
+    HEFT_CAN_SPARSE = 8,     /* sparse tensors */
+    HEFT_CAN_ENCODE = 16,    /* compressed parts */
+    HEFT_CAN_META = 32,      /* metadata of some kind */
+    HEFT_CAN_DIGEST = 64,    /* a digest for each part, of the caller's choice */
+    HEFT_CAN_VOCAB = 128,    /* a vocabulary */
+    HEFT_ONE_TENSOR = 256,   /* holds a single tensor without a name */
+    HEFT_CAN_OPEN_KEY = 512, /* nested: heft_open_options.key opens an entry */
+    HEFT_CAN_LISTS = 1024    /* metadata may be lists and arrays, not only texts */
 };
 /* Return the number of formats in this build. */
 HEFT_API size_t heft_format_count(void);
 /* Return format i; NULL after the last. */
 HEFT_API const heft_format *heft_format_at(size_t i);
 /* Find a format by name ("mag"); NULL if there is none. */
-HEFT_API const heft_format *heft_format_find(const char *name);
+HEFT_API const heft_format *heft_format_find(heft_str name);
 /* Find a format by the suffix of a path ("dir/model.mag"); NULL if none matches. */
 HEFT_API const heft_format *heft_format_for_path(const char *path);
 /* Return the name of the format on the command line: "gptrs-archive". */
@@ -593,6 +627,7 @@ HEFT_API uint32_t heft_format_caps(const heft_format *f);
 #include <heft/check.h>
 #include <heft/companion.h>
 #include <heft/memory_limits.h>
+#include <heft/scheme.h>
 #include <heft/source.h>
 #include <heft/write.h>
 /* doctor.h needs write.h. */

@@ -71,6 +71,12 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_part_populate(const heft_file *f, uint
 /* Hint that the stored bytes of a part of a mapped file are not needed for now. */
 HEFT_API void heft_part_dont_need(const heft_file *f, uint32_t part);
 
+/* Warn that content beside an open file belongs to the model, but is not among the tensors, such as
+ * a file of weights that no index names.  `rule` is static; the text is copied.  Call before other
+ * threads use the file. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_file_add_left_out(heft_file *f, const char *rule,
+                                                            heft_str text, heft_error *err);
+
 /* ---- shards -------------------------------------------------------------------------------- */
 
 /* Access to the other files of a model.  Borrowed until heft_file_open_source() returns or
@@ -89,6 +95,28 @@ struct heft_shard_folder {
     /* Prepare to open the file `name`, which will be opened soon: a file on a server is requested.
      * Called for at most 16 files that have not been opened yet.  NULL: files are not prepared. */
     void (*expect)(void *ctx, const char *name);
+};
+
+/* What a file next to the opened file is to the model. */
+typedef enum heft_folder_role {
+    HEFT_FOLDER_SHARD = 0, /* a shard, unless the file or the index lists its shards itself; if the
+                              shard cannot be opened, the model is incomplete */
+    HEFT_FOLDER_LEFT_OUT = 1,    /* may hold weights of the model: the warning "heft/left-out" */
+    HEFT_FOLDER_ALTERNATIVE = 2, /* the same weights in another form: the note "heft/passed-over" */
+    HEFT_FOLDER_GIVEN =
+        3 /* the caller opens the file, too: a shard of which all others are given is
+                             not reported as alone */
+} heft_folder_role;
+typedef struct heft_folder_file {
+    const char *name; /* "model-mtp.safetensors" */
+    uint8_t role;     /* a heft_folder_role */
+} heft_folder_file;
+/* The files next to the opened file, in the order of heft_open_options.folder.  Files that turn out
+ * to be shards of the model are not reported. */
+struct heft_folder {
+    const heft_folder_file *files;
+    uint32_t count;
+    const char *prefix; /* precedes the names in findings: "unet/"; NULL: nothing */
 };
 
 /* Open the regular file `name` (no path) of a model's folder, under the rules for shards: symbolic
@@ -117,7 +145,7 @@ typedef struct heft_pipeline_file { /* a model that is part of a pipeline */
  *               index
  *   take_files  components with different names; the files are taken, even after a failure, and set
  *               to NULL
- *   opt         host, limits, no_verify and passed_over count; NULL: the defaults */
+ *   opt         host, limits, no_verify and folder count; NULL: the defaults */
 HEFT_API HEFT_MUST_CHECK heft_status heft_file_join_pipeline(
     heft_file **out, heft_source *take, const char *name, heft_pipeline_file *take_files,
     uint32_t count, const heft_open_options *opt, heft_error *err);

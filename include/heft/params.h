@@ -165,7 +165,8 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_params_resolve(heft_param *out, heft_p
 /* Release a derived form, once per heft_params_resolve().  Thread-safe. */
 HEFT_API void heft_params_release_form(heft_params *p, heft_id128 key, uint64_t kind);
 
-/* Return the derivation of a parameter's numbers as f32, from any plain type. */
+/* Return the derivation of a parameter's numbers as f32, from any plain type.  Resolving fails with
+ * HEFT_E_UNSUPPORTED for a part of a quantised tensor, as heft_array_read() does. */
 HEFT_API heft_derivation heft_derivation_f32(void);
 typedef struct heft_tiling { /* size of a tile in elements */
     uint32_t rows, columns;

@@ -21,9 +21,11 @@ typedef struct heft_url_options {
     uint64_t spool_bytes; /* largest file to download whole if the server has no ranges; 0: 1 GiB */
     uint64_t cache_bytes; /* memory for the bytes of a file; 0: 64 MiB */
     uint32_t connections; /* requests at the same time; 0: 8 */
-    uint32_t timeout;     /* seconds without a byte until a request has failed; 0: 30 */
-    /* Called with a message for the user before a file is downloaded whole.  NULL: none.  Called
-     * on the thread that opens the file. */
+    /* Seconds until a request has failed that has no connection, or that is slower than `slowest`;
+     * 0: the variable HEFT_TIMEOUT, or 20. */
+    uint32_t timeout;
+    /* Called with a message for the user: a file is downloaded whole, or the server limits requests
+     * and is waited for.  NULL: none.  Called on any thread, one call at a time for each model. */
     void (*say)(void *ctx, const char *text);
     void *say_ctx;
     /* Keep downloaded bytes in hidden files beside this path, usually the output, and use the
@@ -31,14 +33,16 @@ typedef struct heft_url_options {
      * nothing. */
     const char *resume;
     bool offline; /* refuse every URL, as with HF_HUB_OFFLINE=1 */
-    uint8_t reserved[7];
+    uint8_t unused[3];
+    uint32_t slowest; /* bytes per second; 0: the variable HEFT_SLOWEST, or 1024 */
+    uint8_t reserved[8];
 } heft_url_options;
-#define HEFT_URL_OPTIONS_INIT                                          \
-    {                                                                  \
-        sizeof(heft_url_options), 0, 0, 0, 0, NULL, NULL, NULL, false, \
-        {                                                              \
-            0                                                          \
-        }                                                              \
+#define HEFT_URL_OPTIONS_INIT                                                    \
+    {                                                                            \
+        sizeof(heft_url_options), 0, 0, 0, 0, NULL, NULL, NULL, false, { 0 }, 0, \
+        {                                                                        \
+            0                                                                    \
+        }                                                                        \
     }
 
 /* Return true if the path begins with a scheme of this header: heft_file_open() reads the file

@@ -50,20 +50,21 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_signature_read(heft_signature **out, h
                                                          const heft_host *host, heft_error *err);
 
 typedef struct heft_signature_options {
-    size_t size;                    /* = sizeof(heft_signature_options) */
-    heft_str model;                 /* name of the model; checks ignore the name */
+    size_t size;    /* = sizeof(heft_signature_options) */
+    heft_str model; /* name of the folder or file; not compared by the functions of this header */
     const heft_resource *resources; /* whole files with SHA-256 digests, in any order */
     uint32_t resource_count;
     bool allow_symlinks;     /* some files are symbolic links */
     uint8_t reserved[3];     /* 0 */
-    const heft_str *ignored; /* ignored paths */
+    const heft_str *ignored; /* paths relative to the folder: "sub", not "./sub" or "sub/" */
     uint32_t ignored_count;
     uint32_t reserved_too; /* 0 */
     const heft_host *host; /* NULL: heft_host_default() */
 } heft_signature_options;
 /* Make the statement about a model; sign it with heft_signature_sign().
  *   HEFT_E_ARGUMENT     a resource is not a whole file, has no SHA-256 digest, or occurs twice; a
- *                       path is not UTF-8, or the name of a resource leaves the folder
+ *                       path is not UTF-8, not relative, or has a component that is empty, "." or
+ *                       ".."
  *   HEFT_E_UNSUPPORTED  the build lacks SHA-256 */
 HEFT_API HEFT_MUST_CHECK heft_status heft_signature_new(heft_signature **out,
                                                         const heft_signature_options *opt,

@@ -270,7 +270,10 @@ typedef struct heft_save_options {
  * may be 0, and allocator is not used: data are borrowed.  opt may be NULL.
  *   HEFT_E_ARGUMENT  bytes do not match dims and dtype, no format has the suffix of the path, or
  *                    the file exists and HEFT_SINK_REPLACE is not set
- *   HEFT_E_LOSSY     the format cannot represent a tensor: see opt->write->on_loss */
+ *   HEFT_E_LOSSY     the format cannot represent a tensor; or metadata or a tensor without
+ *                    dimensions, if opt->write has neither `on_loss`, which would be told of the
+ *                    loss, nor `allow_loss`.  The message counts the losses and states the first,
+ *                    unless `on_loss` has all */
 HEFT_API HEFT_MUST_CHECK heft_status heft_array_save(const char *path, const heft_array *arrays,
                                                      uint32_t count, const heft_save_options *opt,
                                                      heft_error *err);
@@ -293,8 +296,10 @@ typedef struct heft_convert_options {
     heft_dtype (*cast)(void *ctx, const heft_tensor *t);
     /* Return true to swap the dimensions; rank 2 only. */
     bool (*transpose)(void *ctx, const heft_tensor *t);
-    void *ctx;             /* passed to all callbacks except progress */
-    const heft_value *set; /* top-level metadata to add or replace */
+    void *ctx; /* passed to all callbacks except progress */
+    /* Top-level metadata to add or replace.  A list of scalars precedes them, as in heft_meta_at();
+     * lists of lists and maps are not supported. */
+    const heft_value *set;
     size_t set_count;
     heft_str config; /* JSON text (gpt-rs); ptr NULL: as in the input */
     bool no_verify;  /* copy data even if a checksum of the input does not match */
@@ -316,16 +321,30 @@ typedef struct heft_convert_options {
     /* Change how part `role` of the output is stored and return true.  *how is initially as in the
      * input if the format stays the same, else as in `write`.  Text is copied. */
     bool (*storage)(void *ctx, const heft_tensor *t, heft_str role, heft_storage *how);
+    /* The quantised tensors of the input, for errors that name their scheme by its settings; NULL:
+     * they are found by names, types and shapes when a tensor is cast. */
+    const heft_schemes *schemes;
+    bool raw_tensors; /* cast the stored numbers of quantised tensors, without their scales */
+    /* Add no metadata that the input lacks.  By default "format" is "pt" in a safetensors file that
+     * has other metadata: transformers loads no file without it. */
+    bool exact_metadata;
+    uint8_t reserved[6];
 } heft_convert_options;
 #define HEFT_CONVERT_OPTIONS_INIT                                                               \
     {                                                                                           \
         sizeof(heft_convert_options), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, { NULL, 0 }, \
-            false, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL, { NULL, 0 }, NULL           \
+            false, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL, { NULL, 0 }, NULL, NULL,    \
+            false, false,                                                                       \
+        {                                                                                       \
+            0                                                                                   \
+        }                                                                                       \
     }
 
 /* Convert an open file to another (or the same) format, in the order of the input.  Checksums of
  * the input are checked.  opt may be NULL.  On failure no file appears.
  *   HEFT_E_LOSSY     the format cannot represent part of the model: see opt->write->on_loss
+ *   HEFT_E_UNSUPPORTED  a cast of a part of a quantised tensor (rule "heft/quantised"), unless
+ *                    opt->raw_tensors
  *   HEFT_E_CHECKSUM  a checksum of the input does not match, unless opt->no_verify */
 HEFT_API HEFT_MUST_CHECK heft_status heft_file_convert(const heft_file *in, const heft_format *to,
                                                        heft_sink *take,
@@ -346,7 +365,7 @@ typedef struct heft_special_id {
 typedef struct heft_edit_options {
     size_t size;           /* = sizeof(heft_edit_options) */
     const heft_host *host; /* NULL: heft_host_default() */
-    const heft_value *set; /* top-level metadata to add or replace, without lists and maps */
+    const heft_value *set; /* see heft_convert_options */
     size_t set_count;
     const heft_str *unset; /* keys of top-level metadata to remove */
     size_t unset_count;
@@ -366,13 +385,15 @@ typedef struct heft_edit_options {
     const heft_special_id *special; /* special tokens to change */
     size_t special_count;
     heft_str config; /* JSON text (gpt-rs checkpoints); ptr NULL: keep */
+    bool strict;     /* a warning ends the edit, too: HEFT_E_LOSSY */
+    uint8_t reserved[7];
 } heft_edit_options;
 #define HEFT_EDIT_OPTIONS_INIT                                                                     \
     {                                                                                              \
         sizeof(heft_edit_options), NULL, NULL, 0, NULL, 0, NULL, 0, false, NULL, NULL, NULL, NULL, \
-            NULL, NULL, NULL, NULL, NULL, 0,                                                       \
+            NULL, NULL, NULL, NULL, NULL, 0, { NULL, 0 }, false,                                   \
         {                                                                                          \
-            NULL, 0                                                                                \
+            0                                                                                      \
         }                                                                                          \
     }
 

@@ -16,6 +16,9 @@ class Message:
     shard: str | None = ...
     severity: str | None = ...
     errno: int | None = ...
+    count: int | None = ...
+    second_text: str | None = ...
+    second_tensor: str | None = ...
 
     def __str__(self) -> str:
         ...
@@ -277,6 +280,15 @@ class ModelKind:
     evidence: str
 
 @dataclass(frozen=True)
+class Quantised:
+    scheme: str
+    tensors: int
+    parts: int
+    variant: str | None = ...
+    bits: int | None = ...
+    block: tuple[int, ...] | None = ...
+
+@dataclass(frozen=True)
 class Info(Result):
     file: str
     format: str
@@ -298,6 +310,7 @@ class Info(Result):
     vocabulary: dict[str, object] | None = ...
     record: dict[str, object] | None = ...
     memory: int | None = ...
+    quantised: tuple[Quantised, ...] = ...
 
 class FileWarning(UserWarning):
     rule: str | None
@@ -311,6 +324,7 @@ def append(
     drop: str | Iterable[str] | None = ...,
     rename: str | Iterable[str] | Mapping[str, str] | None = ...,
     cast: str | Iterable[str] | Mapping[str, str] | None = ...,
+    raw_tensors: bool = ...,
     duplicates: str | None = ...,
     compress: str | Iterable[str] | Mapping[str, str] | None = ...,
     digest: str | Iterable[str] | Mapping[str, str] | None = ...,
@@ -342,10 +356,13 @@ def convert(
     drop: str | Iterable[str] | None = ...,
     rename: str | Iterable[str] | Mapping[str, str] | None = ...,
     cast: str | Iterable[str] | Mapping[str, str] | None = ...,
+    raw_tensors: bool = ...,
     transpose: str | Iterable[str] | None = ...,
     densify: str | Iterable[str] | None = ...,
     sparsify: str | Iterable[str] | Mapping[str, str] | None = ...,
     set: Mapping[str, object] | None = ...,
+    set_file: Mapping[str, str | os.PathLike[str]] | None = ...,
+    no_format_key: bool = ...,
     set_id: Mapping[str, int | str | None] | None = ...,
     new_ids: bool = ...,
     fill_ids: bool = ...,
@@ -423,6 +440,7 @@ def edit(
     *,
     rename: str | Iterable[str] | Mapping[str, str] | None = ...,
     set: Mapping[str, object] | None = ...,
+    set_file: Mapping[str, str | os.PathLike[str]] | None = ...,
     unset: str | Iterable[str] | None = ...,
     set_id: Mapping[str, int | str | None] | None = ...,
     new_ids: bool = ...,
@@ -433,6 +451,7 @@ def edit(
     config: str | os.PathLike[str] | None = ...,
     vocab: str | os.PathLike[str] | None = ...,
     special: Mapping[str, int | None] | None = ...,
+    strict: bool = ...,
     dry_run: bool = ...,
     verbose: bool = ...,
     key: str | None = ...,
@@ -483,6 +502,7 @@ def merge(
     *,
     to: str | None = ...,
     format_version: str | None = ...,
+    no_format_key: bool = ...,
     duplicates: str | None = ...,
     set_id: Mapping[str, int | str | None] | None = ...,
     new_ids: bool = ...,
@@ -560,6 +580,7 @@ def split(
     count: int | None = ...,
     name: str | None = ...,
     to: str | None = ...,
+    no_format_key: bool = ...,
     compress: str | Iterable[str] | Mapping[str, str] | None = ...,
     digest: str | Iterable[str] | Mapping[str, str] | None = ...,
     strict: bool = ...,

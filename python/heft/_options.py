@@ -3,6 +3,7 @@
 OPTIONS is the only list of options: signatures, documentation and command lines come from it, and
 a test compares it with what the command prints for --help."""
 import dataclasses
+import json
 import os
 import re
 
@@ -88,6 +89,8 @@ def _first_equals(key, what):
 
 def _typed(value):
     """Return (type, text) of a value of metadata."""
+    if isinstance(value, list):
+        return _typed_list(value)
     if isinstance(value, tuple):
         kind, value = value
         return _text(kind)[0], "" if value is None else _plain(value)
@@ -106,9 +109,24 @@ def _typed(value):
     raise OverflowError(f"{number} does not fit into 64 bits")
 
 
+def _typed_list(values):
+    """Return (type, text) of a list of metadata: texts, booleans or numbers."""
+    if all(isinstance(v, str) for v in values):
+        return "[str]", json.dumps(values)
+    if all(isinstance(v, bool) for v in values):
+        return "[bool]", json.dumps(values)
+    if any(isinstance(v, float) for v in values):
+        return "[f64]", json.dumps([float(v) for v in values], allow_nan=False)
+    return "[i64]", json.dumps([int(_number(v)[0]) for v in values])
+
+
 def _settings(value):
     typed = {_first_equals(key, "metadata key"): _typed(v) for key, v in value.items()}
     return [f"{key}:{kind}={text}" for key, (kind, text) in typed.items()]
+
+
+def _set_files(value):
+    return [f"{_first_equals(key, 'metadata key')}={os.fspath(path)}" for key, path in value.items()]
 
 
 def _rename(old, new):
@@ -153,6 +171,7 @@ TEXTS = Kind("str | Iterable[str] | None", _texts)
 RULES = Kind("str | Iterable[str] | Mapping[str, str] | None", _rules)
 GRADS = Kind("bool | str | Mapping[str, bool | None] | None", _grads)
 SETTINGS = Kind("Mapping[str, object] | None", _settings)
+SET_FILES = Kind("Mapping[str, str | os.PathLike[str]] | None", _set_files)
 RENAMES = Kind("str | Iterable[str] | Mapping[str, str] | None", _renames)
 IDS = Kind("Mapping[str, int | str | None] | None", _ids)
 SPECIAL = Kind("Mapping[str, int | None] | None", _special)
@@ -226,10 +245,13 @@ OPTIONS = [Option(*row) for row in (
     ("rename", "diff convert append edit", RENAMES, "new names of tensors: {old: new}, or s/RE/TEXT/ "
      "as in sed -E"),
     ("cast", "convert append", RULES, "element type, or {pattern: element type}"),
+    ("raw-tensors", "convert append", FLAG, "cast parts of quantised tensors as numbers"),
     ("transpose", "convert", TEXTS, "transpose matrices that match"),
     ("densify", "convert", TEXTS, "convert sparse tensors that match to dense"),
     ("sparsify", "convert", RULES, "csr or coo, or {pattern: layout}"),
     ("set", "convert edit", SETTINGS, "metadata: {key: value} or {key: (type, value)}"),
+    ("set-file", "convert edit", SET_FILES, "metadata: {key: path of a file with the text}"),
+    ("no-format-key", "convert merge split", FLAG, "add no \"format\" to metadata of safetensors"),
     ("unset", "edit", TEXTS, "keys of metadata to remove"),
     ("duplicates", "merge append", TEXT, "which tensor of a name to keep: first or last"),
     ("set-id", "convert merge edit", IDS, "Burn ids: {name: id}; None removes the id"),
@@ -246,7 +268,7 @@ OPTIONS = [Option(*row) for row in (
     ("compress", WRITING, RULES, "zstd[:LEVEL] or none, or {pattern: compression}"),
     ("digest", WRITING, RULES, "crc32c, sha256, xxh3 or none, or {pattern: digest}"),
     ("align", "convert merge append", NUMBER, "align payloads to this many bytes"),
-    ("strict", WRITING, FLAG, "treat warnings about losses as errors"),
+    ("strict", WRITING + " edit", FLAG, "treat warnings about losses and patterns as errors"),
     ("allow-loss", "doctor " + WRITING, FLAG, "leave out or alter what the target cannot represent"),
     ("dry-run", "convert append edit", FLAG, "report losses and size; write nothing"),
     ("force", "doctor convert merge split sign sbom", FLAG, "replace existing files"),

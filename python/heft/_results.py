@@ -39,7 +39,8 @@ def _shape_or_text(value):
 
 @dataclass(frozen=True)
 class Message:
-    """What a command said: kind is error, warning, note, fault, loss or info."""
+    """What a command said: kind is error, warning, note, fault, loss or info. count: number of
+    messages of the same rule that this one stands for; verbose=True lists all."""
     kind: str
     text: str
     file: str | None = None
@@ -50,6 +51,9 @@ class Message:
     shard: str | None = None
     severity: str | None = None
     errno: int | None = None
+    count: int | None = None
+    second_text: str | None = None
+    second_tensor: str | None = None
 
     def __str__(self):
         place = [f"tensor {self.tensor!r}"] if self.tensor is not None else []
@@ -388,10 +392,23 @@ class ModelKind:
 
 
 @dataclass(frozen=True)
+class Quantised:
+    """Sums over quantised tensors of the same kind. scheme: "fp8", "awq"; bits: of a stored element,
+    if known; block: rows and columns of the elements with the same scale, 0 for all; tensors: their
+    number; parts: of the stored tensors that represent them."""
+    scheme: str
+    tensors: int
+    parts: int
+    variant: str | None = None
+    bits: int | None = None
+    block: tuple[int, ...] | None = _as(_shape_or_text, default=None)
+
+
+@dataclass(frozen=True)
 class Info(Result):
     """Facts of a file. size: bytes of the file and its shards; tensors: their number; bytes: the
     decoded bytes of all tensors; parameters: elements of all tensors, of tied ones once; memory:
-    bytes that the index uses, with verbose."""
+    bytes that the index uses, with verbose. quantised: what is quantised, and how."""
     file: str
     format: str
     version: str | None
@@ -413,3 +430,4 @@ class Info(Result):
     vocabulary: dict[str, object] | None = None
     record: dict[str, object] | None = None
     memory: int | None = None
+    quantised: tuple[Quantised, ...] = _as(_all(Quantised), default=())

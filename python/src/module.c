@@ -68,7 +68,8 @@ static void release(void *module)
 
 static PyMethodDef functions[] = {
     { "open", (PyCFunction)(void (*)(void))file_open, METH_VARARGS | METH_KEYWORDS,
-      "open(path, key=None, *, format=None, verify=True) -> File\n\n"
+      "open(path, key=None, *, format=None, verify=True, mmap=True, raw_tensors=False)\n"
+      "  -> File\n\n"
       "Open a file, or the model in a folder. Only the index is read." },
     { "_open_bytes", file_open_bytes, METH_O, "Open a file in memory: a bytes object." },
     { "_save", save_arrays, METH_VARARGS, "Save arrays, as heft/_save.py describes them." },

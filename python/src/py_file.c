@@ -40,7 +40,7 @@ PyObject *file_path(PyObject *file)
 
 static const heft_format *find_format(module_state *s, const char *name)
 {
-    const heft_format *format = heft_format_find(name);
+    const heft_format *format = heft_format_find(heft_str_from(name));
     heft_error err = { .status = HEFT_E_NOTFOUND, .offset = HEFT_NOWHERE };
     if (format)
         return format;
@@ -80,19 +80,20 @@ static PyObject *open_path(module_state *s, PyObject *path, const char *name,
 
 PyObject *file_open(PyObject *module, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = { "path", "key", "format", "verify", "mmap", NULL };
+    static char *names[] = { "path", "key", "format", "verify", "mmap", "raw_tensors", NULL };
     heft_open_options options = HEFT_OPEN_OPTIONS_INIT;
     module_state *s = state_of(module);
     PyObject *given, *bytes = NULL, *path, *file = NULL;
     const char *format = NULL;
-    int verify = 1, mmap = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|z$zpp:open", names, &given, &options.key,
-                                     &format, &verify, &mmap) ||
+    int verify = 1, mmap = 1, raw_tensors = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|z$zppp:open", names, &given, &options.key,
+                                     &format, &verify, &mmap, &raw_tensors) ||
         (format && !(options.format = find_format(s, format))) ||
         !PyUnicode_FSConverter(given, &bytes))
         return NULL;
     options.no_verify = !verify;
     options.check_parts = verify;
+    options.raw_tensors = raw_tensors;
     options.access = mmap ? HEFT_ACCESS_AUTO : HEFT_ACCESS_READ;
     path = PyUnicode_DecodeFSDefault(PyBytes_AsString(bytes));
     if (path)

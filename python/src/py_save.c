@@ -126,7 +126,7 @@ PyObject *save_arrays(PyObject *module, PyObject *args)
     v.write.allow_loss = allow_loss;
     v.write.strict = strict;
     v.write.encoding = encoding && !strcmp(encoding, "zstd") ? HEFT_ZSTD : HEFT_RAW;
-    v.save.format = format ? heft_format_find(format) : NULL;
+    v.save.format = format ? heft_format_find(heft_str_from(format)) : NULL;
     const char *name = path ? PyBytes_AsString(path) : NULL;
     if (path)
         shown = PyUnicode_DecodeFSDefault(name);

@@ -53,7 +53,8 @@ static bool keep_text(writer_object *self, const char **out, PyObject *text)
 
 static const heft_format *format_of(module_state *s, const char *name, const char *path)
 {
-    const heft_format *format = name ? heft_format_find(name) : heft_format_for_path(path);
+    const heft_format *format = name ? heft_format_find(heft_str_from(name))
+                                     : heft_format_for_path(path);
     if (format)
         return format;
     return raise_text(s, name ? HEFT_E_NOTFOUND : HEFT_E_ARGUMENT,

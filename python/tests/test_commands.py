@@ -20,6 +20,7 @@ from command_files import f32, write_program, write_safetensors
 NAMES = sorted(_commands.FUNCTIONS)
 # Options that the functions give by themselves, or that only people need.
 OTHERS = {"color", "messages", "json", "raw", "help", "quantiles"}
+OTHERS_OF = {"scan": {"name", "verbose"}}  # of standard input, and of the text
 
 
 def command(*words):
@@ -52,7 +53,8 @@ def _model(tmp_path):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_options_are_those_of_the_command(name):
     rows = re.findall(r"^ +(?:-\w, +)?--([a-z-]+)( \S)?", command(name, "--help"), re.M)
-    printed = {option: bool(value) for option, value in rows if option not in OTHERS}
+    others = OTHERS | OTHERS_OF.get(name, set())
+    printed = {option: bool(value) for option, value in rows if option not in others}
     table = {o.name: o.kind is not _options.FLAG for o in _options.options_of(name)}
     assert table == printed
 

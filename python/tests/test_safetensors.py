@@ -98,8 +98,12 @@ def test_serialize_from_addresses(tmp_path, arrays):
         TensorSpec(dtype="float12", shape=[1], data_ptr=1, data_len=1)
     with pytest.raises(TypeError):
         TensorSpec("float32", [1], 1, 4)
-    with pytest.raises(SafetensorError):
-        serialize({"t": {"dtype": "float32", "shape": [1]}})
+    for raw in ({"dtype": "float32", "shape": [3], "data": b"x" * 12}, {"dtype": "float32"}, b"x"):
+        with pytest.raises(TypeError, match="TensorSpec"):
+            serialize({"t": raw})
+        with pytest.raises(TypeError, match="TensorSpec"):
+            serialize_file({"t": raw}, tmp_path / "raw.safetensors")
+    assert not (tmp_path / "raw.safetensors").exists()
     with pytest.raises(SafetensorError):
         serialize({"t": TensorSpec(dtype="float32", shape=[2], data_ptr=four.ctypes.data,
                                    data_len=3)})
@@ -152,7 +156,8 @@ def test_slices(path, arrays):
         s = f.get_slice("w")
         for index in (np.s_[:], np.s_[:2], np.s_[:, :2], np.s_[0, :2], np.s_[2:, 0], np.s_[2:, -5],
                       np.s_[::3, 1::2], np.s_[..., 1], np.s_[1, ...], np.s_[-3:], np.s_[[1, 2]],
-                      np.s_[:, [0, -1]], np.s_[np.int64(3)], np.s_[()], np.s_[20:], np.s_[:0]):
+                      np.s_[:, [0, -1]], np.s_[np.int64(3)], np.s_[()], np.s_[20:], np.s_[:0], [],
+                      np.s_[:, []], np.s_[1:3, []], [[]]):
             assert np.array_equal(s[index], w[index]), index
         for index, text in (
                 (np.s_[2:, -6], "Invalid index -6 for dimension 1 of size 5"),

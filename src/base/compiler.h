@@ -115,6 +115,13 @@ static inline size_t heft_atomic_load_published(const size_t *p)
     return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
 
+/* Publish v if *p is zero; return false if another thread was faster. */
+static inline bool heft_atomic_publish_first(size_t *p, size_t v)
+{
+    size_t zero = 0;
+    return __atomic_compare_exchange_n(p, &zero, v, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
 /* Acquire a spin lock.  Hold the lock for a few instructions only, and call no user callback. */
 static inline void heft_spin_lock(uint32_t *lock)
 {
@@ -159,6 +166,13 @@ static inline void heft_atomic_publish(size_t *p, size_t v)
 static inline size_t heft_atomic_load_published(const size_t *p)
 {
     return *p;
+}
+
+static inline bool heft_atomic_publish_first(size_t *p, size_t v)
+{
+    bool was_free = !*p;
+    *p = was_free ? v : *p;
+    return was_free;
 }
 
 static inline void heft_spin_lock(uint32_t *lock)

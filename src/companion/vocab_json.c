@@ -163,13 +163,21 @@ static heft_status read_document(reader *r)
 
 /* ---- create_vocab by id ---- */
 
-/* Fill tokens[id]; fail if two tokens share an id, or an id is missing.  Every id must be less than
- * the number of entries, otherwise some smaller id is missing. */
-static heft_status fill_by_id(const reader *r, heft_str *tokens, uint32_t *count)
+/* Return the name of a row of the embedding that no token has. */
+static heft_str name_hole(reader *r, uint32_t id)
+{
+    char digits[20];
+    heft_str number = { digits, heft_u64_text(digits, id) };
+    return heft_arena_join(&r->arena, heft_lit("<unused_"), number, heft_lit(">"));
+}
+
+/* Fill tokens[id]; fail if two tokens share an id.  Ids without a token are rows of the embedding
+ * that the model has reserved: they get names.  There may be as many of them as tokens. */
+static heft_status fill_by_id(reader *r, heft_str *tokens, uint32_t most, uint32_t *count)
 {
     const entry *e = r->entries.ptr;
     for (uint32_t i = 0; i < r->entries.len; i++) {
-        if (e[i].id >= r->entries.len)
+        if (e[i].id >= most)
             return heft_error_plain(r->err, HEFT_E_FORMAT,
                                     "token %q has the id %U, but there are only %U tokens",
                                     e[i].token, e[i].id, (uint64_t)r->entries.len);
@@ -180,9 +188,11 @@ static heft_status fill_by_id(const reader *r, heft_str *tokens, uint32_t *count
         *to = e[i].token;
         *count = *count > e[i].id ? *count : (uint32_t)e[i].id + 1;
     }
-    for (uint32_t i = 0; i < *count; i++)
+    for (uint32_t i = 0; i < *count; i++) {
+        tokens[i] = tokens[i].ptr ? tokens[i] : name_hole(r, i);
         if (!tokens[i].ptr)
-            return heft_error_plain(r->err, HEFT_E_FORMAT, "no token has the id %U", (uint64_t)i);
+            return heft_companion_no_memory(r->err);
+    }
     return HEFT_OK;
 }
 
@@ -214,13 +224,17 @@ static heft_status add_tokens(const reader *r, heft_vocab **out, const heft_host
 
 static heft_status create_vocab(reader *r, heft_vocab **out, const heft_host *host)
 {
-    size_t bytes = ((size_t)r->entries.len + 1) * sizeof(heft_str);
+    enum { MORE = 1024 };
+    uint64_t most = 2 * (uint64_t)r->entries.len + MORE;
+    size_t bytes = (size_t)most * sizeof(heft_str);
     uint32_t count = 0;
+    if (most > UINT32_MAX)
+        return heft_companion_no_memory(r->err);
     heft_str *tokens = heft_mem_alloc(&r->mem, bytes);
     if (!tokens)
         return heft_companion_no_memory(r->err);
     memset(tokens, 0, bytes);
-    heft_status st = fill_by_id(r, tokens, &count);
+    heft_status st = fill_by_id(r, tokens, (uint32_t)most, &count);
     if (!st)
         st = add_tokens(r, out, host, tokens, count);
     heft_mem_free(&r->mem, tokens, bytes);

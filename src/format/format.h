@@ -110,6 +110,8 @@ struct heft_plan {
     /* Tensors were declared through heft_writer_...(): a type that does not match the tensor is the
      * caller's error. */
     bool is_declared;
+    /* plan() adds metadata that other programs need, if the model has other metadata. */
+    bool fills_metadata;
 };
 
 /* Report something that the target cannot represent.

@@ -39,6 +39,14 @@ heft_status heft_loss_tensor(heft_plan *p, const char *rule, uint32_t tensor, co
     return heft_plan_loss(p, HEFT_FAULT, rule, tensor, why);
 }
 
+/* Return true if f32 represents every value of the type. */
+static bool fits_f32(heft_dtype t)
+{
+    const heft_dtype_info *d = heft_dtype_get(t);
+    bool is_wide = d->block_elems == 1 && d->block_bytes > 2 && t != HEFT_F32;
+    return !is_wide && heft_dtype_can_cast(HEFT_F32, t);
+}
+
 heft_status heft_loss_type(heft_plan *p, const char *rule, uint32_t tensor, const char *where)
 {
     enum { LONGEST = 120 };
@@ -49,19 +57,22 @@ heft_status heft_loss_type(heft_plan *p, const char *rule, uint32_t tensor, cons
     heft_plan_drop(p, tensor);
     if (!heft_dtype_can_cast(HEFT_F32, type))
         return heft_loss_report(p, HEFT_FAULT, rule, tensor, refused, heft_dtype_name(type), where);
+    bool fits = fits_f32(type);
     /* --cast matches the names of the input. */
     put_pattern(&o, p->source.name ? p->source.name(p->source.ctx, tensor)
                                    : heft_ix_name(p->x, tensor));
     heft_out_u8(&o, 0);
-    if (o.st) /* the pattern is too long for a message */
+    const char *pattern = o.st ? "GLOB" : (const char *)buf; /* may be too long for a message */
+    const char *quote = o.st ? "" : "'";
+    if (!fits)
         return heft_loss_report(p, HEFT_FAULT, rule, tensor,
-                                "element type %s cannot be stored in %s (cast it: heft convert "
-                                "--cast GLOB=f32)",
-                                heft_dtype_name(type), where);
+                                "element type %s cannot be stored in %s (f32 cannot hold all its "
+                                "values; leave it out: heft convert --drop %s%s%s)",
+                                heft_dtype_name(type), where, quote, pattern, quote);
     return heft_loss_report(p, HEFT_FAULT, rule, tensor,
                             "element type %s cannot be stored in %s (cast it: heft convert --cast "
-                            "'%s=f32')",
-                            heft_dtype_name(type), where, (const char *)buf);
+                            "%s%s=f32%s)",
+                            heft_dtype_name(type), where, quote, pattern, quote);
 }
 
 heft_status heft_loss_scalar(heft_plan *p, const char *rule, uint32_t tensor, const char *where)

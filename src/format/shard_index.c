@@ -9,7 +9,7 @@
 
 #include "base/sort.h"
 #include "grammar/json.h"
-#include "model/names.h"
+#include "model/unique_keys.h"
 
 enum { MAX_FILES = 4096, MAX_NAME = 255 };
 
@@ -27,10 +27,17 @@ bool heft_shard_index_is_space(uint8_t c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
+/* Return the length of the byte order mark of UTF-8, or 0. */
+static size_t mark_length(const void *text, size_t len)
+{
+    enum { MARK = 3 };
+    return len >= MARK && !memcmp(text, "\xEF\xBB\xBF", MARK) ? MARK : 0;
+}
+
 bool heft_shard_index_is_json_object(const uint8_t *first)
 {
     enum { FIRST = 8 };
-    size_t at = 0;
+    size_t at = mark_length(first, FIRST);
     while (at < FIRST && heft_shard_index_is_space(first[at]))
         at++;
     bool is_text = at == FIRST || first[at] == '{';
@@ -144,6 +151,14 @@ static bool is_file_name(heft_str s)
     return s.len && s.len <= MAX_NAME && !heft_str_is(s, ".") && !heft_str_is(s, "..");
 }
 
+/* Drop "./" before the name. */
+static heft_str without_dot(heft_str s)
+{
+    while (heft_str_begins(s, "./"))
+        s = (heft_str){ s.ptr + 2, s.len - 2 };
+    return s;
+}
+
 bool heft_shard_index_is_torch_name(heft_str file)
 {
     static const char *const suffixes[] = { ".bin", ".pt", ".pth" };
@@ -167,7 +182,7 @@ static heft_status read_map(reader *r)
         if (heft_json_next(&r->j) != HEFT_JSON_STRING)
             return heft_json_fail(&r->j, "tensor %q: the name of its file is not a string",
                                   row.name);
-        row.file = r->j.text;
+        row.file = without_dot(r->j.text);
         if (!is_file_name(row.file))
             return heft_json_fail(&r->j,
                                   "tensor %q: the file name %q must be a single path component",
@@ -224,7 +239,14 @@ heft_status heft_shard_index_parse(heft_window *in, heft_index *x,
     if (c.st)
         return c.st;
     reader r = { .kind = kind, .x = x };
-    r.j = heft_json_open(text, 0, x->limits.depth, &x->arena, x->err);
+    size_t mark = mark_length(text.ptr, text.len);
+    if (mark)
+        heft_ix_note(x, HEFT_NOTE, kind->mark_rule, 0, HEFT_NONE,
+                     HEFT_IS_SMALL ? "a byte order mark"
+                                   : "the index begins with a byte order mark, which other "
+                                     "programs refuse");
+    text = (heft_str){ text.ptr + mark, text.len - mark };
+    r.j = heft_json_open(text, mark, x->limits.depth, &x->arena, x->err);
     if (heft_json_next(&r.j) != HEFT_JSON_OBJECT)
         return heft_json_fail(&r.j, "the index is not a JSON object");
     while ((k = heft_json_next(&r.j)) == HEFT_JSON_KEY) {
@@ -240,6 +262,7 @@ heft_status heft_shard_index_parse(heft_window *in, heft_index *x,
         return r.j.st;
     if (!r.has_map)
         return heft_error_set(x->err, HEFT_E_FORMAT, 0, "the index has no weight_map");
+    x->is_shard_index = true;
     heft_status st = heft_meta_unique(x, "the metadata of the index");
     return st ? st : add_files(x);
 }

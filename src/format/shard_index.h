@@ -6,6 +6,7 @@
 
 typedef struct heft_shard_index_kind {
     const char *total_rule;        /* rule of the note that total_size is not an integer */
+    const char *mark_rule;         /* rule of the note that a byte order mark begins the index */
     bool (*is_own)(heft_str file); /* true if a file of this name belongs to the format */
     const char *title;             /* title of the format, for messages */
 } heft_shard_index_kind;

@@ -149,6 +149,18 @@ static heft_status check_sizes(const reader *r, const header *h, heft_str name, 
     return HEFT_OK;
 }
 
+static void set_common(heft_zip_entry *e, const header *h)
+{
+    e->stored = h->stored;
+    e->content = h->content;
+    e->crc = h->crc;
+    e->method = (uint16_t)h->method;
+    e->flags = (uint16_t)h->flags;
+    e->is_described = h->flags & FLAG_DESCRIBED;
+    e->is_opaque = h->flags & ~(uint32_t)FLAGS_KNOWN ||
+                   (h->method != HEFT_ZIP_STORED && h->method != HEFT_ZIP_DEFLATED);
+}
+
 static heft_status read_entry(const reader *r, heft_cur *c, heft_zip_entry *e)
 {
     uint64_t at = heft_cur_pos(c);
@@ -176,14 +188,7 @@ static heft_status read_entry(const reader *r, heft_cur *c, heft_zip_entry *e)
         st = heft_error_set(r->in->err, HEFT_E_UNSUPPORTED, at,
                             "zip: member %q lies in another volume", e->name);
     e->head = h.head;
-    e->stored = h.stored;
-    e->content = h.content;
-    e->crc = h.crc;
-    e->method = (uint16_t)h.method;
-    e->flags = (uint16_t)h.flags;
-    e->is_described = h.flags & FLAG_DESCRIBED;
-    e->is_opaque = h.flags & ~(uint32_t)FLAGS_KNOWN ||
-                   (h.method != HEFT_ZIP_STORED && h.method != HEFT_ZIP_DEFLATED);
+    set_common(e, &h);
     if (st || !e->is_opaque)
         return st ? st : check_sizes(r, &h, e->name, at);
     /* §4.4.4, bit 13: the local headers are masked and cannot be compared with the directory. */
@@ -201,12 +206,12 @@ static bool agrees(uint64_t local, uint64_t central, bool is_described)
 }
 
 static heft_status check_header(const reader *r, const header *h, const heft_zip_entry *e,
-                                const uint8_t *name)
+                                heft_str name)
 {
     const uint32_t may_differ = FLAGS_OF_DEFLATE | FLAG_UTF8;
     bool described = e->is_described;
     const char *difference = NULL;
-    if (h->name != e->name.len || memcmp(name, e->name.ptr, e->name.len))
+    if (!heft_str_eq(name, e->name))
         difference = "name";
     else if (h->method != e->method)
         difference = "method";
@@ -256,32 +261,52 @@ static heft_status read_descriptor(const reader *r, heft_zip_entry *e)
                           e->name);
 }
 
+/* Read a local header; *data becomes the offset of the data, *name_at that of the name. */
+static heft_status read_local(const reader *r, header *h, heft_range where, heft_str *name,
+                              uint64_t *name_at, uint64_t *data)
+{
+    heft_cur c = heft_cur_open(r->in, where.offset, where.length, "zip: the header of a member");
+    uint32_t sign = heft_cur_u32(&c);
+    read_common(&c, h);
+    h->head = 0;
+    *name_at = heft_cur_pos(&c);
+    *name = (heft_str){ (const char *)heft_cur_take(&c, h->name), h->name };
+    uint64_t extra = heft_cur_pos(&c);
+    if (!c.st && sign != SIGN_MEMBER)
+        return heft_error_set(r->in->err, HEFT_E_FORMAT, where.offset,
+                              "zip: there is no local header at %U", where.offset);
+    heft_cur_take(&c, h->extra);
+    *data = heft_cur_pos(&c);
+    return c.st ? c.st : read_extra(r, h, extra, *name);
+}
+
+heft_status heft_zip_read_local(heft_zip_entry *e, heft_window *in, heft_range where)
+{
+    const reader r = { .in = in };
+    header h;
+    heft_status st = read_local(&r, &h, where, &e->name, &e->name_at, &e->data);
+    if (st)
+        return st;
+    e->head = where.offset;
+    set_common(e, &h);
+    return check_name(&r, e->name, e->name_at);
+}
+
 static heft_status read_member(const reader *r, heft_zip_entry *e)
 {
-    uint64_t limit = r->z->directory.offset;
+    uint64_t limit = r->z->directory.offset, name_at;
     if (!heft_range_in((heft_range){ e->head, MEMBER }, limit))
         return heft_error_set(r->in->err, HEFT_E_FORMAT, e->name_at,
                               "zip: member %q cannot begin at %U, the directory is at %U", e->name,
                               e->head, limit);
-    heft_cur c = heft_cur_open(r->in, e->head, limit - e->head, "zip: the header of a member");
     header h;
-    uint32_t sign = heft_cur_u32(&c);
-    read_common(&c, &h);
-    h.head = 0;
-    const uint8_t *name = heft_cur_take(&c, h.name);
-    uint64_t extra = heft_cur_pos(&c);
-    if (!c.st && sign != SIGN_MEMBER)
-        return heft_error_set(r->in->err, HEFT_E_FORMAT, e->head,
-                              "zip: member %q: there is no local header at %U", e->name, e->head);
-    heft_cur_take(&c, h.extra);
-    heft_status st = c.st;
-    if (!st)
-        st = read_extra(r, &h, extra, e->name);
+    heft_str name;
+    heft_status st = read_local(r, &h, (heft_range){ e->head, limit - e->head }, &name, &name_at,
+                                &e->data);
     if (!st)
         st = check_header(r, &h, e, name);
     if (st)
         return st;
-    e->data = heft_cur_pos(&c);
     if (!heft_range_in((heft_range){ e->data, e->stored }, limit))
         return heft_error_set(r->in->err, HEFT_E_FORMAT, e->head,
                               "zip: member %q: %U bytes at %U extend past the directory at %U",
@@ -360,14 +385,13 @@ static heft_status allocate_entries(const reader *r, heft_arena *arena, uint64_t
     return HEFT_OK;
 }
 
-static heft_status sort_entries(const reader *r)
+heft_status heft_zip_sort(const heft_zip *z, heft_error *err)
 {
-    const heft_zip *z = r->z;
     heft_sort_numbers(z->by_offset, z->count, name_below, z->entries);
     for (uint32_t i = 1; i < z->count; i++) {
         const heft_zip_entry *e = &z->entries[z->by_offset[i]];
         if (heft_str_eq(e->name, z->entries[z->by_offset[i - 1]].name))
-            return heft_error_set(r->in->err, HEFT_E_FORMAT, e->name_at,
+            return heft_error_set(err, HEFT_E_FORMAT, e->name_at,
                                   "zip: two members have the name %q", e->name);
     }
     heft_sort_numbers(z->by_offset, z->count, offset_below, z->entries);
@@ -395,7 +419,7 @@ heft_status heft_zip_open(heft_zip *out, heft_window *in, heft_arena *arena, boo
                             "zip: %U unexpected bytes after the last entry of the directory",
                             heft_cur_left(&c));
     if (!st && entries)
-        st = sort_entries(&r);
+        st = heft_zip_sort(out, in->err);
     return st ? st : read_members(&r);
 }
 

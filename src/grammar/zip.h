@@ -26,6 +26,7 @@ typedef struct heft_zip_entry {
     uint16_t flags;    /* general purpose flags */
     bool is_described; /* a data descriptor follows the data */
     bool is_opaque;    /* encrypted, or compressed by an unsupported method */
+    bool is_cut;       /* recovered: `stored` bytes are left in the file, perhaps not all */
 } heft_zip_entry;
 
 typedef struct heft_zip {
@@ -33,15 +34,20 @@ typedef struct heft_zip {
     uint32_t *by_offset;     /* numbers of the entries, sorted by the offset of the local header */
     uint32_t count;
     heft_range directory; /* the central directory; followed by the end records only */
-    uint64_t comment;     /* length of the archive's comment, at the end of the file */
+    heft_range trailing;  /* bytes after the archive's comment, up to the end of the file */
+    bool is_recovered;    /* by heft_zip_recover(): members may be missing */
 } heft_zip;
 
-/* Read the directory of an archive that takes up the whole file.  Allocates about 85 bytes per
+/* Read the directory of an archive that begins with the file.  Allocates about 85 bytes per
  * member from `arena`, at most twice the size of the directory. HEFT_E_FORMAT: broken or truncated,
  * or members overlap or share a name.  HEFT_E_UNSUPPORTED: encrypted, several volumes, an
  * unsupported method, or names that are not UTF-8. With takes_opaque, encrypted members and members
  * with unsupported methods become opaque entries instead. */
 heft_status heft_zip_open(heft_zip *out, heft_window *in, heft_arena *arena, bool takes_opaque);
+/* Find the members of an archive without its end by their local headers; the window has zeros after
+ * the `present` bytes of the file.  The last member may have is_cut set, and the directory is
+ * empty.  HEFT_E_FORMAT: there is no member, or two share a name. */
+heft_status heft_zip_recover(heft_zip *out, heft_window *in, heft_arena *arena, uint64_t present);
 /* Return HEFT_E_UNSUPPORTED, with the reason, if the entry is opaque. */
 heft_status heft_zip_refuse_opaque(const heft_zip_entry *e, heft_error *err);
 /* Return the name of the first member, as far as present in `head`; empty for an empty archive.

@@ -15,7 +15,7 @@ enum { END = 22, LOCATOR = 20, END64 = 56, MAX_COMMENT = 0xFFFF };
 typedef struct end_record {
     uint64_t at;                                   /* offset of the record */
     uint64_t entries, entries_here, bytes, offset; /* of the directory */
-    uint64_t comment;                              /* length of the comment */
+    uint64_t end;                                  /* offset after the comment */
     uint32_t disk, directory_disk;
 } end_record;
 
@@ -61,11 +61,12 @@ static heft_status read_end(heft_window *in, end_record *e)
     uint64_t comment = heft_cur_u16(&c), left = in->size - e->at - END;
     if (c.st)
         return c.st;
-    if (comment != left)
+    /* Python and PyTorch ignore bytes after the comment. */
+    if (comment > left)
         return heft_error_set(in->err, HEFT_E_FORMAT, e->at + END - 2,
                               "zip: the comment should have %U bytes, but %U bytes follow", comment,
                               left);
-    e->comment = comment;
+    e->end = e->at + END + comment;
     return HEFT_OK;
 }
 
@@ -129,7 +130,7 @@ heft_status heft_zip_find_directory(heft_zip *z, heft_window *in, uint64_t *entr
 {
     end_record e = { 0 };
     heft_status st = read_end(in, &e);
-    z->comment = e.comment;
+    z->trailing = (heft_range){ e.end, in->size - e.end };
     if (!st)
         st = read_optional_end64(in, &e);
     if (st)

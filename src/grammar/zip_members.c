@@ -24,6 +24,7 @@ typedef struct search {
     heft_vec *out;
     const uint8_t *bytes;
     uint64_t size;
+    uint32_t directories; /* read so far */
     bool is_out_of_memory;
 } search;
 
@@ -63,6 +64,7 @@ static bool read_local(heft_zip_found *out, const search *a, uint64_t head, uint
                              .head = head,
                              .data = data,
                              .stored = *has_size ? stored : limit - data,
+                             .has_no_size = !*has_size,
                              .method = heft_le16(p + 8),
                              .claims_encrypted = flags & ENCRYPTED };
     return true;
@@ -141,6 +143,8 @@ static void add_entry(search *a, const entry *e, uint64_t shift)
     if (head < e->head || !read_local(&local, a, head, a->size, &has_size))
         return;
     m = local;
+    m.directory = a->directories;
+    m.has_no_size = false;
     m.name = e->name;
     m.method = e->method;
     m.stored = e->stored < a->size - m.data ? e->stored : a->size - m.data;
@@ -149,42 +153,53 @@ static void add_entry(search *a, const entry *e, uint64_t shift)
     if (local.method != m.method || (has_size && local.stored != m.stored) ||
         !heft_str_eq(local.name, m.name)) {
         local.stored = has_size ? local.stored : m.stored;
+        local.has_no_size = false;
         add(a, &local);
     }
 }
 
-static void read_directory(search *a, uint64_t at, uint64_t shift)
+/* Return the offset after the last entry. */
+static uint64_t read_directory(search *a, uint64_t at, uint64_t shift)
 {
     entry e;
+    a->directories++;
     for (uint64_t n; !a->is_out_of_memory && (n = read_entry(&e, a, at)); at += n)
         add_entry(a, &e, shift);
+    return at;
 }
 
 /* Read the directory at the stated offset and, if bytes precede the archive, the directory that
- * ends at the end records, whose offsets count from the archive's first byte. */
-static void follow(search *a, uint64_t ends_at, uint64_t offset, uint64_t bytes)
+ * ends at the end records, whose offsets count from the archive's first byte.  Return true if the
+ * latter fills the bytes before the end records. */
+static bool follow(search *a, uint64_t ends_at, uint64_t offset, uint64_t bytes)
 {
+    uint64_t start = bytes <= ends_at ? ends_at - bytes : offset, end = 0;
     if (offset < a->size)
-        read_directory(a, offset, 0);
-    if (bytes <= ends_at && ends_at - bytes > offset)
-        read_directory(a, ends_at - bytes, ends_at - bytes - offset);
+        end = read_directory(a, offset, 0);
+    if (start > offset)
+        end = read_directory(a, start, start - offset);
+    return bytes && start >= offset && end == ends_at;
 }
 
-static void follow_end64(search *a, uint64_t locator)
+static bool follow_end64(search *a, uint64_t locator)
 {
     uint64_t stated = heft_le64(a->bytes + locator + 8);
     uint64_t places[] = { stated, locator >= END64 ? locator - END64 : stated };
+    bool is_exact = false;
     for (size_t i = 0; i < (places[0] == places[1] ? 1 : 2); i++)
         if (has(a, places[i], END64) && u32_at(a, places[i]) == SIGN_END64)
-            follow(a, places[i], heft_le64(a->bytes + places[i] + 48),
-                   heft_le64(a->bytes + places[i] + 40));
+            is_exact |= follow(a, places[i], heft_le64(a->bytes + places[i] + 48),
+                               heft_le64(a->bytes + places[i] + 40));
+    return is_exact;
 }
 
-static void follow_end(search *a, uint64_t at)
+/* Return true if a directory lies just before the end records. */
+static bool follow_end(search *a, uint64_t at)
 {
-    follow(a, at, u32_at(a, at + 16), u32_at(a, at + 12));
+    bool is_exact = follow(a, at, u32_at(a, at + 16), u32_at(a, at + 12));
     if (at >= LOCATOR && u32_at(a, at - LOCATOR) == SIGN_LOCATOR)
-        follow_end64(a, at - LOCATOR);
+        is_exact |= follow_end64(a, at - LOCATOR);
+    return is_exact;
 }
 
 /* Find the last end record before the offset *at; return false if there is none. */
@@ -197,6 +212,8 @@ static bool previous_end(const search *a, uint64_t *at)
     return false;
 }
 
+/* Archives may follow each other; other end records are followed up to a number, since they could
+ * share a long directory. */
 static void follow_ends(search *a, bool *has_more)
 {
     uint64_t at = a->size;
@@ -205,8 +222,7 @@ static void follow_ends(search *a, bool *has_more)
         *has_more = followed == MOST_END_RECORDS;
         if (*has_more)
             return;
-        follow_end(a, at);
-        followed++;
+        followed += !follow_end(a, at);
     }
 }
 
@@ -277,6 +293,25 @@ static void search_gaps(search *a)
     }
 }
 
+/* Return true if two of the sorted members of a directory share bytes. */
+static bool find_overlaps(search *a, bool *found)
+{
+    size_t bytes = ((size_t)a->directories + 1) * sizeof(uint64_t);
+    uint64_t *covered = heft_mem_alloc(a->m, bytes);
+    *found = false;
+    if (!covered)
+        return false;
+    memset(covered, 0, bytes);
+    for (uint32_t i = 0; i < a->out->len; i++) {
+        const heft_zip_found *m = (const heft_zip_found *)a->out->ptr + i;
+        uint64_t *end = covered + m->directory;
+        *found |= m->directory && m->stored && m->head < *end;
+        *end = m->data + m->stored > *end ? m->data + m->stored : *end;
+    }
+    heft_mem_free(a->m, covered, bytes);
+    return true;
+}
+
 bool heft_zip_begins(const uint8_t *bytes, uint64_t size)
 {
     uint32_t sign = size < sizeof sign ? 0 : heft_le32(bytes);
@@ -300,5 +335,5 @@ bool heft_zip_find_members(heft_zip_members *out, heft_memory *m, const uint8_t 
         search_gaps(&a);
     else
         a.is_out_of_memory = true;
-    return !a.is_out_of_memory && sort_members(&a);
+    return !a.is_out_of_memory && sort_members(&a) && find_overlaps(&a, &out->has_overlaps);
 }

@@ -13,13 +13,16 @@ typedef struct heft_zip_found {
     heft_str name;         /* any bytes; borrowed from the archive */
     uint64_t head, data;   /* offsets of the local header and the stored bytes */
     uint64_t stored;       /* number of stored bytes, all within the archive */
+    uint32_t directory;    /* number of the directory that lists the member; 0: none */
     uint16_t method;       /* heft_zip_method, or any number */
+    bool has_no_size;      /* the member reaches as far as it may */
     bool claims_encrypted; /* a flag says that the bytes are encrypted */
 } heft_zip_found;
 
 typedef struct heft_zip_members {
     heft_vec members;          /* heft_zip_found; sorted by data, stored and method, no doubles */
     bool has_more_end_records; /* more than are followed: members may be missing */
+    bool has_overlaps;         /* a directory lists bytes as parts of several members */
 } heft_zip_members;
 
 /* Return true if the bytes begin like an archive, or have an end record where readers look for it:

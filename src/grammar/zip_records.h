@@ -15,7 +15,12 @@ enum {
 
 enum { ENTRY = 46 }; /* minimum size of a directory entry */
 
-/* Find the central directory and the number of entries; set z->directory and z->comment. */
+/* Fill z->by_offset.  HEFT_E_FORMAT if two members have the same name. */
+heft_status heft_zip_sort(const heft_zip *z, heft_error *err);
+/* Read the local header at the start of a range; e->end is not set.  HEFT_E_FORMAT if there is
+ * none. */
+heft_status heft_zip_read_local(heft_zip_entry *e, heft_window *in, heft_range where);
+/* Find the central directory and the number of entries; set z->directory and z->trailing. */
 heft_status heft_zip_find_directory(heft_zip *z, heft_window *in, uint64_t *entries);
 
 #endif

@@ -61,7 +61,7 @@ static void add_note(heft_index *x, heft_note note)
 void heft_ix_note_range(heft_index *x, heft_severity s, const char *rule, heft_range where,
                         uint32_t tensor, const char *text)
 {
-    add_note(x, (heft_note){ s, rule, text, where, tensor, false });
+    add_note(x, (heft_note){ s, rule, text, where, tensor, false, HEFT_LEFT_OUT_NOT });
 }
 
 void heft_ix_note(heft_index *x, heft_severity s, const char *rule, uint64_t at, uint32_t tensor,
@@ -73,7 +73,76 @@ void heft_ix_note(heft_index *x, heft_severity s, const char *rule, uint64_t at,
 void heft_ix_note_early(heft_index *x, heft_severity s, const char *rule, uint64_t at,
                         uint32_t tensor, const char *text)
 {
-    add_note(x, (heft_note){ s, rule, text, { at, 0 }, tensor, true });
+    add_note(x, (heft_note){ s, rule, text, { at, 0 }, tensor, true, HEFT_LEFT_OUT_NOT });
+}
+
+void heft_ix_note_copy(heft_index *x, const heft_note *note)
+{
+    add_note(x, *note);
+}
+
+/* Append a note with a formatted text; a note that is discarded needs no text. */
+static void add_formatted(heft_index *x, heft_note note, const char *fmt, va_list *ap)
+{
+    heft_error text;
+    heft_str copy = { "", 0 };
+    if (x->notes.len < MAX_NOTES) {
+        heft_error_set_list(&text, HEFT_OK, HEFT_NOWHERE, fmt, ap);
+        copy = heft_arena_copy(&x->arena,
+                               (heft_str){ text.message, heft_lit(text.message).len + 1 });
+    }
+    x->lost_notes = x->lost_notes || !copy.ptr;
+    note.text = copy.ptr;
+    if (copy.ptr)
+        add_note(x, note);
+}
+
+void heft_ix_note_format(heft_index *x, heft_severity s, const char *rule, heft_range where,
+                         uint32_t tensor, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    add_formatted(x, (heft_note){ s, rule, "", where, tensor, false, HEFT_LEFT_OUT_NOT }, fmt, &ap);
+    va_end(ap);
+}
+
+void heft_ix_left_out(heft_index *x, heft_left_out how, const char *rule, heft_range where,
+                      const char *fmt, ...)
+{
+    va_list ap;
+    x->left_out++;
+    x->left_out_unread += how == HEFT_LEFT_OUT;
+    va_start(ap, fmt);
+    add_formatted(x, (heft_note){ HEFT_WARNING, rule, "", where, HEFT_NONE, false, (uint8_t)how },
+                  fmt, &ap);
+    va_end(ap);
+}
+
+void heft_ix_left_out_is_fault(heft_index *x)
+{
+    heft_note *notes = x->notes.ptr;
+    if (x->notes.len && !x->notes_cut)
+        notes[x->notes.len - 1].severity = HEFT_FAULT;
+}
+
+void heft_ix_part_is_left_out(heft_index *x)
+{
+    heft_ix_part_row_at(x, heft_ix_all_parts(x) - 1)->flags |= HEFT_P_LEFT_OUT;
+    x->left_out_unread--;
+}
+
+heft_status heft_ix_forgive_error(heft_index *x, heft_status st, const char *kind)
+{
+    const heft_str end = { "", 1 }, nothing = { "", 0 }; /* a NUL ends the copy */
+    /* A worker has no error object.  Errors that could not be listed are not forgiven. */
+    if (st != HEFT_E_FORMAT || !x->err || x->notes.len >= MAX_NOTES)
+        return st;
+    const char *text = heft_arena_join(&x->arena, heft_lit(x->err->message), end, nothing).ptr;
+    if (!text)
+        return heft_error_no_memory(x->err, "for a note about the file");
+    heft_ix_note_early(x, HEFT_FAULT, kind, x->err->offset, HEFT_NONE, text);
+    *x->err = (heft_error){ .status = HEFT_OK, .offset = HEFT_NOWHERE };
+    return HEFT_OK;
 }
 
 void heft_ix_note_offsets(heft_index *x, uint32_t align, const char *rule, const char *text)

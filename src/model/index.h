@@ -39,7 +39,10 @@ typedef struct heft_ix_tensor_row {
 enum {                        /* heft_ix_part_row.flags */
        HEFT_P_BIG_ENDIAN = 1, /* numbers are stored with the most significant byte first */
        HEFT_P_VIEW = 2,       /* the elements are described by a heft_ix_view */
-       HEFT_P_UNUSED = 4      /* belongs to no tensor of the written file */
+       HEFT_P_UNUSED = 4,     /* belongs to no tensor of the written file */
+       HEFT_P_LEFT_OUT = 8,   /* part of the file: weights that are not among the tensors */
+       HEFT_P_NEGATED = 16,   /* each number has the opposite sign of the stored number */
+       HEFT_P_CONJUGATED = 32 /* each complex number is the conjugate of the stored number */
 };
 
 typedef struct heft_ix_part_row {
@@ -52,10 +55,16 @@ typedef struct heft_ix_part_row {
     uint8_t flags;    /* HEFT_P_... */
 } heft_ix_part_row;
 
+/* Numbers that differ from the stored ones in the order of their bytes, or in their signs. */
+enum {
+    HEFT_P_SIGNS = HEFT_P_NEGATED | HEFT_P_CONJUGATED,
+    HEFT_P_RESTORED = HEFT_P_BIG_ENDIAN | HEFT_P_SIGNS
+};
+
 /* Return true if the stored bytes are the bytes of the tensor. */
 static inline bool heft_ix_is_plain(const heft_ix_part_row *p)
 {
-    return p->encoding == HEFT_RAW && !(p->flags & (HEFT_P_BIG_ENDIAN | HEFT_P_VIEW));
+    return p->encoding == HEFT_RAW && !(p->flags & (HEFT_P_RESTORED | HEFT_P_VIEW));
 }
 
 /* Elements of a dense part that do not fill the decoded bytes in row-major order: a matrix stored
@@ -127,13 +136,21 @@ typedef struct heft_ix_shard_info {
     heft_str prefix;        /* prefix of the metadata keys that state this: not keys of the model */
 } heft_ix_shard_info;
 
+/* A note may name content of the model that is not among the tensors. */
+typedef enum heft_left_out {
+    HEFT_LEFT_OUT_NOT,     /* the note is about something else */
+    HEFT_LEFT_OUT,         /* cannot be read, or was not read */
+    HEFT_LEFT_OUT_READABLE /* read if the caller asks: the state of an optimizer */
+} heft_left_out;
+
 /* Unusual but allowed content that a parser has found. */
 typedef struct heft_note {
     heft_severity severity;
     const char *rule, *text; /* static, or in the arena */
     heft_range where;
-    uint32_t tensor; /* or HEFT_NONE */
-    bool is_early;   /* verify skips the note: the check of the format reports the fact, too */
+    uint32_t tensor;  /* or HEFT_NONE */
+    bool is_early;    /* verify skips the note: the check of the format reports the fact, too */
+    uint8_t left_out; /* heft_left_out */
 } heft_note;
 
 typedef struct heft_ix_attr_row {
@@ -175,6 +192,8 @@ typedef struct heft_index {
     uint64_t file_bytes; /* size of the file; 0 while planning */
     heft_str pick;       /* key of the part of a nested file to open; empty: open everything */
     heft_name_hash key;
+    const heft_array_types
+        *array_types; /* NULL, or the types of arrays that are stored without one */
 
     /* Columns. */
     heft_vec tensors;          /* heft_ix_tensor_row */
@@ -208,9 +227,13 @@ typedef struct heft_index {
     uint64_t data_start, data_end; /* range that payload may occupy, for the check of the format
                                       that sets the range */
     bool has_omissions;            /* the file states facts that the index lacks: heft_ix_omit() */
-    bool strict; /* values invalid for their dtype or layout are faults, not warnings */
+    bool strict;      /* values invalid for their dtype or layout are faults, not warnings */
+    bool forgives;    /* see heft_ix_forgive(); kept by heft_ix_reset() */
+    uint64_t present; /* bytes of the file, after which the window has zeros (`forgives`) */
     uint32_t unknown_lengths; /* number of parts that were added with HEFT_UNKNOWN_LENGTH */
     bool has_alternatives;    /* some stored checksum has is_alternative set */
+    bool is_shard_index;      /* an index of shards, which has no tensors of its own */
+    bool has_pieces;          /* the tensors are pieces of the tensors of a model */
     heft_ix_shard_info shard_info;
     uint64_t stated_tensor_bytes; /* stated bytes of all tensors, or HEFT_UNKNOWN_LENGTH */
     heft_vec open;       /* uint32_t: values that are containers not yet ended, innermost last */
@@ -223,12 +246,14 @@ typedef struct heft_index {
     /* Return the offset in the file of text that the parser borrowed, or HEFT_NOWHERE; ctx is
      * on_parsed_ctx.  May be NULL. */
     uint64_t (*offset_of)(const void *ctx, const char *text);
-    bool lost_notes;      /* a note was lost: opening the file fails */
-    bool lost_omissions;  /* an omission, or the name of one, was lost: out of memory */
-    bool notes_cut;       /* notes beyond the maximum number were discarded */
-    bool odd_names;       /* heft_str_may_be_path() holds for a name */
-    uint32_t max_rank;    /* highest rank of a tensor that a parser has added */
-    uint64_t offset_bits; /* bitwise OR of the offsets of all parts of tensors */
+    bool lost_notes;     /* a note was lost: opening the file fails */
+    bool lost_omissions; /* an omission, or the name of one, was lost: out of memory */
+    bool notes_cut;      /* notes beyond the maximum number were discarded */
+    uint32_t left_out;   /* number of notes about content that is left out, discarded ones too */
+    uint32_t left_out_unread; /* content without a part that has HEFT_P_LEFT_OUT */
+    bool odd_names;           /* heft_str_may_be_path() holds for a name */
+    uint32_t max_rank;        /* highest rank of a tensor that a parser has added */
+    uint64_t offset_bits;     /* bitwise OR of the offsets of all parts of tensors */
     /* Call fn(arg, i) for each i below n, on several threads if the host has threads; NULL: call fn
      * in a loop.  Use heft_ix_run(). */
     void (*run)(void *ctx, size_t n, void (*fn)(void *arg, size_t i), void *arg);
@@ -312,6 +337,9 @@ heft_status heft_ix_view_copy(heft_index *x, uint32_t tensor, const heft_index *
                               uint32_t part);
 /* Mark the numbers of the part added last as big-endian. */
 void heft_ix_big_endian(heft_index *x);
+/* Set signs, HEFT_P_NEGATED and HEFT_P_CONJUGATED, of the part added last, whose element type is
+ * IEEE's or bf16 and has a sign bit. */
+void heft_ix_signs(heft_index *x, uint8_t signs);
 /* Append a metadata value.  LIST and MAP open a container, which heft_ix_meta_end() closes. */
 heft_status heft_ix_meta(heft_index *x, heft_value v);
 void heft_ix_meta_end(heft_index *x);
@@ -354,12 +382,42 @@ void heft_ix_note(heft_index *x, heft_severity s, const char *rule, uint64_t at,
                   const char *text);
 void heft_ix_note_range(heft_index *x, heft_severity s, const char *rule, heft_range where,
                         uint32_t tensor, const char *text);
+/* Append a note of another index, whose text is borrowed. */
+void heft_ix_note_copy(heft_index *x, const heft_note *note);
 /* Append a warning for each part whose offset is not a multiple of align, a power of two. */
 void heft_ix_note_offsets(heft_index *x, uint32_t align, const char *rule, const char *text);
+/* Append a note with a text formatted as by heft_error_set(). */
+void heft_ix_note_format(heft_index *x, heft_severity s, const char *rule, heft_range where,
+                         uint32_t tensor, const char *fmt, ...);
 /* Append a note that verify skips, because the check of the format reports the same fact, perhaps
  * with a higher severity. */
 void heft_ix_note_early(heft_index *x, heft_severity s, const char *rule, uint64_t at,
                         uint32_t tensor, const char *text);
+/* Append a warning about content of the model that is not among the tensors.  A conversion reports
+ * the warning as a loss, and a strict conversion fails; `verify` refuses a model that has no tensor
+ * because of it.  The model has a hash if each content is HEFT_LEFT_OUT_READABLE, or a part of the
+ * file that is marked by heft_ix_part_is_left_out().  The text names the content and the reason;
+ * fmt as for heft_error_set(). */
+void heft_ix_left_out(heft_index *x, heft_left_out how, const char *rule, heft_range where,
+                      const char *fmt, ...);
+/* Make the note added last a fault: the content is damaged. */
+void heft_ix_left_out_is_fault(heft_index *x);
+/* Mark the part of the file added last as the content of the note added last: the bytes of the part
+ * count when models are compared. */
+void heft_ix_part_is_left_out(heft_index *x);
+/* Return true while the doctor opens a file that breaks rules; small builds have no doctor. */
+static inline bool heft_ix_forgives(const heft_index *x)
+{
+    return !HEFT_IS_SMALL && x->forgives;
+}
+/* Pass over an error that leaves the meaning of the file clear, if the file is opened to be
+ * examined (heft_index.forgives): x->err, which the caller has just set to st, becomes a note with
+ * the severity HEFT_FAULT and the static name `kind` as its rule.  Return HEFT_OK then, else st. */
+heft_status heft_ix_forgive_error(heft_index *x, heft_status st, const char *kind);
+static inline heft_status heft_ix_forgive(heft_index *x, heft_status st, const char *kind)
+{
+    return !st || !heft_ix_forgives(x) ? st : heft_ix_forgive_error(x, st, kind);
+}
 /* Record that the index does not hold a fact that the file states.  Such a file cannot be edited,
  * and a conversion into the same format reports the fact with severity s.  name: the key (copied),
  * or ptr NULL; text: a static sentence that continues the name.  At most 32 different facts are

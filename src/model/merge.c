@@ -189,20 +189,28 @@ static void add_notes(const merge *m)
 {
     const heft_note *notes = m->from->notes.ptr;
     for (uint32_t i = 0; i < m->from->notes.len; i++) {
-        heft_range where = { global_offset(m, notes[i].where.offset), notes[i].where.length };
-        uint32_t tensor = tensor_of(m, notes[i].tensor);
-        if (notes[i].is_early)
-            heft_ix_note_early(m->x, notes[i].severity, notes[i].rule, where.offset, tensor,
-                               notes[i].text);
-        else
-            heft_ix_note_range(m->x, notes[i].severity, notes[i].rule, where, tensor,
-                               notes[i].text);
+        heft_note note = notes[i];
+        note.where.offset = global_offset(m, note.where.offset);
+        note.tensor = tensor_of(m, note.tensor);
+        heft_ix_note_copy(m->x, &note);
     }
+    m->x->left_out += m->from->left_out;
+    m->x->left_out_unread += m->from->left_out_unread;
     m->x->notes_cut = m->x->notes_cut || m->from->notes_cut;
     const heft_ix_omission *all = m->from->omitted.ptr;
     for (uint32_t i = 0; i < m->from->omitted.len; i++)
         heft_ix_omit(m->x, all[i].severity, all[i].rule, all[i].name, all[i].text);
     m->x->lost_omissions = m->x->lost_omissions || m->from->lost_omissions;
+}
+
+static heft_status add_model_part(heft_index *x, heft_str role, const heft_ix_part_row *p,
+                                  heft_range where)
+{
+    heft_status st = heft_ix_part(x, HEFT_NONE, role, p->dtype, where, p->length,
+                                  (heft_encoding)p->encoding);
+    if (!st)
+        heft_ix_part_row_at(x, heft_ix_all_parts(x) - 1)->flags |= p->flags & HEFT_P_LEFT_OUT;
+    return st;
 }
 
 static heft_status add_model_parts(const merge *m)
@@ -213,8 +221,9 @@ static heft_status add_model_parts(const merge *m)
         heft_range where = { global_offset(m, p->offset), p->stored };
         heft_str role = heft_ix_role(m->from, p->role);
         if (heft_ix_part_find(m->x, HEFT_NONE, role) == HEFT_NONE)
-            st = heft_ix_part(m->x, HEFT_NONE, role, p->dtype, where, p->length,
-                              (heft_encoding)p->encoding);
+            st = add_model_part(m->x, role, p, where);
+        else
+            m->x->left_out_unread += (p->flags & HEFT_P_LEFT_OUT) != 0;
     }
     if (!m->x->tokens.length_bytes && m->from->tokens.length_bytes) {
         m->x->tokens = m->from->tokens;

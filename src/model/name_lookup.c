@@ -96,19 +96,61 @@ static uint32_t fill(const heft_index *x, uint32_t workers)
     return repeated;
 }
 
+/* Append ".duplicate" and the number of the tensor to the name. */
+static heft_status rename_repeated(heft_index *x, uint32_t tensor)
+{
+    heft_ix_tensor_row *row = heft_ix_row(x, tensor);
+    char number[20];
+    heft_str digits = { number, heft_u64_text(number, tensor + 1ull) };
+    heft_str name = heft_arena_join(&x->arena, heft_ix_name(x, tensor), heft_lit(".duplicate"),
+                                    digits);
+    if (!name.ptr || name.len > UINT32_MAX)
+        return heft_error_no_memory(x->err, "for the name of a tensor");
+    row->name = name.ptr;
+    row->name_len = (uint32_t)name.len;
+    ((uint32_t *)x->hashes.ptr)[tensor] = heft_names_hash(&x->key, name);
+    return HEFT_OK;
+}
+
+/* Return the error for a repeated name. */
+static heft_status refuse_repeated(heft_index *x, uint32_t tensor)
+{
+    heft_str name = heft_ix_name(x, tensor);
+    return heft_error_set(x->err, HEFT_E_FORMAT, heft_ix_offset_of(x, name),
+                          "tensor %q occurs twice", name);
+}
+
+/* Enter all names in sequence; the first tensor with a repeated name keeps the name. */
+static heft_status fill_forgiving(heft_index *x)
+{
+    heft_status st = HEFT_OK;
+    memset(x->names.slots, 0, ((size_t)x->names.mask + 1) * sizeof *x->names.slots);
+    for (uint32_t i = 0; i < x->tensors.len && !st; i++) {
+        if (enter(x, i))
+            continue;
+        st = heft_ix_forgive(x, refuse_repeated(x, i), "duplicate-name");
+        if (!st)
+            st = rename_repeated(x, i);
+        if (!st && !enter(x, i))
+            st = refuse_repeated(x, i);
+    }
+    x->has_name_table = !st;
+    return st;
+}
+
 heft_status heft_ix_build_name_table(heft_index *x)
 {
     heft_ix_trim(x);
     if (!heft_names_slots(&x->mem, &x->names, x->tensors.len))
         return heft_ix_no_memory(x);
+    if (!HEFT_IS_SMALL && x->forgives)
+        return fill_forgiving(x);
     bool is_shared = HEFT_HAS_THREADS && HEFT_HAS_ATOMICS && x->tensors.len >= MIN_PARALLEL;
     uint32_t repeated = fill(x, is_shared ? WORKERS : 1);
     if (is_shared && repeated != HEFT_NONE)
         repeated = fill(x, 1); /* in sequence, to report the first repeated name */
     if (repeated != HEFT_NONE)
-        return heft_error_set(x->err, HEFT_E_FORMAT,
-                              heft_ix_offset_of(x, heft_ix_name(x, repeated)),
-                              "tensor %q occurs twice", heft_ix_name(x, repeated));
+        return refuse_repeated(x, repeated);
     x->has_name_table = true;
     return HEFT_OK;
 }

@@ -31,10 +31,4 @@ void heft_names_replace(heft_names *n, heft_names_of of, uint32_t hash, heft_str
 uint32_t heft_names_find(const heft_names *n, heft_names_of of, uint32_t hash, heft_str name);
 void heft_names_free(heft_memory *m, heft_names *n);
 
-/* Return HEFT_E_FORMAT if a top-level metadata key occurs twice; call at the end of a parse.
- * `what` names the container in the message, e.g. "__metadata__". */
-heft_status heft_meta_unique(heft_index *x, const char *what);
-/* Return HEFT_E_FORMAT if an attribute of the tensor added last occurs twice. */
-heft_status heft_attrs_unique(heft_index *x, uint32_t tensor, const char *what);
-
 #endif

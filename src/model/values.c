@@ -1,10 +1,32 @@
-/* values.c - metadata values: appending, conversion to text, duplicate keys, comparison. */
+/* values.c - metadata values: making, appending, conversion to text, duplicate keys, comparison. */
 #include "model/values.h"
 
 #include "base/error.h"
 #include "base/text.h"
 #include "model/dtype.h"
 #include "model/names.h"
+
+/* ---- making ---- */
+
+heft_value heft_value_bool(heft_str key, bool value)
+{
+    return (heft_value){ .kind = HEFT_KIND_BOOL, .key = key, .as.b = value };
+}
+
+heft_value heft_value_int(heft_str key, int64_t value)
+{
+    return (heft_value){ .kind = HEFT_KIND_INT, .key = key, .as.i = value };
+}
+
+heft_value heft_value_float(heft_str key, double value)
+{
+    return (heft_value){ .kind = HEFT_KIND_FLOAT, .key = key, .as.f = value };
+}
+
+heft_value heft_value_str(heft_str key, heft_str value)
+{
+    return (heft_value){ .kind = HEFT_KIND_STR, .key = key, .as.s = value };
+}
 
 /* ---- appending ---- */
 

@@ -111,6 +111,14 @@ void heft_ix_big_endian(heft_index *x)
         p->flags |= HEFT_P_BIG_ENDIAN;
 }
 
+void heft_ix_signs(heft_index *x, uint8_t signs)
+{
+    heft_ix_part_row *p = heft_ix_part_row_at(x, x->parts.len - 1);
+    bool is_complex = p->dtype == HEFT_C64 || p->dtype == HEFT_C128;
+    /* the conjugate of a real number is the number */
+    p->flags |= is_complex ? signs : signs & HEFT_P_NEGATED;
+}
+
 const heft_ix_view *heft_ix_view_of(const heft_index *x, uint32_t part)
 {
     const heft_ix_view *views = x->views.ptr;

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "params/params_store.h"
+#include "scheme/refuse.h"
 
 enum {
     ALIGN = 64,
@@ -31,7 +32,10 @@ static heft_status measure_form(heft_params *p, entry *e, const heft_derivation 
         return st;
     heft_param form = e->source->view;
     form.data = NULL;
-    st = d->shape(&form, &e->source->view, d->ctx, err);
+    if (d->kind == heft_derivation_f32().kind && form.dtype != HEFT_F32)
+        st = heft_refuse_cast(e->source->file, e->source->tensor, err);
+    if (!st)
+        st = d->shape(&form, &e->source->view, d->ctx, err);
     if (!st && form.rank > FORM_RANK && form.dims != e->source->view.dims)
         st = heft_error_plain(err, HEFT_E_ARGUMENT, "a derived form has more than 8 dimensions");
     if (st) {

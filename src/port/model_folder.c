@@ -115,9 +115,10 @@ static void leave_directory(link_walk *w)
         w->borrowed = w->depth;
 }
 
-static heft_status leaves_folder(heft_error *err)
+static heft_status leaves_folder(const link_walk *w, heft_error *err)
 {
-    return heft_error_plain(err, HEFT_E_IO, "is a symbolic link that leaves the model's folder");
+    return heft_error_plain(err, HEFT_E_IO, "is a symbolic link that leaves the model's folder%s",
+                            w->folder->may_follow ? "; --follow-links allows it" : "");
 }
 
 static heft_status cannot_resolve(heft_error *err, int os)
@@ -146,7 +147,7 @@ static heft_status follow_link(link_walk *w, const char *name, const char *rest,
     if (w->links > MAX_LINKS)
         return cannot_resolve(err, ELOOP);
     if (!n || path[0] == '/')
-        return leaves_folder(err);
+        return leaves_folder(w, err);
     if ((size_t)n + tail > sizeof path)
         return cannot_resolve(err, ENAMETOOLONG);
     memcpy(path + n, rest, tail);
@@ -196,7 +197,7 @@ static heft_status resolve_component(heft_source **out, link_walk *w, heft_acces
     if (is_parent)
         leave_directory(w);
     if (!w->depth)
-        return leaves_folder(err);
+        return leaves_folder(w, err);
     if (!*rest)
         return cannot_open(w, err, EISDIR);
     memmove(w->path, rest, strlen(rest) + 1);

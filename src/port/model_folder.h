@@ -10,6 +10,7 @@ typedef struct heft_model_folder {
     int levels[MAX_PARENTS + 1]; /* descriptors, from the root of the repository to the folder */
     size_t count;                /* number of levels; 0: not open */
     bool is_rooted;              /* the root has been searched for */
+    bool may_follow;             /* heft_open_options.follow_links would follow a refused link */
 } heft_model_folder;
 
 /* `flags` are added to the flags of open(). */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "folder/folder_choice.h"
 #include "port/hub_cache.h"
 #include "port/model_folder.h"
 #include "port/pipeline_folder.h"
@@ -23,21 +24,27 @@ typedef struct location {
     heft_model_folder folder; /* opened at first use */
     heft_access access;
     int folder_flags; /* O_NOFOLLOW: the folder must not be a symbolic link */
+    bool follows_links;
 } location;
 
 static const char purpose[] = "for the name of a folder";
 
 static heft_status open_dir(location *p, heft_error *err)
 {
-    return p->folder.count ? HEFT_OK
-                           : heft_model_folder_open(&p->folder, p->dir, p->folder_flags, err);
+    if (p->folder.count)
+        return HEFT_OK;
+    heft_status st = heft_model_folder_open(&p->folder, p->dir, p->folder_flags, err);
+    p->folder.may_follow = true;
+    return st;
 }
 
 static heft_status open_named(heft_source **out, location *p, const char *name, heft_error *err)
 {
     *out = NULL;
     heft_status st = open_dir(p, err);
-    return st ? st : heft_model_folder_source(out, &p->folder, name, p->access, err);
+    if (st || !p->follows_links)
+        return st ? st : heft_model_folder_source(out, &p->folder, name, p->access, err);
+    return heft_source_at(out, heft_model_folder_descriptor(&p->folder), name, 0, p->access, err);
 }
 
 /* Open a shard, and check its journal: the shard may have been edited halfway even if the index is
@@ -205,6 +212,8 @@ static heft_status open_file(heft_file **out, const char *path, origin from,
     if (st)
         return st;
     p.access = (heft_access)o.access;
+    p.follows_links = o.follow_links;
+    p.folder_flags = o.follow_links ? 0 : p.folder_flags;
     o.shards = o.shards ? o.shards : &shards;
     p.dir = folder_of(path, slash);
     if (!p.dir)
@@ -216,28 +225,91 @@ static heft_status open_file(heft_file **out, const char *path, origin from,
     return st;
 }
 
-/* Open the main file of a folder. */
-static heft_status open_main_file(heft_file **out, const char *path, heft_open_options *o,
-                                  heft_error *err)
+/* Return the path of a file in a folder, malloc'ed. */
+static char *path_in(const char *folder, const char *name)
 {
-    char *entry;
-    heft_status st = heft_folder_main_file(&entry, &o->passed_over, path, err);
-    if (!st)
-        st = open_file(out, entry, FOUND, o, err);
+    size_t len = strlen(folder);
+    char *path = malloc(len + strlen(name) + 2);
+    if (path)
+        sprintf(path, "%s%s%s", folder, len && folder[len - 1] == '/' ? "" : "/", name);
+    return path;
+}
+
+/* Open the chosen file of a folder, and the shards that belong to the file. */
+static heft_status open_chosen(heft_file **out, const char *path, const heft_folder_choice *c,
+                               origin from, heft_open_options *o, heft_error *err)
+{
+    char *entry = path_in(path, c->main);
+    if (!entry)
+        return heft_error_no_memory(err, purpose);
+    o->folder = &c->folder;
+    heft_status st = open_file(out, entry, from, o, err);
     free(entry);
+    return st;
+}
+
+/* Open the model of a folder.  component: the name of the component of a pipeline, or NULL. */
+static heft_status open_main_file(heft_file **out, const char *path, const char *component,
+                                  heft_open_options *o, heft_error *err)
+{
+    char prefix[NAME_MAX + 2];
+    heft_folder_choice c;
+    heft_folder_listing l;
+    heft_status st = heft_folder_listing_read(&l, path, err);
+    if (!st)
+        st = heft_folder_choose(&c, &l, NULL, err);
+    if (!st && component) { /* findings name the folder, too */
+        snprintf(prefix, sizeof prefix, "%s/", component);
+        c.folder.prefix = prefix;
+    }
+    if (!st)
+        st = open_chosen(out, path, &c, component ? FOUND_IN_COMPONENT : FOUND, o, err);
+    heft_folder_listing_free(&l);
+    return st;
+}
+
+/* Open an index that the caller has named, and report the files that the index does not list.  A
+ * folder that cannot be listed is no error here: the index may still be read. */
+static heft_status open_named_model(heft_file **out, const char *path, const heft_open_options *opt,
+                                    heft_error *err)
+{
+    heft_error own, unused;
+    heft_folder_choice c;
+    heft_folder_listing l;
+    heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    if (!heft_weight_name_of(name).is_index || (opt && opt->shards))
+        return open_file(out, path, NAMED, opt, err);
+    err = err ? err : &own;
+    char *folder = folder_of(path, slash);
+    heft_status st = folder ? heft_sized_copy(&o, offsetof(heft_open_options, reserved), opt, err)
+                            : heft_error_no_memory(err, purpose);
+    if (st) {
+        free(folder);
+        return st;
+    }
+    bool is_listed = !heft_folder_listing_read(&l, folder, &unused) &&
+                     !heft_folder_choose(&c, &l, name, &unused);
+    if (is_listed)
+        o.folder = &c.folder;
+    st = open_file(out, path, NAMED, &o, err);
+    heft_folder_listing_free(&l);
+    free(folder);
     return st;
 }
 
 /* ---- pipelines ---- */
 
-/* Open the folder of a component without following a link. */
-static heft_status check_component(const char *path, heft_error *err)
+/* Open the folder of a component, by default without following a link. */
+static heft_status check_component(const char *path, bool follows, heft_error *err)
 {
     struct stat info;
-    if (!fstatat(AT_FDCWD, path, &info, AT_SYMLINK_NOFOLLOW) && S_ISLNK(info.st_mode))
+    bool is_link = !fstatat(AT_FDCWD, path, &info, AT_SYMLINK_NOFOLLOW) && S_ISLNK(info.st_mode);
+    if (is_link && !follows)
         return heft_error_plain(err, HEFT_E_IO,
-                                "the folder is a symbolic link, which is not followed");
-    int dir = heft_open_at(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                                "the folder is a symbolic link, which is not followed; "
+                                "--follow-links allows it");
+    int dir = heft_open_at(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     int os = errno;
     if (dir >= 0)
         close(dir);
@@ -249,29 +321,67 @@ static heft_status check_component(const char *path, heft_error *err)
     return st;
 }
 
-static heft_status open_component(heft_file **out, const char *folder, const char *name,
+static heft_status open_component(heft_file **out, void *ctx, const char *name,
                                   const heft_open_options *opt, heft_error *err)
 {
     heft_open_options o = *opt;
-    char *entry = NULL, *passed_over = NULL;
+    char *folder = path_in(ctx, name);
     *out = NULL;
-    heft_status st = check_component(folder, err);
+    heft_status st = folder ? check_component(folder, o.follow_links, err)
+                            : heft_error_no_memory(err, purpose);
     if (!st)
         st = check_folder(folder, err);
     if (!st)
-        st = heft_folder_main_file(&entry, &o.passed_over, folder, err);
-    if (!st && o.passed_over) { /* the note names the folder, too */
-        passed_over = malloc(strlen(name) + strlen(o.passed_over) + 2);
-        if (passed_over)
-            sprintf(passed_over, "%s/%s", name, o.passed_over);
-        o.passed_over = passed_over;
-        st = passed_over ? HEFT_OK : heft_error_no_memory(err, purpose);
-    }
-    if (!st)
-        st = open_file(out, entry, FOUND_IN_COMPONENT, &o, err);
-    free(passed_over);
-    free(entry);
+        st = open_main_file(out, folder, name, &o, err);
+    free(folder);
     return st;
+}
+
+/* Tell a missing index (no error) from a broken link. */
+static heft_status check_absence(const char *path, heft_error *err)
+{
+    struct stat info;
+    int dir = heft_open_at(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int failed = dir < 0 ? -1 : fstatat(dir, HEFT_PIPELINE_INDEX, &info, AT_SYMLINK_NOFOLLOW);
+    int os = errno;
+    if (dir >= 0)
+        close(dir);
+    if (failed && dir >= 0 && os == ENOENT)
+        return HEFT_OK;
+    return failed ? heft_os_error(err, os, "model_index.json cannot be looked for")
+                  : heft_os_error(err, ENOENT,
+                                  "model_index.json is a symbolic link that cannot be resolved");
+}
+
+static heft_status open_pipeline_index(heft_source **out, void *ctx, heft_error *err)
+{
+    heft_error why;
+    heft_status st = heft_source_open_in_folder(out, ctx, HEFT_PIPELINE_INDEX, HEFT_ACCESS_READ,
+                                                &why);
+    if (!st)
+        return HEFT_OK;
+    *out = NULL;
+    if (why.os == ENOENT)
+        return check_absence(ctx, err);
+    if (st == HEFT_E_NOMEM)
+        heft_error_plain(err, st, "%s", why.message);
+    else
+        heft_error_plain(err, st, "model_index.json %s", why.message);
+    return heft_error_os(err, st, why.os);
+}
+
+static heft_status list_pipeline(heft_folder_listing *l, void *ctx, heft_error *err)
+{
+    return heft_folder_listing_read(l, ctx, err);
+}
+
+/* Open the pipeline in a folder; *out stays NULL after HEFT_OK if the folder has none. */
+static heft_status open_pipeline(heft_file **out, const char *folder, const heft_open_options *o,
+                                 heft_error *err)
+{
+    heft_pipeline_store store = { open_pipeline_index, open_component, list_pipeline,
+                                  (void *)(uintptr_t)folder };
+    return heft_pipeline_open(out, &store, o, err);
 }
 
 /* Open the pipeline in the folder of an index; *out stays NULL after HEFT_OK if the index does not
@@ -286,7 +396,7 @@ static heft_status open_index(heft_file **out, const char *path, const heft_open
     heft_status st = folder ? heft_sized_copy(&o, offsetof(heft_open_options, reserved), opt, err)
                             : heft_error_no_memory(err, purpose);
     if (!st)
-        st = heft_pipeline_folder_open(out, folder, open_component, &o, err);
+        st = open_pipeline(out, folder, &o, err);
     free(folder);
     return st;
 }
@@ -301,8 +411,8 @@ static heft_status open_folder(heft_file **out, const char *path, const heft_ope
     if (!st)
         st = check_folder(path, err);
     if (!st)
-        st = heft_pipeline_folder_open(out, path, open_component, &o, err);
-    return st || *out ? st : open_main_file(out, path, &o, err);
+        st = open_pipeline(out, path, &o, err);
+    return st || *out ? st : open_main_file(out, path, NULL, &o, err);
 }
 
 heft_status heft_file_open(heft_file **out, const char *path, const heft_open_options *opt,
@@ -328,5 +438,5 @@ heft_status heft_file_open(heft_file **out, const char *path, const heft_open_op
         return open_folder(out, path, opt, err);
     heft_status st = exists && heft_is_pipeline_index(path) ? open_index(out, path, opt, err)
                                                             : HEFT_OK;
-    return st || *out ? st : open_file(out, path, NAMED, opt, err);
+    return st || *out ? st : open_named_model(out, path, opt, err);
 }

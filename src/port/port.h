@@ -22,16 +22,9 @@ heft_status heft_source_at(heft_source **out, int dir, const char *path, int fla
 /* Open a source on a duplicate of the descriptor, which stays the caller's. */
 heft_status heft_source_of(heft_source **out, int fd, heft_error *err);
 
-/* Find the file to open for a model's folder.  *out: the path, to be freed by the caller.
- * *passed_over: the name of PyTorch weights in the folder that were not chosen, or NULL. */
-heft_status heft_folder_main_file(char **out, const char **passed, const char *path,
-                                  heft_error *err);
-/* Call fn with every name of a list of files. */
-typedef heft_status heft_name_lister(void *ctx, void (*fn)(void *arg, const char *name), void *arg,
-                                     heft_error *err);
-/* Choose the main file from a list of names; *out is to be freed by the caller. */
-heft_status heft_names_main_file(char **out, const char **passed_over, heft_name_lister *list,
-                                 void *ctx, heft_error *err);
+typedef struct heft_folder_listing heft_folder_listing;
+/* List a folder, for heft_folder_choose().  *l is initialised, even after an error. */
+heft_status heft_folder_listing_read(heft_folder_listing *l, const char *path, heft_error *err);
 /* Return true if, judging by the names, the file `index` may be the index of a model with the shard
  * `name`. */
 bool heft_folder_may_be_index_of(const char *index, const char *name);
@@ -60,6 +53,10 @@ size_t heft_direct_read(heft_direct *d, uint64_t off, void *buf, size_t len);
  * latter is the default heft_host.scratch. */
 heft_status heft_scratch_in(heft_scratch **out, int dir, uint64_t bytes, heft_error *err);
 heft_status heft_scratch_temporary(heft_scratch **out, uint64_t bytes, heft_error *err);
+/* Read bytes that have been written to storage of heft_scratch_temporary(), on any thread, while
+ * further bytes are written. */
+heft_status heft_scratch_read(heft_scratch *base, uint64_t at, void *buf, size_t len,
+                              heft_error *err);
 
 /* ---- memory and processors, system_memory.c, processors.c ---- */
 

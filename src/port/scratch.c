@@ -45,6 +45,16 @@ static heft_status map_scratch(heft_scratch *base, const void **out, heft_error 
     return HEFT_OK;
 }
 
+heft_status heft_scratch_read(heft_scratch *base, uint64_t at, void *buf, size_t len,
+                              heft_error *err)
+{
+    const scratch *s = (const scratch *)base;
+    heft_error cause;
+    if (heft_disk_read_all(&heft_system_disk, s->fd, at, buf, len, &cause))
+        return heft_os_error(err, cause.os, "reading a temporary file failed");
+    return HEFT_OK;
+}
+
 static heft_status state(heft_scratch *base, heft_error *err)
 {
     const scratch *s = (const scratch *)base;

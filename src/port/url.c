@@ -28,6 +28,11 @@ bool heft_is_url(const char *path)
     return false;
 }
 
+size_t heft_url_before_query(const char *url)
+{
+    return strncmp(url, "http", 4) ? strlen(url) : strcspn(url, "?#");
+}
+
 void heft_url_redact(char *out, size_t size, const char *url)
 {
     if (!size)
@@ -42,7 +47,7 @@ void heft_url_redact(char *out, size_t size, const char *url)
         skipped = host[i] == '@' ? i + 1 : skipped;
     bool is_hub = !strncmp(url, "hf:", 3); /* '@' precedes the revision */
     const char *from = host + (is_hub ? 0 : skipped);
-    size_t len = strcspn(from, "?#");
+    size_t len = heft_url_before_query(url) - (size_t)(from - url);
     snprintf(out, size, "%.*s%.*s%s", (int)(host - url), url, (int)len, from,
              from[len] == '?' ? "?..." : "");
 }
@@ -56,7 +61,7 @@ bool heft_url_append(char *buf, size_t size, heft_str text, const char *kept)
         bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                         (c >= '0' && c <= '9') || (c && strchr("-_.~", c)) ||
                         (c && strchr(kept, c));
-        if (at + 4 > size)
+        if (at + (is_plain ? 2 : 4) > size)
             return false;
         if (is_plain) {
             buf[at++] = (char)c;
@@ -68,6 +73,23 @@ bool heft_url_append(char *buf, size_t size, heft_str text, const char *kept)
     }
     buf[at] = '\0';
     return true;
+}
+
+/* Read a number from a variable, if *value is 0. */
+static heft_status default_number(uint32_t *value, const char *variable, heft_error *err)
+{
+    enum { MOST = 1000000000 };
+    const char *text = *value ? NULL : secure_getenv(variable);
+    unsigned long n = 0;
+    char *end;
+    if (!text || !*text)
+        return HEFT_OK;
+    n = strtoul(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || !n || n > MOST)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "%s is not a number from 1 to %U", variable,
+                                (uint64_t)MOST);
+    *value = (uint32_t)n;
+    return HEFT_OK;
 }
 
 static heft_status find_remote(const heft_remote **out, heft_url_options *o, const char *url,
@@ -93,7 +115,8 @@ static heft_status find_remote(const heft_remote **out, heft_url_options *o, con
         return heft_error_plain(err, HEFT_E_IO,
                                 "is on a server, and %s forbids the use of the network",
                                 o->offline ? "the option 'offline'" : "HF_HUB_OFFLINE");
-    return HEFT_OK;
+    st = default_number(&o->timeout, "HEFT_TIMEOUT", err);
+    return st ? st : default_number(&o->slowest, "HEFT_SLOWEST", err);
 }
 
 heft_status heft_source_url(heft_source **out, const char *url, const heft_url_options *opt,

@@ -34,6 +34,10 @@ heft_status heft_sink_open_url(heft_sink **out, const char *url, uint32_t flags,
 heft_status heft_share_store_open_url(struct heft_share_store **out, const char *url,
                                       uint32_t flags, heft_error *err);
 
+/* Return the length of the URL without query and fragment; keys of S3 and names of the hub have
+ * neither, and '?' and '#' are parts of them. */
+size_t heft_url_before_query(const char *url);
+
 /* Append the text to the string in a buffer.  All bytes are percent-encoded except unreserved bytes
  * and the bytes of `kept`.  Return false if the buffer is too small. */
 bool heft_url_append(char *buf, size_t size, heft_str text, const char *kept);

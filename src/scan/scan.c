@@ -4,7 +4,7 @@
 #include "base/sized.h"
 #include "core/read/file.h"
 
-enum { FREE_WORK = 256 << 20, WORK_RATIO = 64, FREE_MEMORY = 256 << 20, MEMORY_RATIO = 32 };
+enum { FREE_WORK = 384 << 20, WORK_RATIO = 64, FREE_MEMORY = 256 << 20, MEMORY_RATIO = 32 };
 
 /* ---- the bytes of the source ---- */
 
@@ -73,7 +73,7 @@ static heft_status scan_packed(heft_scan *s, heft_scan_piece *p)
 static heft_status scan_pieces(heft_scan *s)
 {
     heft_status st = HEFT_OK;
-    while (!st && s->pieces.len && s->work) {
+    while (!st && s->pieces.len && !s->is_spent) {
         heft_scan_piece p = ((heft_scan_piece *)s->pieces.ptr)[--s->pieces.len];
         st = p.packing ? scan_packed(s, &p) : heft_scan_content(s, &p);
     }

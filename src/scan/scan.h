@@ -18,15 +18,18 @@ typedef struct heft_scan_piece { /* contiguous bytes that may hold pickles */
     uint32_t depth;                   /* number of archives around the piece */
     const heft_scan_packing *packing; /* the bytes are compressed; NULL: as they are */
     bool is_decoded;                  /* the bytes are not those of the file */
+    bool is_open_ended;               /* other members may follow in the bytes */
     bool is_in_torchscript;
 } heft_scan_piece;
 
 typedef struct heft_scan_decoded {
     uint8_t *bytes;
     uint64_t size, capacity;
-    uint64_t consumed; /* encoded bytes */
+    uint64_t consumed; /* encoded bytes of the last member */
+    uint64_t taken;    /* encoded bytes of all members, with their headers */
     bool is_cut;       /* there is more than was wanted */
-    bool is_damaged, has_no_decoder;
+    bool is_damaged, is_truncated, has_no_decoder;
+    bool is_followed; /* bytes of another compression follow */
 } heft_scan_decoded;
 
 typedef struct heft_scan {
@@ -36,6 +39,7 @@ typedef struct heft_scan {
     heft_vec pieces; /* heft_scan_piece, to be looked into */
     heft_vec kept;   /* heft_scan_decoded, the bytes of pieces */
     uint64_t work;   /* bytes that may still be gone through */
+    bool is_spent;   /* more work was needed: a finding has said so, and the scan ends */
     heft_scan_finding_fn on_finding;
     void *ctx;
     heft_scan_result result;
@@ -51,6 +55,8 @@ heft_status heft_scan_add(heft_scan *s, const heft_scan_piece *p);
 void heft_scan_unreadable(heft_scan *s, const heft_scan_piece *p, const char *why);
 /* Count bytes of work; return false if nothing more may be done, after a finding. */
 bool heft_scan_charge(heft_scan *s, const heft_scan_piece *p, uint64_t bytes);
+/* Report that members of an archive share bytes, and leave work for a few of them only. */
+void heft_scan_overlap(heft_scan *s, const heft_scan_piece *archive);
 /* Free the bytes, or keep the bytes until the end of the scan because pieces refer to them. */
 void heft_scan_free(heft_scan *s, heft_scan_decoded *d);
 heft_status heft_scan_keep(heft_scan *s, heft_scan_decoded *d);
@@ -63,23 +69,27 @@ bool heft_scan_is_pickle_name(heft_str name);
 bool heft_scan_begins_pickle(const uint8_t *p, uint64_t size);
 /* Return the offset of the data of an npy file; 0 for any other bytes. */
 uint64_t heft_scan_npy_data(const uint8_t *p, uint64_t size);
-bool heft_scan_is_tar(const uint8_t *p, uint64_t size);
-/* Return true if heft_scan_content() would go through all bytes of a piece with this beginning. */
-bool heft_scan_wants_all(const uint8_t *head, uint64_t size);
 
 /* ---- scanning ---- */
 
 /* Scan everything that a piece holds.  Archives and members are appended to s->pieces. */
 heft_status heft_scan_content(heft_scan *s, const heft_scan_piece *p);
-/* Report the imports of all pickles at the beginning of a piece. */
-heft_status heft_scan_pickles(heft_scan *s, const heft_scan_piece *p);
+/* Report the imports of all pickles at the beginning of a piece.  Damage is a finding if programs
+ * are sure to take the piece for a pickle. */
+heft_status heft_scan_pickles(heft_scan *s, const heft_scan_piece *p, bool is_promised);
+/* Set *goes_on to whether the bytes end within a pickle. */
+heft_status heft_scan_is_pickle_cut(bool *goes_on, heft_scan *s, const uint8_t *p, uint64_t size);
 heft_status heft_scan_zip(heft_scan *s, const heft_scan_piece *p);
 heft_status heft_scan_tar(heft_scan *s, const heft_scan_piece *p);
+/* Set *wants to whether the bytes after this beginning of a piece matter: a program that loads the
+ * piece would read on. */
+heft_status heft_scan_wants_all(bool *wants, heft_scan *s, const uint8_t *head, uint64_t size);
 /* Append the content of a piece that is compressed as a whole, and set *found. */
 heft_status heft_scan_compressed(heft_scan *s, const heft_scan_piece *p, bool *found);
 /* Replace a compressed piece by its content, in the memory of *d. */
 heft_status heft_scan_unpack(heft_scan_decoded *d, heft_scan *s, heft_scan_piece *p);
-/* Decode at most `most` bytes, appended to out.  Damage ends the decoded bytes and is no error. */
+/* Decode at most `most` bytes, appended to out.  Damage ends the decoded bytes and is no error; the
+ * bytes before the damage count. */
 heft_status heft_scan_decode(heft_scan_decoded *out, heft_scan *s, heft_encoding e,
                              const uint8_t *encoded, uint64_t size, uint64_t most);
 

@@ -2,7 +2,7 @@
 #include "base/cursor.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "grammar/tar.h"
+#include "grammar/tar_members.h"
 #include "grammar/zip.h"
 #include "grammar/zip_members.h"
 #include "scan/scan.h"
@@ -27,6 +27,7 @@ static heft_status member_of(heft_scan_piece *out, heft_scan *s, const heft_scan
                       ? heft_arena_join(&s->names, outer->member, HEFT_STR("!/"), name)
                       : heft_arena_copy(&s->names, name);
     out->name = last_part(out->member);
+    out->is_open_ended = false;
     out->depth++;
     return out->member.ptr ? HEFT_OK : heft_error_no_memory(s->err, "to scan an archive");
 }
@@ -40,12 +41,16 @@ static heft_status scan_zip_member(heft_scan *s, const heft_scan_piece *archive,
     heft_status st = member_of(&piece, s, archive, m->name, (heft_range){ m->data, m->stored });
     if (st || !m->stored)
         return st;
-    if (m->claims_encrypted)
+    /* Any bytes may look like a header that no directory names: programs do. */
+    bool is_certain = m->directory || heft_zip_begins(archive->bytes, archive->size);
+    if (m->claims_encrypted && is_certain)
         heft_scan_unreadable(s, &piece, "is encrypted, or claims to be");
     if (m->method != HEFT_ZIP_STORED && m->method != HEFT_ZIP_DEFLATED) {
-        heft_scan_unreadable(s, &piece, "is compressed by a method that cannot be searched");
+        if (is_certain)
+            heft_scan_unreadable(s, &piece, "is compressed by a method that cannot be searched");
         return HEFT_OK;
     }
+    piece.is_open_ended = m->has_no_size;
     piece.packing = m->method == HEFT_ZIP_DEFLATED ? &heft_scan_deflate : NULL;
     return heft_scan_add(s, &piece);
 }
@@ -64,6 +69,8 @@ heft_status heft_scan_zip(heft_scan *s, const heft_scan_piece *p)
     heft_zip_members found;
     heft_status st = HEFT_OK;
     heft_scan_piece archive = *p;
+    if (!heft_scan_charge(s, p, p->size))
+        return HEFT_OK;
     if (!heft_zip_find_members(&found, &s->mem, p->bytes, p->size))
         st = heft_error_no_memory(s->err, "for the directory of an archive");
     archive.is_in_torchscript = is_torchscript(&found.members);
@@ -71,31 +78,44 @@ heft_status heft_scan_zip(heft_scan *s, const heft_scan_piece *p)
         st = scan_zip_member(s, &archive, (const heft_zip_found *)found.members.ptr + i);
     if (!st && found.has_more_end_records)
         heft_scan_unreadable(s, p, "has many directories, and not all were searched");
+    if (!st && found.has_overlaps)
+        heft_scan_overlap(s, p);
     heft_vec_free(&s->mem, &found.members, sizeof(heft_zip_found));
     return st;
 }
 
 /* ---- tar ---- */
 
+static heft_status scan_tar_member(heft_scan *s, const heft_scan_piece *archive,
+                                   const heft_tar_found *m)
+{
+    heft_scan_piece piece;
+    heft_status st = member_of(&piece, s, archive, m->name, m->data);
+    if (!st && m->is_sparse)
+        heft_scan_unreadable(s, &piece,
+                             "is a sparse file, which cannot be searched: unpack it "
+                             "first");
+    if (!st && m->is_too_long)
+        heft_scan_unreadable(s, &piece, "ends before the size that its header states");
+    return st || !m->data.length ? st : heft_scan_add(s, &piece);
+}
+
 heft_status heft_scan_tar(heft_scan *s, const heft_scan_piece *p)
 {
-    heft_error err = { .status = HEFT_OK };
-    heft_window_bytes w = heft_window_of(p->bytes, p->size, &err);
-    heft_tar t = { .in = &w.in };
+    heft_tar_search t;
+    heft_tar_found m;
     heft_status st = HEFT_OK;
-    heft_tar_entry e;
-    bool found = true;
-    while (!st) {
-        if (heft_tar_next(&t, &e, &found)) {
-            heft_scan_unreadable(s, p, "is a damaged tar archive: the rest was not searched");
-            break;
-        }
-        if (!found)
-            break;
-        heft_scan_piece piece;
-        st = member_of(&piece, s, p, e.name, e.data);
-        if (!st && e.is_file)
-            st = heft_scan_add(s, &piece);
+    bool has_overlaps = false;
+    if (!heft_scan_charge(s, p, p->size))
+        return HEFT_OK;
+    heft_tar_search_begin(&t, p->bytes, p->size);
+    while (!st && heft_tar_search_next(&t, &m)) {
+        st = scan_tar_member(s, p, &m);
+        has_overlaps |= m.data.offset + m.data.length > t.at;
     }
+    if (!st && t.is_damaged)
+        heft_scan_unreadable(s, p, "is a damaged tar archive");
+    if (!st && has_overlaps)
+        heft_scan_overlap(s, p);
     return st;
 }

@@ -1,8 +1,11 @@
 /* scan_compressed.c - bytes that are compressed as a whole: unpacked by the host's codecs, or
  * reported as unreadable. */
+#include "base/checked_math.h"
 #include "base/cursor.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "grammar/tar_members.h"
+#include "grammar/zip_members.h"
 #include "scan/scan.h"
 
 enum {
@@ -40,8 +43,75 @@ static uint64_t gzip_header(const uint8_t *p, uint64_t size)
 static uint64_t zlib_header(const uint8_t *p, uint64_t size)
 {
     enum { HEADER = 2, DICTIONARY = 0x20 };
-    bool is_zlib = size > HEADER && !((p[0] << 8 | p[1]) % 31) && !(p[1] & DICTIONARY);
-    return is_zlib ? HEADER : 0;
+    bool is_deflate = size > HEADER && (p[0] & 0xF) == 8 && p[0] >> 4 < 8;
+    return is_deflate && !((p[0] << 8 | p[1]) % 31) && !(p[1] & DICTIONARY) ? HEADER : 0;
+}
+
+/* ---- the header of LZMA, which has no magic ---- */
+
+typedef struct range_decoder {
+    const uint8_t *p, *end;
+    uint32_t range, code;
+} range_decoder;
+
+/* Decode a bit whose probability has not been adapted. */
+static uint32_t first_bit(range_decoder *d)
+{
+    if (d->range < (uint32_t)1 << 24) {
+        d->range <<= 8;
+        d->code = d->code << 8 | (d->p < d->end ? *d->p++ : 0);
+    }
+    uint32_t bound = (d->range >> 11) << 10;
+    bool is_set = d->code >= bound;
+    d->code -= is_set ? bound : 0;
+    d->range = is_set ? d->range - bound : bound;
+    return is_set;
+}
+
+/* Encoders write 2^n or 2^n + 2^(n-1), and some decoders accept nothing else. */
+static bool is_usual_dictionary(uint32_t size)
+{
+    uint32_t low = size & (~size + 1);
+    return size == low || size == low * 3 || size == UINT32_MAX;
+}
+
+/* Return true for opcodes that Python runs on an empty stack. */
+static bool may_begin_pickle(uint8_t c)
+{
+    static const char opcodes[] = "()]}NcBCFGIJKLMSTUVX";
+    return c >= 0x80 ? c <= 0x98
+                     : c && heft_str_seek((const uint8_t *)opcodes,
+                                          (const uint8_t *)opcodes + sizeof opcodes - 1, &c, 1);
+}
+
+/* 13 bytes: lc, lp and pb; u32 size of the dictionary; u64 size of the content or all ones.  The
+ * coded bytes begin with 0, and with a literal: its value tells LZMA from small numbers. */
+static bool begins_lzma(const uint8_t *p, uint64_t size)
+{
+    enum { HEADER = 13, CODE = HEADER + 1, SMALLEST = CODE + 4, PROPERTIES = 225 };
+    if (size < SMALLEST || p[0] >= PROPERTIES || p[0] % 9 + p[0] / 9 % 5 > 4 || p[HEADER])
+        return false;
+    uint64_t content = heft_le64(p + 5);
+    if (!content || (content != UINT64_MAX && content >> 38))
+        return false;
+    range_decoder d = { .p = p + SMALLEST, .end = p + size, .range = UINT32_MAX };
+    for (size_t i = CODE; i < SMALLEST; i++)
+        d.code = d.code << 8 | p[i];
+    uint32_t literal = first_bit(&d) ? 0 : 1;
+    for (int i = 0; i < 8 && literal; i++)
+        literal = literal << 1 | first_bit(&d);
+    uint8_t first = (uint8_t)literal;
+    return is_usual_dictionary(heft_le32(p + 1)) ? first : may_begin_pickle(first);
+}
+
+static bool begins_skipped(const uint8_t *p, uint64_t size)
+{
+    return size && p[0] >> 4 == 5;
+}
+
+static bool begins_old_zstd(const uint8_t *p, uint64_t size)
+{
+    return size && p[0] >= 0x22 && p[0] < 0x28;
 }
 
 /* ---- kinds of compression ---- */
@@ -52,18 +122,27 @@ struct heft_scan_packing {
     heft_encoding encoding;                              /* HEFT_RAW: there is no codec */
     uint64_t (*header)(const uint8_t *p, uint64_t size); /* NULL: none */
     uint64_t trailer;                                    /* bytes between two members */
+    bool (*begins)(const uint8_t *p, uint64_t size);     /* beyond the magic; may be NULL */
 };
 
+/* The frames of zstd before and after its first stable version, and frames that are skipped, have
+ * one decoder. */
 static const heft_scan_packing kinds[] = {
-    { "gzip", "\x1F\x8B\x08", 3, HEFT_DEFLATE, gzip_header, 8 },
-    { "zlib", "\x78", 1, HEFT_DEFLATE, zlib_header, 4 },
-    { "zstd", "\x28\xB5\x2F\xFD", 4, HEFT_ZSTD, NULL, 0 },
-    { "bzip2", "BZh?1AY&SY", 10, HEFT_RAW, NULL, 0 },
-    { "xz", "\xFD\x37zXZ\0", 6, HEFT_RAW, NULL, 0 },
-    { "lzma", "\x5D\0\0??\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF", 13, HEFT_RAW, NULL, 0 },
-    { "7z", "7z\xBC\xAF\x27\x1C", 6, HEFT_RAW, NULL, 0 },
-    { "lz4", "\x04\x22\x4D\x18", 4, HEFT_RAW, NULL, 0 },
-    { "rar", "Rar!\x1A\x07", 6, HEFT_RAW, NULL, 0 },
+    { "gzip", "\x1F\x8B\x08", 3, HEFT_DEFLATE, gzip_header, 8, NULL },
+    { "zlib", "", 0, HEFT_DEFLATE, zlib_header, 4, NULL },
+    { "zstd", "\x28\xB5\x2F\xFD", 4, HEFT_ZSTD, NULL, 0, NULL },
+    { "zstd", "?\x2A\x4D\x18", 4, HEFT_ZSTD, NULL, 0, begins_skipped },
+    { "zstd", "?\xB5\x2F\xFD", 4, HEFT_ZSTD, NULL, 0, begins_old_zstd },
+    { "bzip2", "BZh?1AY&SY", 10, HEFT_RAW, NULL, 0, NULL },
+    { "bzip2", "BZh?\x17\x72\x45\x38\x50\x90", 10, HEFT_RAW, NULL, 0, NULL },
+    { "xz", "\xFD\x37zXZ\0", 6, HEFT_RAW, NULL, 0, NULL },
+    { "lzma", "", 0, HEFT_RAW, NULL, 0, begins_lzma },
+    { "lzma", "\x5D\0\0??\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF", 13, HEFT_RAW, NULL, 0, NULL },
+    { "lzip", "LZIP", 4, HEFT_RAW, NULL, 0, NULL },
+    { "7z", "7z\xBC\xAF\x27\x1C", 6, HEFT_RAW, NULL, 0, NULL },
+    { "lz4", "\x04\x22\x4D\x18", 4, HEFT_RAW, NULL, 0, NULL },
+    { "lz4", "\x02\x21\x4C\x18", 4, HEFT_RAW, NULL, 0, NULL },
+    { "rar", "Rar!\x1A\x07", 6, HEFT_RAW, NULL, 0, NULL },
 };
 
 const heft_scan_packing heft_scan_deflate = { .name = "deflate", .encoding = HEFT_DEFLATE };
@@ -84,7 +163,7 @@ static bool has_magic(const heft_scan_packing *k, const uint8_t *p, uint64_t siz
     for (size_t i = 0; i < k->magic_bytes; i++)
         if (k->magic[i] != '?' && (uint8_t)k->magic[i] != p[i])
             return false;
-    return !k->header || k->header(p, size);
+    return (!k->header || k->header(p, size)) && (!k->begins || k->begins(p, size));
 }
 
 static const heft_scan_packing *kind_of(const uint8_t *p, uint64_t size)
@@ -97,30 +176,55 @@ static const heft_scan_packing *kind_of(const uint8_t *p, uint64_t size)
 
 /* ---- unpacking ---- */
 
+/* Find the member after one that ends at *at: behind the checksum and, in gzip, behind zeros.
+ * Return NULL if none follows. */
+static const heft_scan_packing *next_member(const heft_scan_packing *k, const heft_scan_piece *p,
+                                            uint64_t *at)
+{
+    *at = p->size - *at > k->trailer ? *at + k->trailer : p->size;
+    while (k->header == gzip_header && *at < p->size && !p->bytes[*at])
+        ++*at;
+    return kind_of(p->bytes + *at, p->size - *at);
+}
+
 /* Decode the members one after the other, at most `most` bytes. */
 static heft_status decode_members(heft_scan_decoded *d, heft_scan *s, const heft_scan_packing *k,
                                   const heft_scan_piece *p, uint64_t most)
 {
     heft_status st = HEFT_OK;
+    heft_encoding encoding = k->encoding;
     uint64_t at = 0;
-    do {
+    while (!st && k && k->encoding == encoding) {
         const uint8_t *from = p->bytes + at;
         at += k->header ? k->header(from, p->size - at) : 0;
         d->consumed = 0;
-        st = heft_scan_decode(d, s, k->encoding, p->bytes + at, p->size - at, most);
+        st = heft_scan_decode(d, s, encoding, p->bytes + at, p->size - at, most);
         at += d->consumed;
-        at = p->size - at > k->trailer ? at + k->trailer : p->size;
-    } while (!st && !d->is_cut && !d->is_damaged && !d->has_no_decoder && d->consumed &&
-             at < p->size && has_magic(k, p->bytes + at, p->size - at));
+        d->taken = at;
+        bool has_ended = d->is_cut || d->is_damaged || d->is_truncated || d->has_no_decoder ||
+                         !d->consumed || k == &heft_scan_deflate;
+        k = has_ended ? NULL : next_member(k, p, &at);
+    }
+    d->is_followed = !st && k;
     return st;
 }
 
-/* Leave work and memory to go through the decoded bytes. */
+/* Leave work and memory to go through the decoded bytes; the encoded bytes are work, too. */
 static uint64_t most_decoded(const heft_scan *s)
 {
-    uint64_t memory = s->mem.limit - s->mem.used;
-    uint64_t most = (memory < s->work ? memory : s->work) / 2;
+    uint64_t memory = (s->mem.limit - s->mem.used) / 2, work = heft_div(s->work, 3);
+    uint64_t most = memory < work ? memory : work;
     return most < MOST_DECODED ? most : MOST_DECODED;
+}
+
+heft_status heft_scan_wants_all(bool *wants, heft_scan *s, const uint8_t *head, uint64_t size)
+{
+    uint64_t data = heft_scan_npy_data(head, size);
+    *wants = true;
+    if (heft_tar_begins(head, size) || heft_zip_begins(head, size) || kind_of(head, size) ||
+        (data && data == size))
+        return HEFT_OK;
+    return heft_scan_is_pickle_cut(wants, s, head + data, size - data);
 }
 
 /* Decode everything, or only the beginning of bytes that are no pickle and no archive. */
@@ -131,9 +235,11 @@ static heft_status decode(heft_scan_decoded *d, heft_scan *s, const heft_scan_pa
     heft_status st = decode_members(d, s, k, p, BEGINNING);
     if (st || !d->is_cut)
         return st;
-    d->is_cut = is_whole || heft_scan_wants_all(d->bytes, d->size);
-    if (!d->is_cut)
-        return HEFT_OK;
+    if (!is_whole)
+        st = heft_scan_wants_all(&is_whole, s, d->bytes, d->size);
+    d->is_cut = is_whole;
+    if (st || !is_whole)
+        return st;
     heft_scan_free(s, d);
     return decode_members(d, s, k, p, most_decoded(s));
 }
@@ -145,9 +251,12 @@ static void report(heft_scan *s, const heft_scan_piece *p, const heft_scan_decod
         report_packing(s, p, k);
     if (d->is_cut)
         heft_scan_unreadable(s, p, "unpacks to too many bytes: the rest was not searched");
-    /* Any bytes may begin like zlib. */
-    if (d->is_damaged && k->header != zlib_header)
+    if (k->header == zlib_header) /* any bytes may begin like zlib */
+        return;
+    if (d->is_damaged || d->is_truncated)
         heft_scan_unreadable(s, p, "is compressed, and damaged: the rest was not searched");
+    if (d->is_followed)
+        heft_scan_unreadable(s, p, "goes on in another compression: the rest was not searched");
 }
 
 heft_status heft_scan_unpack(heft_scan_decoded *d, heft_scan *s, heft_scan_piece *p)
@@ -155,7 +264,7 @@ heft_status heft_scan_unpack(heft_scan_decoded *d, heft_scan *s, heft_scan_piece
     heft_status st = decode(d, s, p->packing, p);
     if (!st)
         report(s, p, d);
-    if (!heft_scan_charge(s, p, d->size))
+    if (!heft_scan_charge(s, p, d->size + d->taken))
         d->size = 0;
     p->bytes = d->bytes;
     p->size = d->size;

@@ -2,47 +2,69 @@
  * same bytes, for different readers: each is followed. */
 #include "base/cursor.h"
 #include "base/text.h"
+#include "grammar/tar_members.h"
 #include "grammar/zip_members.h"
 #include "scan/scan.h"
 
-/* NumPy writes an array of objects as a pickle.  Their type is "|O" or "object" in the header. */
+/* NumPy writes an array of objects as a pickle.  Programs write the type as "|O"; the header is a
+ * text of Python, in which the letter may be written in other ways, too.  The data are therefore
+ * looked at in any case. */
+static bool has_objects(const heft_scan_piece *p, uint64_t data)
+{
+    static const char *const signs[] = { "O'", "O\"", "O8", "O4", "object", "\\" };
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (heft_str_seek(p->bytes, p->bytes + data, signs[i], heft_lit(signs[i]).len))
+            return true;
+    return false;
+}
+
 static heft_status scan_npy(heft_scan *s, const heft_scan_piece *p, uint64_t data)
 {
-    const uint8_t *end = p->bytes + data;
     heft_scan_piece rest = *p;
-    bool has_objects = heft_str_seek(p->bytes, end, "O'", 2) ||
-                       heft_str_seek(p->bytes, end, "O\"", 2) ||
-                       heft_str_seek(p->bytes, end, "object", 6);
+    if (!heft_scan_charge(s, p, data))
+        return HEFT_OK;
     rest.bytes += data;
     rest.size -= data;
     rest.at += data;
-    rest.name = heft_lit(has_objects ? "pickle" : "");
-    return heft_scan_pickles(s, &rest);
+    return heft_scan_pickles(s, &rest, has_objects(p, data));
 }
 
-/* Other bytes may precede an archive, but not in an archive within another. */
+/* Other bytes may precede an archive. */
 static bool is_zip(const heft_scan_piece *p)
 {
-    return heft_zip_begins(p->bytes, p->size) || (!p->depth && heft_zip_has_end(p->bytes, p->size));
+    return heft_zip_begins(p->bytes, p->size) ||
+           (!p->is_open_ended && heft_zip_has_end(p->bytes, p->size));
 }
 
-static heft_status scan_plain(heft_scan *s, const heft_scan_piece *p)
+/* Python unpickles whatever a file of such a name holds; other programs use .bin and .ckpt for raw
+ * bytes, too. */
+static bool promises_pickle(const heft_scan_piece *p)
 {
-    uint64_t data = heft_scan_npy_data(p->bytes, p->size);
-    if (data)
-        return scan_npy(s, p, data);
-    return heft_scan_is_tar(p->bytes, p->size) ? heft_scan_tar(s, p) : heft_scan_pickles(s, p);
+    bool is_shared = heft_str_ends(p->name, ".bin") || heft_str_ends(p->name, ".ckpt");
+    return heft_scan_is_pickle_name(p->name) ||
+           (is_shared && heft_scan_begins_pickle(p->bytes, p->size));
 }
 
 heft_status heft_scan_content(heft_scan *s, const heft_scan_piece *p)
 {
-    bool is_compressed = false;
     if (!p->size)
         return HEFT_OK;
+    enum { LOOK = 1 << 16 }; /* bytes that are searched for the end of an archive */
+    uint64_t data = heft_scan_npy_data(p->bytes, p->size);
+    uint64_t looked_at = p->size < LOOK || !*p->bytes ? p->size
+                                                      : LOOK; /* zeros may precede a tar */
+    if (!heft_scan_charge(s, p, looked_at))
+        return HEFT_OK;
+
+    bool is_compressed = false, is_tar = heft_tar_begins(p->bytes, p->size);
     heft_status st = heft_scan_compressed(s, p, &is_compressed);
     if (!st && is_zip(p))
         st = heft_scan_zip(s, p);
-    if (st || is_compressed || heft_zip_begins(p->bytes, p->size))
+    if (!st && is_tar)
+        st = heft_scan_tar(s, p);
+    if (!st && data)
+        st = scan_npy(s, p, data);
+    if (st || data || heft_zip_begins(p->bytes, p->size)) /* no loader unpickles such bytes */
         return st;
-    return scan_plain(s, p);
+    return heft_scan_pickles(s, p, promises_pickle(p) && !is_tar && !is_compressed);
 }

@@ -1,15 +1,29 @@
 /* scan_looks.c - what names and first bytes say about the content of a piece. */
 #include "base/cursor.h"
 #include "base/text.h"
-#include "grammar/tar.h"
-#include "grammar/zip_members.h"
 #include "scan/scan.h"
+
+static char small(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+}
+
+static bool ends_like(heft_str name, const char *suffix)
+{
+    size_t len = heft_lit(suffix).len;
+    if (name.len < len)
+        return false;
+    for (size_t i = 0; i < len; i++)
+        if (small(name.ptr[name.len - len + i]) != suffix[i])
+            return false;
+    return true;
+}
 
 bool heft_scan_is_pickle_name(heft_str name)
 {
     static const char *const ends[] = { ".pkl", ".pickle", ".joblib", ".pt", ".pth" };
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (heft_str_ends(name, ends[i]))
+        if (ends_like(name, ends[i]))
             return true;
     return heft_str_is(name, "pickle");
 }
@@ -29,20 +43,4 @@ uint64_t heft_scan_npy_data(const uint8_t *p, uint64_t size)
     uint64_t data = p[6] == 1 ? (uint64_t)FIXED + heft_le16(p + 8)
                               : FIXED_2 + (uint64_t)heft_le32(p + 8);
     return data < size ? data : size;
-}
-
-bool heft_scan_is_tar(const uint8_t *p, uint64_t size)
-{
-    enum { BLOCK = 512 };
-    return heft_tar_first_name(p, size < BLOCK ? (size_t)size : BLOCK).len;
-}
-
-bool heft_scan_wants_all(const uint8_t *head, uint64_t size)
-{
-    uint64_t data = heft_scan_npy_data(head, size);
-    if (data)
-        return heft_scan_begins_pickle(head + data, size - data) ||
-               heft_str_seek(head, head + data, "O", 1);
-    return heft_scan_begins_pickle(head, size) || heft_scan_is_tar(head, size) ||
-           heft_zip_begins(head, size);
 }

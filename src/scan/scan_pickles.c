@@ -1,7 +1,8 @@
 /* scan_pickles.c - scans the pickles at the beginning of a piece, and words the findings.
  *
- * Any bytes may be taken for a pickle of protocol 0.  Damage is therefore a finding only in a piece
- * whose name promises a pickle; in other pieces an import counts if its names are names of Python.
+ * Any bytes may be taken for a pickle of protocol 0, and Python runs a pickle up to its first
+ * damage.  An import that Python would reach counts therefore in any piece, if its names are names
+ * of Python; damage alone is a finding only in a piece that promises a pickle.
  */
 #include "base/error.h"
 #include "base/text.h"
@@ -12,17 +13,22 @@ typedef struct pickle { /* findings in a pickle so far */
     heft_scan *s;
     const heft_scan_piece *piece;
     uint64_t at; /* offset of the pickle in the piece */
+    bool begins, hides_broken;
     uint32_t imports, computed;
     bool is_broken, is_broken_at_once;
 } pickle;
 
 static const char *const rules[] = {
-    [HEFT_PICKLE_IMPORT] = "pickle/import",       [HEFT_PICKLE_HIDDEN] = "pickle/hidden-import",
-    [HEFT_PICKLE_EXTENSION] = "pickle/extension", [HEFT_PICKLE_FOREIGN_ID] = "pickle/persistent-id",
+    [HEFT_PICKLE_IMPORT] = "pickle/import",
+    [HEFT_PICKLE_ARGUMENTS] = "pickle/arguments",
+    [HEFT_PICKLE_HIDDEN] = "pickle/hidden-import",
+    [HEFT_PICKLE_EXTENSION] = "pickle/extension",
+    [HEFT_PICKLE_FOREIGN_ID] = "pickle/persistent-id",
     [HEFT_PICKLE_BROKEN] = "pickle/broken",
 };
 
 static const char *const texts[] = {
+    [HEFT_PICKLE_ARGUMENTS] = "changes an object in a way that no writer of tensors uses",
     [HEFT_PICKLE_HIDDEN] = "would import a function whose name the pickle hides",
     [HEFT_PICKLE_EXTENSION] = "would import a function by a number of the extension registry",
     [HEFT_PICKLE_FOREIGN_ID] = "has a persistent id that is not the id of a PyTorch storage",
@@ -35,18 +41,23 @@ static heft_severity severity_of(const heft_pickle_finding *f)
 {
     if (f->danger == HEFT_PICKLE_IMPORT)
         return heft_pickle_is_dangerous(f->module, f->name) ? HEFT_FAULT : HEFT_WARNING;
-    return f->danger == HEFT_PICKLE_HIDDEN || f->danger == HEFT_PICKLE_EXTENSION ? HEFT_FAULT
-                                                                                 : HEFT_WARNING;
+    return f->danger == HEFT_PICKLE_FOREIGN_ID || f->danger == HEFT_PICKLE_BROKEN ? HEFT_WARNING
+                                                                                  : HEFT_FAULT;
 }
 
 /* Return the text of a finding, in the message of `to` or static. */
 static const char *text_of(heft_error *to, const heft_pickle_finding *f, heft_severity severity)
 {
-    if (f->danger != HEFT_PICKLE_IMPORT)
+    if (f->danger == HEFT_PICKLE_ARGUMENTS && f->name.len)
+        heft_error_plain(to, HEFT_E_FORMAT,
+                         "would use %q from %q in a way that no writer of tensors does", f->name,
+                         f->module);
+    else if (f->danger == HEFT_PICKLE_IMPORT)
+        heft_error_plain(to, HEFT_E_FORMAT, "would import %q from %q, %s", f->name, f->module,
+                         severity == HEFT_FAULT ? "a way to run code or to reach files"
+                                                : "which is not needed for tensors");
+    else
         return texts[f->danger];
-    heft_error_plain(to, HEFT_E_FORMAT, "would import %q from %q, %s", f->name, f->module,
-                     severity == HEFT_FAULT ? "a way to run code or to reach files"
-                                            : "which is not needed for tensors");
     return to->message;
 }
 
@@ -69,24 +80,33 @@ static void report(const pickle *p, const heft_pickle_finding *f)
 
 /* ---- judging ---- */
 
+/* Python looks for a module of any name, but the modules that exist have names of letters. */
 static bool is_python_name(heft_str s)
 {
-    enum { MOST = 200 };
     for (size_t i = 0; i < s.len; i++) {
         char c = s.ptr[i];
-        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c & 0x80;
         if (!is_letter && c != '.' && !(i && c >= '0' && c <= '9'))
             return false;
     }
-    return s.len && s.len <= MOST;
+    return s.len && heft_str_is_utf8(s);
+}
+
+/* The module runs when it is imported, whatever name is taken from it. */
+static bool is_import(const heft_pickle_finding *f)
+{
+    return is_python_name(f->module) && f->module.len > 1 &&
+           (is_python_name(f->name) || heft_pickle_is_dangerous(f->module, f->name));
 }
 
 static void count_finding(void *context, const heft_pickle_finding *f)
 {
     pickle *p = context;
-    p->imports += f->danger == HEFT_PICKLE_IMPORT && f->module.len > 1 &&
-                  is_python_name(f->module) && is_python_name(f->name);
-    p->computed += f->danger == HEFT_PICKLE_HIDDEN || f->danger == HEFT_PICKLE_EXTENSION;
+    bool is_certain = f->danger == HEFT_PICKLE_ARGUMENTS ||
+                      (f->danger == HEFT_PICKLE_IMPORT && (p->begins || is_import(f)));
+    p->imports += is_certain && !f->after_foreign_id;
+    p->computed += f->danger == HEFT_PICKLE_HIDDEN || f->danger == HEFT_PICKLE_EXTENSION ||
+                   (is_certain && f->after_foreign_id);
     if (f->danger == HEFT_PICKLE_BROKEN) {
         p->is_broken = true;
         p->is_broken_at_once = !f->at;
@@ -95,50 +115,74 @@ static void count_finding(void *context, const heft_pickle_finding *f)
 
 static void report_finding(void *context, const heft_pickle_finding *f)
 {
-    report(context, f);
-}
-
-/* Python unpickles whatever a file of such a name holds; other programs use .bin and .ckpt for raw
- * bytes, too. */
-static bool promises_pickle(const heft_scan_piece *p)
-{
-    bool is_shared = heft_str_ends(p->name, ".bin") || heft_str_ends(p->name, ".ckpt");
-    return heft_scan_is_pickle_name(p->name) ||
-           (is_shared && heft_scan_begins_pickle(p->bytes, p->size));
+    const pickle *p = context;
+    if (f->danger != HEFT_PICKLE_BROKEN || !p->hides_broken)
+        report(p, f);
 }
 
 /* ---- scanning ---- */
 
-static heft_status run(pickle *p, void (*found)(void *, const heft_pickle_finding *), uint64_t *end)
+typedef void found_fn(void *context, const heft_pickle_finding *finding);
+
+static heft_status run(heft_pickle_scanned *out, pickle *p, found_fn *found, bool is_joblib)
 {
     const heft_scan_piece *piece = p->piece;
-    heft_pickle_scanner scanner = { &p->s->mem, found, p, piece->is_in_torchscript };
-    heft_status st = heft_pickle_scan(&scanner, piece->bytes + p->at, piece->size - p->at, end);
+    heft_pickle_scanner scanner = { &p->s->mem, found, p, piece->is_in_torchscript, is_joblib };
+    heft_status st = heft_pickle_scan(out, &scanner, piece->bytes + p->at, piece->size - p->at);
     return st ? heft_error_no_memory(p->s->err, "to scan a pickle") : HEFT_OK;
 }
 
-/* Scan one pickle, and report the findings if the bytes are a pickle beyond doubt. */
-static heft_status scan_one(pickle *p, bool is_promised, uint64_t *end)
+/* Scan one pickle as a reader reads it, and report the findings if the bytes are a pickle. */
+static heft_status scan_as(heft_pickle_scanned *out, pickle *p, bool is_promised, bool is_joblib)
 {
-    heft_status st = run(p, count_finding, end);
-    if (st || !heft_scan_charge(p->s, p->piece, *end))
+    heft_status st = run(out, p, count_finding, is_joblib);
+    if (st || !heft_scan_charge(p->s, p->piece, out->end))
         return st;
-    bool is_pickle = is_promised ? !p->is_broken_at_once
-                                 : p->imports || (p->computed && !p->is_broken);
-    bool is_likely = !p->is_broken && heft_scan_begins_pickle(p->piece->bytes + p->at, *end);
-    p->s->result.pickles += is_pickle || is_likely;
-    return is_pickle ? run(p, report_finding, end) : HEFT_OK;
+    bool is_found = p->imports || (p->computed && (p->begins || !p->is_broken)) ||
+                    (is_promised && !p->is_broken_at_once);
+    bool is_likely = p->begins && !p->is_broken;
+    p->hides_broken = !is_joblib && out->has_arrays;
+    p->s->result.pickles += !is_joblib && (is_found || is_likely || out->has_arrays);
+    return is_found ? run(out, p, report_finding, is_joblib) : HEFT_OK;
 }
 
-heft_status heft_scan_pickles(heft_scan *s, const heft_scan_piece *piece)
+heft_status heft_scan_pickles(heft_scan *s, const heft_scan_piece *piece, bool is_promised)
 {
-    bool is_promised = promises_pickle(piece);
     heft_status st = HEFT_OK;
     bool has_next = piece->size;
-    for (uint64_t at = 0, end = 0; has_next && !st && s->work; at += end) {
+    for (uint64_t at = 0; has_next && !st && !s->is_spent;) {
         pickle p = { .s = s, .piece = piece, .at = at };
-        st = scan_one(&p, is_promised && !at, &end);
-        has_next = !p.is_broken && end;
+        heft_pickle_scanned done;
+        p.begins = heft_scan_begins_pickle(piece->bytes + at, piece->size - at);
+        pickle of_joblib = p;
+        st = scan_as(&done, &p, is_promised && !at, false);
+        bool has_arrays = done.has_arrays;
+        if (!st && has_arrays)
+            st = scan_as(&done, &of_joblib, is_promised && !at, true);
+        has_next = !(has_arrays ? of_joblib.is_broken : p.is_broken) && done.end &&
+                   done.end < piece->size - at;
+        at += done.end;
     }
     return st;
+}
+
+static void count_breaks(void *context, const heft_pickle_finding *f)
+{
+    *(bool *)context |= f->danger == HEFT_PICKLE_BROKEN;
+}
+
+heft_status heft_scan_is_pickle_cut(bool *goes_on, heft_scan *s, const uint8_t *p, uint64_t size)
+{
+    heft_status st = HEFT_OK;
+    bool is_broken = false;
+    heft_pickle_scanner scanner = { &s->mem, count_breaks, &is_broken, false, false };
+    *goes_on = false;
+    for (uint64_t at = 0; at < size && !st && !is_broken;) {
+        heft_pickle_scanned done = { 0 };
+        st = heft_pickle_scan(&done, &scanner, p + at, size - at);
+        *goes_on = done.is_cut || done.has_arrays || !is_broken;
+        is_broken |= done.has_arrays;
+        at += done.end;
+    }
+    return st ? heft_error_no_memory(s->err, "to scan a pickle") : HEFT_OK;
 }

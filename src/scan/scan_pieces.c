@@ -29,16 +29,25 @@ heft_status heft_scan_add(heft_scan *s, const heft_scan_piece *p)
 
 bool heft_scan_charge(heft_scan *s, const heft_scan_piece *p, uint64_t bytes)
 {
-    if (bytes <= s->work) {
+    if (bytes <= s->work && !s->is_spent) {
         s->work -= bytes;
         return true;
     }
-    if (s->work)
+    if (!s->is_spent)
         heft_scan_unreadable(
             s, p,
             "the scan ends here: members repeat, or unpack to, far more bytes than the file has");
-    s->work = 0;
+    s->is_spent = true;
     return false;
+}
+
+void heft_scan_overlap(heft_scan *s, const heft_scan_piece *archive)
+{
+    enum { RATIO = 4, FREE = 16 << 20 };
+    uint64_t most = archive->size < UINT64_MAX / RATIO - FREE ? archive->size * RATIO + FREE
+                                                              : UINT64_MAX;
+    heft_scan_unreadable(s, archive, "has overlapping members, which no program writes");
+    s->work = s->work < most ? s->work : most;
 }
 
 void heft_scan_free(heft_scan *s, heft_scan_decoded *d)

@@ -110,8 +110,10 @@ static heft_status copy_options(heft_signature *s, const heft_signature_options 
         st = copy_resource(s, &o->resources[i], err);
     for (uint32_t i = 0; i < o->ignored_count && !st; i++) {
         heft_str path;
-        if (!heft_str_is_utf8(o->ignored[i]))
-            return heft_error_plain(err, HEFT_E_ARGUMENT, "the ignored path %q is not UTF-8",
+        if (!heft_str_is_utf8(o->ignored[i]) || !heft_resource_name_is_safe(o->ignored[i]))
+            return heft_error_plain(err, HEFT_E_ARGUMENT,
+                                    "the ignored path %q is not UTF-8, or not a path below the "
+                                    "folder without empty components, '.' and '..'",
                                     o->ignored[i]);
         st = copy_text(&path, s, o->ignored[i], err);
         if (!st && !heft_vec_add(&s->mem, &s->ignored, &path, sizeof path))

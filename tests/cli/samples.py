@@ -59,6 +59,46 @@ def write_nested(path, model_is="dict"):
         z.writestr("nested/version", "3\n")
 
 
+class Stream:
+    """An output without positions: zipfile then writes sizes after each member, as PyTorch does."""
+
+    def __init__(self):
+        self.data = b""
+
+    def write(self, data):
+        self.data += data
+        return len(data)
+
+    def flush(self):
+        pass
+
+
+def pickled_text(s):
+    return b"X" + struct.pack("<I", len(s)) + s.encode()
+
+
+def torch_members(tensors, more=b""):
+    """Return the members of a PyTorch archive. tensors: {name: (class of the storage, elements,
+    bytes)}, of one dimension; more: pickled keys and values."""
+    items, storages = b"", []
+    for i, (name, (kind, n, data)) in enumerate(tensors.items()):
+        count = b"J" + struct.pack("<i", n)
+        items += pickled_text(name) + b"ctorch._utils\n_rebuild_tensor_v2\n((" + pickled_text(
+            "storage") + b"ctorch\n" + kind.encode() + b"\n" + pickled_text(
+                str(i)) + pickled_text("cpu") + count + b"tQK\0" + count + b"\x85K\x01\x85\x89NtR"
+        storages.append((f"data/{i}", data))
+    return [("data.pkl", b"\x80\x02}(" + items + more + b"u."), *storages, ("version", b"3\n")]
+
+
+def zip_stream(members, folder="m/", method=zipfile.ZIP_STORED):
+    """Return an archive with sizes after each member."""
+    out = Stream()
+    with zipfile.ZipFile(out, "w", method) as z:
+        for name, data in members:
+            z.writestr(folder + name, data)
+    return out.data
+
+
 NAN, INF = float("nan"), float("inf")
 
 HOSTILE = ["", "plain", "new\nline", "tab\tand \"quotes\"", "back\\slash", "escape \x1b[31m red",

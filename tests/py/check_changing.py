@@ -119,7 +119,7 @@ CASES = [
     Case("convert --no-sync IN OUT.npz", ".npz"),
     Case("convert --no-sync --cast f16 IN OUT.gten"),
     Case("convert --no-sync --to gguf IN -"),
-    Case("split --no-sync -n 3 IN OUT"), Case("merge --no-sync IN OUT.safetensors"),
+    Case("split --no-sync --count 3 IN OUT"), Case("merge --no-sync IN OUT.safetensors"),
     Case("append --no-sync OUT IN", target="c"),
     # The input is only replaced, because two writers of the same bytes have no order.
     Case("edit --set k=v IN", changes=(replace,)),

@@ -552,7 +552,7 @@ def components_stay_as_they_are(scratch):
 def unknown_keys(source, keys, to):
     def check(scratch):
         path = source(scratch)
-        p = heft("convert", "--to", to, path, scratch / "out")
+        p = heft("convert", "-v", "--to", to, path, scratch / "out")
         for key in keys:
             same(key, f'"{key}"' in p.stderr.decode() or key in p.stderr.decode(), True)
         heft("convert", "--strict", "--to", to, path, scratch / "none", code=5)

@@ -150,7 +150,8 @@ def read_safetensors(path):
 # Formats by suffix. A truncated file has a readable index if the index comes first.
 FORMATS = {"safetensors": "safetensors", "gguf": "gguf", "mag": "mag", "burnpack": "bpk",
            "gptrs-checkpoint": "chk", "ztensor": "zt", "npz": "npz", "npy": "npy"}
-INDEX_LAST = {"ztensor", "npz"}
+INDEX_LAST = {"ztensor"}
+UNNAMED = {"npz"}  # the names of tensors that are cut off are not known
 
 
 def models(folder):
@@ -195,7 +196,7 @@ def bytes_of(tensors, salvaged):
     return [f"wrong bytes: {bad}"] if bad else []
 
 
-def check_cut(path, tensors, ends, size, folder):
+def check_cut(name, path, tensors, ends, size, folder):
     """Cut the file to `size` bytes and salvage the rest; return complaints."""
     cut, out = folder / f"cut{path.suffix}", folder / "rest.safetensors"
     out.unlink(missing_ok=True)
@@ -210,7 +211,7 @@ def check_cut(path, tensors, ends, size, folder):
     lost = {t["name"] for t in document["lost"]}
     if not document["tensors"]:
         return [f"cut to {size}: the index is there, but not read: {document}"] if whole else []
-    if lost != set(ends) - whole:
+    if name not in UNNAMED and lost != set(ends) - whole:
         bad.append(f"cut to {size}: lost {sorted(lost)}, whole are {sorted(whole)}")
     if bool(whole) != out.exists():
         bad.append(f"cut to {size}: {out.name} exists: {out.exists()}")
@@ -230,13 +231,100 @@ def check_truncation(folder):
         ends, size, bad = stored_ends(path), path.stat().st_size, []
         for n in cuts(ends, size):
             if name not in INDEX_LAST:
-                bad += check_cut(path, tensors, ends, n, folder)
+                bad += check_cut(name, path, tensors, ends, n, folder)
             else:
                 (folder / "cut").write_bytes(path.read_bytes()[:n])
                 code, document, err = examine(folder / "cut")
                 if code != 1 or document["ok"] or err:
                     bad.append((n, code, document, err))
         yield f"{name}: a truncated file is diagnosed and salvaged", bad
+
+
+# ---- truncated archives ---------------------------------------------------------------------
+
+
+class Stream:
+    """An output without positions: zipfile writes sizes after each member, as PyTorch does."""
+
+    def __init__(self):
+        self.data = b""
+
+    def write(self, data):
+        self.data += data
+        return len(data)
+
+    def flush(self):
+        pass
+
+
+def archive(members, method=zipfile.ZIP_STORED, is_stream=True):
+    out = Stream() if is_stream else io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as z:
+        for name, data in members:
+            z.writestr(name, data)
+    return out.data if is_stream else out.getvalue()
+
+
+def text_of(s):
+    return b"X" + struct.pack("<I", len(s)) + s.encode()
+
+
+def pickled(tensors, views=b""):
+    items = b""
+    for i, (name, (shape, _)) in enumerate(tensors.items()):
+        count = 1
+        for n in shape:
+            count *= n
+        strides = []
+        for n in reversed(shape):
+            strides.insert(0, strides[0] * last if strides else 1)
+            last = n
+        tuples = [b"(" + b"".join(b"J" + struct.pack("<i", n) for n in t) + b"t"
+                  for t in (shape, strides)]
+        items += text_of(name) + b"ctorch._utils\n_rebuild_tensor_v2\n((" + text_of(
+            "storage") + b"ctorch\nFloatStorage\n" + text_of(str(i)) + text_of(
+                "cpu") + b"J" + struct.pack("<i", count) + views + b"tQK\0" + b"".join(
+                    tuples) + b"\x89NtR"
+    return b"\x80\x02}(" + items + b"u."
+
+
+def torch_files(tensors):
+    """Yield (name, bytes) of the layouts of PyTorch."""
+    data = [(f"m/data/{i}", raw) for i, (_, raw) in enumerate(tensors.values())]
+    members = [("m/data.pkl", pickled(tensors)), *data, ("m/version", b"3\n")]
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        for is_stream in (True, False):
+            yield f"zip {method} {is_stream}", archive(members, method, is_stream)
+    yield "script", archive(members[1:] + members[:1])
+    machine = {"protocol_version": 1001, "little_endian": True}
+    stream = b"".join(pickle.dumps(v, 2) for v in (0x1950A86A20F9469CFC6C, 1001, machine))
+    stream += pickled(tensors, b"N") + pickle.dumps([str(i) for i in range(len(tensors))], 2)
+    for shape, raw in tensors.values():
+        stream += struct.pack("<q", len(raw) // 4) + raw
+    yield "legacy", stream
+
+
+def check_torch(folder):
+    """Cut PyTorch files anywhere: the tensors whose bytes are there are saved."""
+    tensors = {n: v for n, v in values().items() if len(v[1]) < 1500}
+    for name, data in torch_files(tensors):
+        path = folder / "whole.pt"
+        path.write_bytes(data)
+        ends, bad = stored_ends(path), []
+        named_at = data.index(b"u.") + 2 if name == "script" else 0  # the end of data.pkl
+        for n in sorted({*range(9, len(data), 61), *cuts(ends, len(data))}):
+            out, cut = folder / "rest.safetensors", folder / "cut.pt"
+            out.unlink(missing_ok=True)
+            cut.write_bytes(data[:n])
+            code, document, err = examine(cut, "-o", out)
+            salvaged = read_safetensors(out) if out.exists() else {}
+            whole = {t for t, end in ends.items() if end <= n}
+            # The size of the last deflated member is in a descriptor after its data.
+            least = {t for t, end in ends.items() if end + 16 <= n} if "8 True" in name else whole
+            bad += bytes_of(tensors, salvaged)
+            if code != 1 or (n >= named_at and not least <= set(salvaged) <= whole):
+                bad.append((n, code, sorted(salvaged), sorted(whole), err, document))
+        yield f"PyTorch, {name}: cut anywhere", bad
 
 
 # ---- damage inside --------------------------------------------------------------------------
@@ -347,7 +435,8 @@ def check_transfers(folder):
     yield "zeros at the end", [] if good else [document]
     path.write_bytes(raw + b"extra")
     code, document, _ = examine(path)
-    good = code == 1 and kinds_of(document) == ["structure"]
+    good = code == 1 and kinds_of(document) == ["trailing-bytes"] and \
+        document["intact"] == len(tensors)
     yield "bytes after the end", [] if good else [document]
 
 
@@ -406,8 +495,8 @@ def check_text(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as name:
-        checks = [check_foreign, check_truncation, check_transfers, check_zeros, check_many,
-                  check_checksums, check_suffix, check_text]
+        checks = [check_foreign, check_truncation, check_torch, check_transfers, check_zeros,
+                  check_many, check_checksums, check_suffix, check_text]
         results = []
         for check in checks:
             folder = pathlib.Path(name) / check.__name__

@@ -49,10 +49,10 @@ COMMANDS = [
     ("replace", None, ["convert", "-j1", "--force", "m.safetensors", "old.zt"],
      {"fallocate": 1, "fdopendir": 2, "flock": 1, "fstat": 2, "fstatat": 2, "mmap": 1,
       "fstatvfs": 1, "openat": 3, "stat": 10}),
-    ("split", "o", ["split", "-j1", "-n", "2", "m.safetensors", "o"],
+    ("split", "o", ["split", "-j1", "--count", "2", "m.safetensors", "o"],
      {"close": 4, "fallocate": 2, "fdopendir": 3, "flock": 4, "fstat": 1, "fstatat": 4,
       "fstatvfs": 2, "lstat": 3, "mmap": 1, "openat": 7, "stat": 5, "unlinkat": 1}),
-    ("split again", "set", ["split", "-j1", "--force", "-n", "3", "m.safetensors", "set"],
+    ("split again", "set", ["split", "-j1", "--force", "--count", "3", "m.safetensors", "set"],
      {"close": 5, "fallocate": 3, "fdopendir": 4, "flock": 5, "fstat": 1, "fstatat": 5,
       "fstatvfs": 3, "lstat": 3, "mmap": 1, "openat": 8, "realpath": 1, "stat": 10, "unlinkat": 1}),
     ("edit in place", "m.safetensors", ["edit", "--set", "zz=1", "m.safetensors"],
@@ -209,7 +209,7 @@ def main():
         with contextlib.suppress(OSError):  # none exist
             os.setxattr(model / "m.safetensors", "user.origin", b"a test")
         for made in (["convert", "--compress", "zstd", "m.safetensors", "c.zt"],
-                     ["split", "-n", "2", "m.safetensors", "set"]):
+                     ["split", "--count", "2", "m.safetensors", "set"]):
             subprocess.run([HEFT, *made], cwd=model, check=True)
 
         leave_half_edited(model, root / "half")

@@ -160,7 +160,8 @@ def a_whole_file_comes_first(scratch):
     (scratch / "set" / "training_args.bin").write_bytes(b"\x80\x02N.")
     require([t["name"] for t in heft_json("ls", scratch / "set")["tensors"]] == ["last"],
             "the tensors")
-    require(rules(scratch / "set") == [], "findings")
+    require(rules(scratch / "set") == [("heft/left-out", "warning")], "findings")
+    require(not_read(scratch / "set") == ["!" + INDEX], "the shards are named, too")
 
 
 def safetensors_come_before(scratch):
@@ -236,28 +237,43 @@ def refused(scratch):
     heft("ls", "--key", "layer", scratch / "set", code=5)
 
 
-# Files of a folder; the file that is opened, or an exit code and words of the message; the file
-# that the note heft/passed-over names. Each file has a tensor with the name of the file.
+# Files of a folder; the file that is opened, or an exit code and words of the message; the files
+# that notes (heft/passed-over) and warnings (heft/left-out, after a "!") name. Each file has a
+# tensor with the name of the file.
 MODEL, ADAPTER = "model.safetensors", "adapter_model.safetensors"
 DIFFUSION = "diffusion_pytorch_model"
 LISTED = "*x.safetensors"
 CHOICES = [
-    ([MODEL, "model.fp16.safetensors", "other.safetensors"], MODEL, None),
-    ([MODEL, f"{MODEL}.index.json{LISTED}"], MODEL, None),
-    ([f"{MODEL}.index.json{LISTED}", "consolidated.safetensors"], "x.safetensors", None),
+    ([MODEL, "model.fp16.safetensors", "other.safetensors"], MODEL,
+     ["model.fp16.safetensors", "!other.safetensors"]),
+    ([MODEL, f"{MODEL}.index.json{LISTED}"], MODEL, [f"!{MODEL}.index.json", "!x.safetensors"]),
+    ([f"{MODEL}.index.json{LISTED}", "consolidated.safetensors"], "x.safetensors",
+     ["!consolidated.safetensors"]),
+    ([f"{MODEL}.index.json{LISTED}", "model-mtp.safetensors"], "x.safetensors",
+     ["!model-mtp.safetensors"]),
+    ([MODEL, "model.gguf"], MODEL, ["model.gguf"]),
+    ([MODEL, "vocoder.pth", "last.ckpt"], MODEL, ["vocoder.pth", "last.ckpt"]),
+    ([MODEL, "model.onnx", "optimizer.pt", "scheduler.pt", "rng_state_0.pth", "scaler.pt",
+      "training_args.bin", "tokenizer.model", "events.out.tfevents.1"], MODEL, []),
+    (["pytorch_model.bin", "vocoder.pth"], "pytorch_model.bin", ["!vocoder.pth"]),
+    (["model.pt", "last.ckpt"], "model.pt", ["!last.ckpt"]),
     (["model.fp16.safetensors"], "model.fp16.safetensors", None),
     ([f"{MODEL}.index.fp16.json{LISTED}"], "x.safetensors", None),
-    ([f"{MODEL}.index.fp16.json{LISTED}", "y.safetensors"], "x.safetensors", None),
+    ([f"{MODEL}.index.fp16.json{LISTED}", "y.safetensors"], "x.safetensors", ["!y.safetensors"]),
     ([f"{DIFFUSION}.safetensors", f"{DIFFUSION}.fp16.safetensors", f"{DIFFUSION}.bin"],
-     f"{DIFFUSION}.safetensors", f"{DIFFUSION}.bin"),
+     f"{DIFFUSION}.safetensors", [f"{DIFFUSION}.bin", f"{DIFFUSION}.fp16.safetensors"]),
     ([f"{DIFFUSION}.safetensors.index.json{LISTED}"], "x.safetensors", None),
+    # names of indices that releases of diffusers have written
+    ([f"{DIFFUSION}.safetensors.fp16.index.json{LISTED}"], "x.safetensors", None),
+    ([f"{DIFFUSION}.fp16.safetensors.index.json{LISTED}"], "x.safetensors", None),
     ([f"{DIFFUSION}.bin", "optimizer.pt"], f"{DIFFUSION}.bin", None),
     ([f"{DIFFUSION}.fp16.bin"], f"{DIFFUSION}.fp16.bin", None),
-    (["consolidated.safetensors", "tokenizer.safetensors"], "consolidated.safetensors", None),
-    (["consolidated.00.pth", "checklist.pt"], "consolidated.00.pth", None),
+    (["consolidated.safetensors", "tokenizer.safetensors"], "consolidated.safetensors",
+     ["!tokenizer.safetensors"]),
+    (["consolidated.00.pth", "checklist.pt"], "consolidated.00.pth", ["!checklist.pt"]),
     (["consolidated.00.pth", "consolidated.01.pth"], 4,
      "'consolidated.00.pth' and 'consolidated.01.pth': name one"),
-    ([MODEL, ADAPTER], MODEL, ADAPTER),
+    ([MODEL, ADAPTER], MODEL, [ADAPTER]),
     ([ADAPTER, "optimizer.pt", "training_args.bin"], ADAPTER, None),
     (["adapter_model.bin", "optimizer.pt"], "adapter_model.bin", None),
     (["a.gguf"], "a.gguf", None),
@@ -267,7 +283,24 @@ CHOICES = [
     (["model.fp16.safetensors", "model.bf16.safetensors"], 4, "name one of them"),
     (["last.ckpt"], "last.ckpt", None),
     (["weights.bin", "training_args.bin"], "weights.bin", None),
-    (["weights.bin", "b.gguf"], "b.gguf", None),
+    (["weights.bin", "b.gguf"], "b.gguf", ["weights.bin"]),
+    # one name is the beginning of the other
+    (["m.gguf", "m-Q4_K_M.gguf"], 4, "'m-Q4_K_M.gguf' and 'm.gguf': name one of them"),
+    (["last.ckpt", "last-v1.ckpt"], 4, "'last-v1.ckpt' and 'last.ckpt': name one of them"),
+    (["w.pt", "w-ema.pt"], 4, "'w-ema.pt' and 'w.pt': name one of them"),
+    (["m.safetensors", "m-00001-of-00002.safetensors"], 4, "name one of them"),
+    # distributed checkpoints
+    ([".metadata", "__0_0.distcp"], 5, "a distributed checkpoint (DCP) of PyTorch"),
+    (["__0_0.distcp", "common.pt", "metadata.json"], 5, "a distributed checkpoint (DCP)"),
+    (["common.pt", "metadata.json"], 5, "a distributed checkpoint of Megatron"),
+    ([MODEL, "__0_0.distcp"], MODEL, ["!__0_0.distcp"]),
+    (["mp_rank_00/model.pt"], 5, "a distributed checkpoint of Megatron"),
+    ([MODEL, "mp_rank_00/model.pt"], MODEL, ["!mp_rank_00"]),
+    # modules of sentence-transformers
+    ([MODEL, "modules.json", "2_Dense/model.safetensors", "1_Pooling/config.json"], MODEL,
+     ["!2_Dense/model.safetensors"]),
+    ([MODEL, "2_Dense/model.safetensors"], MODEL, []),
+    (["modules.json", "0_Transformer/model.safetensors"], 4, "'0_Transformer/model.safetensors'"),
     (["tf_model.h5"], 5, "'tf_model.h5' is a file of TensorFlow"),
     (["flax_model.msgpack"], 5, "'flax_model.msgpack' is a file of Flax"),
     (["model.onnx"], 5, "'model.onnx' is a file of ONNX"),
@@ -290,6 +323,7 @@ def gguf(name):
 def make_weights(folder, item):
     """Write one file of a row. After a star comes the shard that an index names."""
     name, _, shard = item.partition("*")
+    (folder / name).parent.mkdir(exist_ok=True)
     suffix = name.rpartition(".")[2]
     if shard:
         (folder / name).write_text(json.dumps({"weight_map": {shard: shard}}))
@@ -305,6 +339,16 @@ def make_weights(folder, item):
         (folder / name).write_bytes(gguf(name) if suffix == "gguf" else b"{}")
 
 
+def not_read(folder):
+    """Return the files that findings name, those of warnings with a "!"."""
+    found = []
+    for f in heft_json("verify", folder)["findings"]:
+        if f["rule"] in ("heft/passed-over", "heft/left-out"):
+            require(f["severity"] == ("note" if f["rule"] == "heft/passed-over" else "warning"), f)
+            found.append("!" * (f["severity"] == "warning") + f["text"].split("'")[1])
+    return found
+
+
 def the_table_decides(scratch):
     for number, (items, wanted, detail) in enumerate(CHOICES):
         folder = scratch / f"f{number}"
@@ -317,10 +361,137 @@ def the_table_decides(scratch):
             continue
         names = [t["name"] for t in json.loads(p.stdout)["tensors"]]
         require(names == [wanted], f"{items}: {names}")
-        notes = [f["text"] for f in heft_json("verify", folder)["findings"]
-                 if f["rule"] == "heft/passed-over"]
-        require(len(notes) == (1 if detail else 0) and (not detail or f"'{detail}'" in notes[0]),
-                f"{items}: {notes}")
+        found = not_read(folder)
+        strict = heft("convert", "--strict", folder, scratch / f"f{number}.mag", code=None)
+        is_refused = strict.returncode == 5 and b"which was not read" in strict.stderr
+        require(is_refused == any(f[0] == "!" for f in found), f"{items}: {strict.stderr}")
+        require(sorted(found) == sorted(detail or []), f"{items}: {found}")
+
+
+# ---- shards without an index ----
+
+SETS = [
+    [f"model-0000{i}-of-00003.safetensors" for i in (1, 2, 3)],
+    [f"model-0000{i}-of-00003.safetensors" for i in (0, 1, 2)],
+    [f"model_00001-of-0000{2}.safetensors", f"model_00002-of-0000{2}.safetensors"],
+    [f"m-{i}-of-10.safetensors" for i in range(1, 11)],
+    [f"model.fp16-0000{i}-of-00002.safetensors" for i in (1, 2)],
+    [f"model-0000{i}-of-00002.fp16.safetensors" for i in (1, 2)],
+    [f"0000{i}-of-00002.safetensors" for i in (1, 2)],
+    [f"pytorch_model-0000{i}-of-00002.bin" for i in (1, 2)],
+    [f"w_{i}_of_2.pt" for i in (1, 2)],
+]
+
+
+def numbered_shards_are_joined(scratch):
+    for number, names in enumerate(SETS):
+        folder = scratch / f"s{number}"
+        folder.mkdir()
+        for name in ["README.md", "config.json", *names]:
+            make_weights(folder, name)
+        listed = [t["name"] for t in heft_json("ls", folder)["tensors"]]
+        require(sorted(listed) == sorted(names), f"{names}: {listed}")
+        require(rules(folder) == [("heft/shard-joined", "note")], rules(folder))
+        heft("convert", folder, scratch / f"s{number}.safetensors")
+        for gone in (names[1], names[-1]):
+            (folder / gone).rename(scratch / gone)
+            p = heft("verify", folder, code=1)
+            require(gone in p.stdout.decode(), f"{gone}: {p.stdout}")
+            for command in (["convert", folder, scratch / "x.mag"], ["hash", folder],
+                            ["merge", folder, scratch / "x.mag"], ["stats", folder]):
+                require(gone in heft(*command, code=4).stderr.decode(), command)
+            (scratch / gone).rename(folder / gone)
+        (folder / names[0]).unlink()
+        if number != 1: # the set from 0 is now one from 1 that lacks the last shard
+            require(names[0] in heft("ls", folder, code=4).stderr.decode(), names[0])
+
+
+def an_index_or_a_set_beside_another(scratch):
+    folder = scratch / "two"
+    folder.mkdir()
+    for name in SETS[0] + SETS[4]:
+        make_weights(folder, name)
+    heft("ls", folder)  # the set of model.safetensors is read, its variant is another form
+    require(not_read(folder) == [SETS[4][0]], not_read(folder))
+    for name in SETS[3]:
+        make_weights(folder, name)
+    require(not_read(folder) == ["!" + SETS[3][0], SETS[4][0]], not_read(folder))
+
+
+def a_shard_by_its_name(scratch):
+    make_weights(scratch, SETS[0][1])
+    p = heft("ls", scratch / SETS[0][1])
+    require("numbered as shard 2 of 3" in p.stderr.decode(), p.stderr)
+    require(rules(scratch / SETS[0][1]) == [("heft/shard-alone", "warning")], "the finding")
+    for name in SETS[0]:
+        make_weights(scratch, name)
+    shards = [scratch / name for name in SETS[0]]
+    heft("verify", "--strict", *shards)
+    require(not heft("merge", *shards, scratch / "all.mag").stderr, "all shards are given")
+    p = heft("merge", *shards[:2], scratch / "some.mag")
+    require(p.stderr.decode().count("numbered as shard") == 2, p.stderr)
+    make_weights(scratch, "m-00001-of-00001.safetensors")
+    require(rules(scratch / "m-00001-of-00001.safetensors") == [], "one shard of one")
+
+
+def numbers_without_limit(scratch):
+    for name, code, words in (
+        ("m-00001-of-99999.safetensors", 5, "99999 shards, more than 4096"),
+        ("m-1-of-2.safetensors", 0, ""), ("m-01-of-2.safetensors", 4, "not shards of one set"),
+    ):
+        make_weights(scratch, name)
+        p = heft("ls", scratch, code=code)
+        require(words in p.stderr.decode(), f"{name}: {p.stderr}")
+        if code == 5:
+            (scratch / name).unlink()
+
+
+def an_index_that_programs_damage(scratch):
+    safe = gen_shards.pack({"a": ("U8", [1], b"x")})
+    index = json.dumps({"weight_map": {"a": "./x.safetensors"}})
+    (scratch / "x.safetensors").write_bytes(safe)
+    path = scratch / "model.safetensors.index.json"
+    path.write_bytes(b"\xef\xbb\xbf" + index.encode())
+    require(rules(scratch) == [("safetensors/byte-order-mark", "note")], rules(scratch))
+    heft("convert", scratch, scratch / "out.npz")
+    (scratch / "x.safetensors").write_text("version https://git-lfs.github.com/spec/v1\noid x\n")
+    require(b"is a Git LFS pointer" in heft("verify", scratch, code=1).stdout, "a pointer")
+    (scratch / "x.safetensors").write_text("<!DOCTYPE html><html>")
+    page = heft("verify", scratch, code=1).stdout
+    require(b"an HTML page" in page and b"download this shard" in page, page)
+    path.write_text('{"weight_map": {}}')
+    require(("heft/shard-index", "fault") in rules(scratch, code=1), "an empty index")
+    heft("hash", scratch, code=3)
+
+
+def links_that_leave_the_folder(scratch):
+    (scratch / "m").mkdir()
+    make_weights(scratch, "elsewhere.safetensors")
+    os.symlink(scratch / "elsewhere.safetensors", scratch / "m" / MODEL)
+    require(b"--follow-links" in heft("ls", scratch / "m", code=4).stderr, "the hint")
+    require(b"elsewhere" in heft("ls", "--follow-links", scratch / "m").stdout, "the option")
+
+
+def pieces_of_tensors(scratch):
+    def pack(name, at):
+        info = json.dumps({"w": {"saved_offsets": [at, 0]}})
+        header = json.dumps({
+            "__metadata__": {"DCP_SHARDING_INFO": info},
+            "w": {"dtype": "U8", "shape": [1, 2], "data_offsets": [0, 2]}
+        }).encode()
+        path = scratch / name
+        path.write_bytes(struct.pack("<Q", len(header)) + header + b"ab")
+        return path
+
+    a = pack("shard-00001-model-00001-of-00001.safetensors", 0)
+    b = pack("shard-00002-model-00001-of-00001.safetensors", 1)
+    require(("safetensors/pieces", "warning") in rules(a), rules(a))
+    require(b"pieces of tensors" in heft("info", b).stderr, "info says nothing")
+    require(b"pieces of tensors" in heft("merge", a, b, scratch / "o.mag", code=5).stderr, "merge")
+    (scratch / "__0_0.distcp").write_bytes(weights(["last"]))
+    for command in ("info", "doctor"):
+        p = heft(command, scratch / "__0_0.distcp", code=5)
+        require(b"a part of a distributed checkpoint (DCP)" in p.stderr, p.stderr)
 
 
 def info_names_the_base_of_an_adapter(scratch):
@@ -347,7 +518,9 @@ def info_names_the_base_of_an_adapter(scratch):
 
 
 CHECKS = [
-    the_table_decides, info_names_the_base_of_an_adapter,
+    the_table_decides, numbered_shards_are_joined, an_index_or_a_set_beside_another,
+    a_shard_by_its_name, numbers_without_limit, an_index_that_programs_damage,
+    links_that_leave_the_folder, pieces_of_tensors, info_names_the_base_of_an_adapter,
     shards_are_one_model, other_suffixes, a_whole_file_comes_first, safetensors_come_before,
     two_kinds_of_other_weights, faults, refused
 ]

@@ -75,9 +75,9 @@ class InterruptedSet:
         self.count = count
         for name, path in (("old", self.a), ("new", self.b)):
             if count:
-                heft("split", "-f", "-n", 3, path, self.folder)
+                heft("split", "-f", "--count", 3, path, self.folder)
             elif name == "new":
-                heft("split", "-n", 3, path, self.folder)
+                heft("split", "--count", 3, path, self.folder)
             else:
                 self.folder.mkdir()
             setattr(self, name, files_in(self.folder))
@@ -115,7 +115,7 @@ def split_is_killed(scratch, exists):
             if not killed:
                 break
             s.reset()
-            p = inject(f"{call}:signal=KILL:when={n}", "split", "-f", "-n", 3, s.b, s.folder)
+            p = inject(f"{call}:signal=KILL:when={n}", "split", "-f", "--count", 3, s.b, s.folder)
             killed = p.returncode in ENDED_BY_KILL
             journals += s.check_folder(f"killed at {call} {n}")
             require(killed or (p.returncode == 0 and files_in(s.folder) == s.new), p.stderr)
@@ -127,7 +127,7 @@ def split_fails(scratch, exists):
     for call in CALLS:
         for n in range(1, 10):
             s.reset()
-            p = inject(f"{call}:error=EIO:when={n}", "split", "-f", "-n", 3, s.b, s.folder)
+            p = inject(f"{call}:error=EIO:when={n}", "split", "-f", "--count", 3, s.b, s.folder)
             require(p.returncode in (0, 4), f"{call} {n}: exit {p.returncode}: {p.stderr}")
             s.check_folder(f"EIO at {call} {n}")
 

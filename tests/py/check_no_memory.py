@@ -58,8 +58,8 @@ def commands():
     ]
     yield "decompress", ["convert", "-j1", "c.zt", "o.gguf"]
     yield "convert to a pipe", ["convert", "-j1", "--to", "mag", "--allow-loss", "c.zt", "-"]
-    yield "split", ["split", "-j1", "-n", "2", "m.safetensors", "o"]
-    yield "split, linked", ["split", "-j1", "-n", "2", "--to", "ztensor", "m.safetensors", "o"]
+    yield "split", ["split", "-j1", "--count", "2", "m.safetensors", "o"]
+    yield "split, linked", ["split", "-j1", "--count", "2", "--to", "ztensor", "m.safetensors", "o"]
     yield "merge a set", ["merge", "-j1", "set", "o.gguf"]
     yield "merge files", [
         "merge", "-j1", "--allow-loss", "m.safetensors", "other.safetensors", "o.zt"
@@ -93,8 +93,8 @@ def commands():
     yield "verify a pipeline", ["verify", "pipeline"]
     yield "bill of materials", ["sbom", "pipeline", "-o", "o.json"]
     yield "split by rules", [
-        "split", "-j1", "-n", "2", "--to", "ztensor", "--digest", "layer.*=sha256", "m.safetensors",
-        "o"
+        "split", "-j1", "--count", "2", "--to", "ztensor", "--digest", "layer.*=sha256",
+        "m.safetensors", "o"
     ]
     yield "convert a share by rules", [
         "convert", "-j1", "--share", "1/1", "--keep", "layer.*", "--rename", "s/layer/l/",
@@ -114,7 +114,7 @@ def commands():
     yield "names of the cache", ["ls", "hub:"]
     yield "a model of the cache", ["ls", "hub:o/n"]
     yield "a download", ["verify", "--hub", CACHE + "/models--o--n"]
-    yield "split again", ["split", "-j1", "--force", "-n", "3", "m.safetensors", "set"]
+    yield "split again", ["split", "-j1", "--force", "--count", "3", "m.safetensors", "set"]
     yield "ls as a tree", ["ls", "--tree", "m.safetensors"]
     yield "ls of some", ["ls", "--raw", "c.zt", "layer.?.*"]
     yield "diff", ["diff", "m.safetensors", "c.zt"]
@@ -124,7 +124,7 @@ def commands():
     yield "messages of convert", [
         "convert", json_messages, "-j1", "-v", "--allow-loss", "m.safetensors", "o.npz"
     ]
-    yield "messages of split", ["split", json_messages, "-j1", "-n", "2", "m.safetensors", "o"]
+    yield "messages of split", ["split", json_messages, "-j1", "--count", "2", "m.safetensors", "o"]
     yield "messages of edit", ["edit", json_messages, "--set", "zz=1", "m.safetensors"]
     yield "messages of append", ["append", json_messages, "-j1", "c.zt", "other.safetensors"]
     yield "doctor", ["doctor", "--json", "cut.safetensors"]
@@ -269,7 +269,7 @@ def make_models(heft, model):
                  ["convert", "--rename", "s/layer/l/", "m.safetensors", "l.zt"],
                  *([c, "--share", "1/1", "-o", c, "c.zt"] for c in ("hash", "stats", "verify")),
                  ["diff", "--share", "1/1", "-o", "diff", "m.safetensors", "c.zt"],
-                 ["split", "-n", "2", "m.safetensors", "set"],
+                 ["split", "--count", "2", "m.safetensors", "set"],
                  *(["convert", "--allow-loss", "m.safetensors", f"f.{t}"] for t in TARGETS)):
         subprocess.run([heft, *made], cwd=model, check=True, capture_output=True)
 

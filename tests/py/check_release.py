@@ -189,7 +189,8 @@ def packaging(scratch):
     tree = scratch / "packaging"
     for name in ("debian", "docs", "examples", "include"):
         shutil.copytree(ROOT / name, tree / name)
-    for name in ("dev", "heft.map", "meson.build", "CHANGELOG.md", "README.md", "pyproject.toml"):
+    for name in ("dev", "heft.map", "meson.build", "CHANGELOG.md", "NOTICE", "README.md",
+                 "pyproject.toml"):
         shutil.copy(ROOT / name, tree / name)
     for title, name, (old, new), words in FAULTS:
         before = (tree / name).read_text()

@@ -26,7 +26,6 @@ import tap  # noqa: E402
 
 SPECIAL = ["pad", "unk", "cls", "sep", "mask"]
 EXIT_CODES, REFUSED = range(6), 5
-SHOWN_WARNINGS = 5  # warnings that a command prints before the summary
 REFUSALS = pathlib.Path(__file__).resolve().parents[1] / "refusals"
 NAMES = {"gptrs": {"gptrs-checkpoint", "gptrs-archive"}}
 
@@ -135,7 +134,17 @@ def check_good(path, want):
         yield from check_metadata(path, want["metadata"])
     if want.get("vocab"):
         yield from check_vocabulary(path, want)
-    heft("verify", str(path))
+    if want["format"] == "torch" and not want["tensors"]:
+        yield from check_empty(path)
+    else:
+        heft("verify", str(path))
+
+
+def check_empty(path):
+    """A file of PyTorch without a tensor is no model, although it opens: that is the one fault."""
+    report, status = document("verify", str(path), codes=EXIT_CODES)
+    faults = [f["rule"] for f in report["findings"] if f["severity"] == "fault"]
+    yield from same("verify of no tensor", (status, faults), (1, ["heft/all-left-out"]))
 
 
 def read_refusals(source):
@@ -179,18 +188,14 @@ def check_bad(path, want, refusals):
 
 
 def check_warnings(path):
-    """Commands that open a file must print the warnings that verify finds without reading data."""
+    """Commands that open a file must print the warnings that verify finds without reading data: two
+    lines for each rule at most."""
     findings = document("verify", "--quick", str(path))[0]["findings"]
     rules = [f["rule"] for f in findings if f["severity"] == "warning"]
     messages = stderr_lines("ls", "--raw", str(path))
-    if len(messages) > SHOWN_WARNINGS:
-        yield from same(
-            "warnings counted", messages.pop(),
-            f"heft: {path}: warning: and {len(rules) - SHOWN_WARNINGS} more "
-            "(`heft verify` lists all)")
-    yield from same("rules of warnings",
-                    [line.split(": warning: ")[1].split(":")[0] for line in messages],
-                    rules[:SHOWN_WARNINGS])
+    shown = [line.split(": warning: ")[1].split(":")[0] for line in messages]
+    yield from same("rules of warnings", list(dict.fromkeys(shown)), list(dict.fromkeys(rules)))
+    yield from same("rules of more than two lines", [r for r in shown if shown.count(r) > 2], [])
     yield from same("messages of --quiet", stderr_lines("ls", "--raw", "--quiet", str(path)), [])
 
 

@@ -4,8 +4,12 @@
 PROBE is the module of sandbox_probe.c, which is preloaded and attempts forbidden calls; under
 --no-sandbox every attempt must succeed.  Commands with unusual paths must have the same results
 with and without the sandbox.  TAP on stdout."""
+import contextlib
 import ctypes
 import errno
+import fcntl
+import functools
+import http.server
 import io
 import json
 import os
@@ -15,6 +19,8 @@ import struct
 import subprocess
 import sys
 import tempfile
+import termios
+import threading
 import zipfile
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -25,13 +31,21 @@ HEFT, PROBE = map(os.path.abspath, sys.argv[1:3])
 REFUSED = {errno.EACCES, errno.EPERM}
 CREATE_RULESET = 444
 CANNOT = 5  # exit status: this build lacks something
-# Attempts that seccomp refuses; Landlock refuses all remaining attempts.
-BY_CALL = {
-    "change-mode", "change-owner", "change-time", "set-attribute", "start-program", "make-socket",
-    "connect-socket", "signal-parent", "read-process", "trace-process", "leave-namespace",
-    "run-path", "run-descriptor", "signal-self",
-    "other-abi"
+# Attempts that Landlock refuses; seccomp refuses all remaining attempts.
+BY_PATH = {
+    "read-passwords", "read-file", "write-file", "list-folder", "create-file", "create-unnamed",
+    "create-folder", "create-link", "rename-file", "remove-file", "cut-file", "create-here",
+    "write-input", "write-device"
 }
+# Calls that need privileges, or that a system may refuse to everybody.
+PRIVILEGED = {
+    "type-command", "type-command-high", "open-handle", "open-filesystem", "mount-filesystem",
+    "move-filesystem", "change-filesystem", "change-root", "name-host", "name-domain",
+    "load-filter", "measure", "catch-faults", "make-ring", "packets", "share-queue",
+    "queue-signal", "change-inherited-owner"
+}
+# The C library takes an older call.
+AS_IF_MISSING = {"clone3-namespace"}
 
 
 def has_landlock():
@@ -99,7 +113,7 @@ ATTACKED = [
     ["convert", "-j2", "--to", "gguf", "in/a.st", "-"],
     ["convert", "--vocab", "/dev/fd/0", "--allow-loss", "in/a.st", "out/o.weights"],
     ["convert", "-j2", "--to", "gguf", "in/a.st", "/dev/null"],
-    ["split", "-j2", "-n1", "in/a.st", "out/new"],
+    ["split", "-j2", "-c1", "in/a.st", "out/new"],
     ["merge", "-j2", "in/a.st", "in/b.st", "out/o.zt"],
     ["verify", "in/a.st", "in/b.st"],
     ["diff", "in/a.st", "link.st"], ["hash", "in/a.st"],
@@ -107,24 +121,66 @@ ATTACKED = [
     ["append", "-j2", "in/b.st", "in/a.st"],
     ["edit", "--set", "k=v", "in/b.st"]
 ]
+# Inputs on a server: a client may open sockets of TCP and UDP, and uses no inherited socket.
+FETCHED = [["ls", "URL/in/a.st"], ["convert", "URL/in/a.st", "out/o.zt"]]
+ALLOWED_TO_CLIENTS = {"make-socket"}
 WITH_THREADS = {"convert", "split", "merge", "diff", "hash", "stats"}
+
+
+def use_terminal(fd):
+    os.setsid()
+    fcntl.ioctl(fd, termios.TIOCSCTTY, 0)
+
+
+@contextlib.contextmanager
+def targets(outside):
+    """Yield the targets of the attempts: environment and descriptors."""
+    ends = os.openpty()
+    victim = subprocess.Popen(["sleep", "1000"])
+    with socket.socket(socket.AF_UNIX) as plain, open(outside / "victim") as file:
+        names = {"SOCKET": plain.fileno(), "FILE": file.fileno(), "TERMINAL": ends[1]}
+        env = {"HEFT_PROBE_" + k: str(v) for k, v in names.items()}
+        try:
+            yield env | {"HEFT_PROBE_VICTIM": str(victim.pid)}, list(names.values())
+        finally:
+            victim.kill()
+            victim.wait()
+            for fd in ends:
+                os.close(fd)
 
 
 def attack(args, top, outside):
     """{(thread, attempt): errno}, and the exit status."""
     read, write = os.pipe()
-    with socket.socket(socket.AF_UNIX) as plain:
-        env = os.environ | {
+    with targets(outside) as (env, fds):
+        env = os.environ | env | {
             "LD_PRELOAD": PROBE, "HEFT_PROBE_TELL": str(write), "HEFT_PROBE_DIR": str(outside),
-            "HEFT_PROBE_SOCKET": str(plain.fileno()), "TMPDIR": str(top / "tmp"),
-            "HEFT_PROBE_INPUT": "in/a.st"
+            "TMPDIR": str(top / "tmp"), "HEFT_PROBE_INPUT": "in/a.st"
         }
-        done = subprocess.run([HEFT, *args], cwd=top, env=env, pass_fds=[write, plain.fileno()],
-                              input=b"the\n", stdout=subprocess.DEVNULL)
+        done = subprocess.run([HEFT, *args], cwd=top, env=env, pass_fds=[write, *fds],
+                              input=b"the\n", stdout=subprocess.DEVNULL,
+                              preexec_fn=lambda: use_terminal(fds[-1]))
     os.close(write)
     with os.fdopen(read) as told:
         rows = [line.split() for line in told]
     return {(thread, name): int(number) for thread, name, number in rows}, done.returncode
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def server(top):
+    """Yield the address of a server of the files below a folder."""
+    handler = functools.partial(Quiet, directory=top)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as s:
+        threading.Thread(target=s.serve_forever, daemon=True).start()
+        try:
+            yield "http://127.0.0.1:%d" % s.server_port
+        finally:
+            s.shutdown()
 
 
 def refusals(args, seen, code, sandboxed):
@@ -137,10 +193,15 @@ def refusals(args, seen, code, sandboxed):
     for (thread, name), number in seen.items():
         if name == "write-input" and args[0] in {"append", "edit"}:
             continue  # FILE is in the same folder
-        is_part = has_seccomp() if name in BY_CALL else has_landlock()
-        if sandboxed and is_part and number not in REFUSED:
+        if name in ALLOWED_TO_CLIENTS and args in FETCHED:
+            if number:
+                yield f"{thread}: {name} was refused: {os.strerror(number)}"
+            continue
+        is_part = has_landlock() if name in BY_PATH else has_seccomp()
+        refused = {errno.ENOSYS} if name in AS_IF_MISSING else REFUSED
+        if sandboxed and is_part and number not in refused:
             yield f"{thread}: {name} was not refused: {os.strerror(number)}"
-        if not sandboxed and number in REFUSED:
+        if not sandboxed and number in REFUSED and name not in PRIVILEGED:
             yield f"{thread}: {name} fails without the sandbox, too: {os.strerror(number)}"
 
 
@@ -157,7 +218,9 @@ def attacks(args):
                 listening.bind(str(outside / "socket"))
                 listening.listen()
                 more = [] if sandboxed else ["--no-sandbox"]
-                seen, code = attack([args[0], *more, *args[1:]], top, outside)
+                with server(top) as url:
+                    words = [args[0], *more, *(a.replace("URL", url) for a in args[1:])]
+                    seen, code = attack(words, top, outside)
             yield from refusals(args, seen, code, sandboxed)
 
 
@@ -198,8 +261,8 @@ WORKING = {
         ln -s nothing m.zt; heft convert --force in/a.st m.zt""",
     "outputs that cannot be": """heft convert in/a.st none/o.zt
         heft convert --to gguf in/a.st out
-        heft merge in/a.st in/b.st none/o.zt; heft split -n2 in/a.st none/new
-        heft split -n2 in/a.st in/b.st; heft convert in/b.st o.zt""",
+        heft merge in/a.st in/b.st none/o.zt; heft split --count 2 in/a.st none/new
+        heft split --count 2 in/a.st in/b.st; heft convert in/b.st o.zt""",
     "no such input": """heft ls none; heft ls none/none; heft ls in/b.st/none; heft ls /proc/none
         heft ls ''; heft ls in; heft ls in/a.st""",
     "other things as inputs": """heft ls /dev/null; heft ls /dev; heft ls /proc/self/mem
@@ -211,11 +274,11 @@ WORKING = {
         heft hash large.npz; heft convert large.npz out/o.zt""",
     "temporary files elsewhere": """unset TMPDIR; heft hash large.npz; TMPDIR= heft hash large.npz
         TMPDIR=$PWD/none heft hash large.npz; cd tmp; TMPDIR=. heft hash ../large.npz""",
-    "splitting": """heft split -n 1 in/a.st out/new/; heft ls out/new; heft verify out/new
-        heft split --force -n 1 --name x in/b.st out/new; heft split -n1 in/a.st ./here
-        cd out/new; heft split --force -n1 ../../in/b.st .; heft merge . ../o.gguf""",
-    "a split that fails": """(ulimit -f 100; heft split -n1 in/a.st out/new); ls out
-        heft split -n1 in/b.st out/new""",
+    "splitting": """heft split --count 1 in/a.st out/new/; heft ls out/new; heft verify out/new
+        heft split --force --count 1 --name x in/b.st out/new; heft split --count 1 in/a.st ./here
+        cd out/new; heft split --force --count 1 ../../in/b.st .; heft merge . ../o.gguf""",
+    "a split that fails": """(ulimit -f 100; heft split --count 1 in/a.st out/new); ls out
+        heft split --count 1 in/b.st out/new""",
     "editing": """heft edit --set k=v in/b.st; heft edit --set k=w in/b.st
         heft edit --set k="$(printf %9000s x)" in/b.st; heft edit --set k=z link.st
         heft edit in; heft edit out/none; heft edit --dry-run --set k=v in/a.st""",
@@ -305,8 +368,15 @@ def can_decode():
     return done.returncode != CANNOT
 
 
+def can_fetch():
+    """Return whether this build has libcurl."""
+    done = subprocess.run([HEFT, "ls", "http://127.0.0.1:9/x"], capture_output=True)
+    return done.returncode != CANNOT
+
+
 def results():
-    for args in ATTACKED:
+    fetched = FETCHED if can_fetch() else []
+    for args in ATTACKED + fetched:
         yield f"attack on heft {' '.join(args)}", list(attacks(args))
     for title, script in WORKING.items():
         if "large" in script and not can_decode():

@@ -76,7 +76,7 @@ STACK_GLOBALS = {
                    b"00j\xe8\x03\0\0j\xe9\x03\0\0\x93.",
     "duplicated names": b"\x80\x04\x8c\x05posix2\x8c\x06system\x93.",
     "strings of protocol 0": b"\x80\x04S'posix'\nV\\u0073ystem\n\x93.",
-    "names of a call": b"\x80\x04\x8c\x05posix\x8c\x06system)R\x93.",
+    "names of a call": b"\x80\x04\x8c\x05posix\x8c\x01a\x8c\x01b\x93)R\x93.",
 }
 
 
@@ -174,9 +174,11 @@ def hostile():
            [(at, "posix", "system", None, False)])
     yield ("LONG_BINPUT", "m.pkl", STACK_GLOBALS["LONG_BINPUT"],
            [(STACK_GLOBALS["LONG_BINPUT"].index(b"\x93"), "posix", "system", None, False)])
-    for title in ("strings of protocol 0", "names of a call"):
-        data = STACK_GLOBALS[title]
-        yield title, "m.pkl", data, [("pickle/hidden-import", data.index(b"\x93"))]
+    data = STACK_GLOBALS["strings of protocol 0"]
+    yield ("strings of protocol 0", "m.pkl", data,
+           [(data.index(b"\x93"), "posix", "system", None, False)])
+    data = STACK_GLOBALS["names of a call"]
+    yield "names of a call", "m.pkl", data, [("pickle/hidden-import", data.rindex(b"\x93"))]
     yield "extension", "m.pkl", b"\x80\x02\x82\x01.", [("pickle/extension", 2)]
     yield "broken after the call", "m.dat", evil()[:-1] + b"\xff", expected(evil())
     yield "cut after the call", "m.pkl", evil()[:-2], expected(evil())
@@ -357,15 +359,35 @@ def check_text(folder):
     (below / "b.pkl").write_bytes(pickle.dumps(1, 2))
     os.mkfifo(below / "pipe")
     (below / "link").symlink_to("b.pkl")
+    (below / "gone").symlink_to("nothing")
+    outside = folder.parent / (folder.name + ".pkl")
+    outside.write_bytes(pickle.dumps(1, 2))
+    (below / "outside").symlink_to(outside)
     code, out, err = scan(folder)
     text = out.decode()
     yield "exit status", code == 1 and not err
     yield "fault", ('a\\x1b[31m.pkl: fault: pickle/import: would import \'system\' from '
                     "'os', a way to run code or to reach files (at byte 0)\n") in text
-    yield "verdicts", text.count(": ok (1 pickle)\n") == 2 and ": failed (1 finding in 1 " in text
-    yield "total", text.endswith("3 files: 1 finding in 3 pickles\n")
+    yield "a pipe", "pipe: warning: pickle/unreadable: cannot be read: a pipe" in text
+    yield "a dangling link", "gone: warning: pickle/unreadable: cannot be read: leads to no" in text
+    yield "verdicts", ": ok (" not in text and text.count(": failed (1 finding in ") == 3
+    yield "total", text.endswith("6 files, 4 pickles: failed (3 findings)\n")
+    code, out, err = scan(folder, "-v")
+    yield "all files", out.decode().count(": ok (1 pickle)\n") == 3
     code, out, err = scan(folder, "--json")
-    yield "JSON", code == 1 and [len(f["findings"]) for f in json.loads(out)] == [1, 0, 0]
+    yield "JSON", code == 1 and [len(f["findings"]) for f in json.loads(out)] == [1, 0, 1, 0, 0, 1]
+    for name in ("gone", "pipe", "a\x1b[31m.pkl"):
+        (below / name).unlink()
+    code, out, err = scan(folder)
+    yield "one line for clean files", code == 0 and out == b"3 files, 3 pickles: ok\n"
+    code, out, err = scan(folder, "--name", "m.pkl")
+    yield "a name without standard input", code == 2
+    damaged = b"\x80\x02]q\x00\xff"
+    for name, wanted in (("m.pkl", 1), ("m.txt", 0)):
+        p = subprocess.run([sys.argv[1], "scan", "-", "--name", name], input=damaged,
+                           capture_output=True, check=False)
+        yield f"standard input, {name}", p.returncode == wanted
+    outside.unlink()
     code, out, err = scan(folder / "nothing.pt")
     yield "missing file", code == 4 and not out and "nothing.pt" in err
 

@@ -138,7 +138,7 @@ def fault_check(entry):
         for args in (("hash", scratch / "set"), ("stats", scratch / "set"),
                      ("convert", scratch / "set", scratch / "o.safetensors"),
                      ("merge", scratch / "set", scratch / "o2.safetensors"),
-                     ("split", "-n", 2, scratch / "set", scratch / "o")):
+                     ("split", "--count", 2, scratch / "set", scratch / "o")):
             heft(*args, code=code)
         heft("diff", scratch / "set", scratch / "set", code=code)
         require(
@@ -266,9 +266,9 @@ def split_by_count(scratch):
 
 def split_keeps_existing_files(scratch):
     _, path = big_model(scratch)
-    heft("split", "-n", 3, path, scratch / "out")
+    heft("split", "--count", 3, path, scratch / "out")
     before = files_in(scratch / "out")
-    heft("split", "-n", 3, path, scratch / "out", code=2)
+    heft("split", "--count", 3, path, scratch / "out", code=2)
     require(files_in(scratch / "out") == before, "an existing file was replaced")
     other = {
         "x": ("U8", [300], bytes(300)), "y": ("U8", [300], bytes(300)),
@@ -277,20 +277,20 @@ def split_keeps_existing_files(scratch):
     (scratch / "other.safetensors").write_bytes(gen.pack(other))
     (scratch / "out" / gen.INDEX).unlink()
     (scratch / "out" / gen.INDEX).mkdir()
-    heft("split", "-n", 3, "--force", scratch / "other.safetensors", scratch / "out", code=None)
+    heft("split", "-c", 3, "--force", scratch / "other.safetensors", scratch / "out", code=None)
     kept = {p.name: p.read_bytes() for p in (scratch / "out").iterdir() if p.is_file()}
     require(kept == {n: b for n, b in before.items() if n != gen.INDEX},
            "a split that failed changed files")
     (scratch / "out" / gen.INDEX).rmdir()
-    heft("split", "-n", 3, "--force", scratch / "other.safetensors", scratch / "out")
+    heft("split", "--count", 3, "--force", scratch / "other.safetensors", scratch / "out")
     require(check_safetensors_shards(scratch / "out", other) == 3, "the result of --force")
 
 
 def split_never_writes_its_input(scratch):
     _, path = big_model(scratch)
-    heft("split", "-n", 3, path, scratch / "out")
+    heft("split", "--count", 3, path, scratch / "out")
     before = files_in(scratch / "out")
-    heft("split", "-n", 3, "--force", scratch / "out", scratch / "out", code=2)
+    heft("split", "--count", 3, "--force", scratch / "out", scratch / "out", code=2)
     heft("merge", "--force", scratch / "out", scratch / "out" / gen.shard_name(2), code=2)
     heft("convert", "--force", scratch / "out", scratch / "out" / gen.shard_name(2), code=2)
     require(files_in(scratch / "out") == before, "the input was changed")
@@ -302,7 +302,7 @@ def killed_split_leaves_nothing(scratch):
     (scratch / "m.safetensors").write_bytes(gen.pack(tensors))
     for i, sign in enumerate((signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGKILL)):
         out = scratch / f"out{i}"
-        p = subprocess.Popen([HEFT, "split", "-n", "4",
+        p = subprocess.Popen([HEFT, "split", "--count", "4",
                               str(scratch / "m.safetensors"),
                               str(out)], stderr=subprocess.DEVNULL)
         time.sleep(0.004 * (i + 1))
@@ -318,8 +318,8 @@ def killed_split_leaves_nothing(scratch):
 def split_of_other_formats(scratch):
     tensors, path = big_model(scratch)
     heft("convert", path, scratch / "m.bpk")
-    heft("split", "-n", 2, scratch / "m.bpk", scratch / "no", code=5)
-    heft("split", "-n", 2, "--to", "safetensors", "--allow-loss", scratch / "m.bpk",
+    heft("split", "--count", 2, scratch / "m.bpk", scratch / "no", code=5)
+    heft("split", "--count", 2, "--to", "safetensors", "--allow-loss", scratch / "m.bpk",
          scratch / "out")
     require(model_hash(scratch / "out") == model_hash(scratch / "m.bpk"), "the hash")
     require(not (scratch / "no").exists(), "a folder is left")
@@ -331,9 +331,9 @@ def split_with_a_broken_checksum(scratch):
     raw = bytearray((scratch / "m.zt").read_bytes())
     raw[3000] ^= 1
     (scratch / "m.zt").write_bytes(raw)
-    heft("split", "-n", 2, "--to", "safetensors", scratch / "m.zt", scratch / "out", code=3)
+    heft("split", "--count", 2, "--to", "safetensors", scratch / "m.zt", scratch / "out", code=3)
     require(not (scratch / "out").exists(), "an output file exists")
-    heft("split", "-n", 2, "--to", "safetensors", "--no-verify", scratch / "m.zt", scratch / "out")
+    heft("split", "-c", 2, "--to", "safetensors", "--no-verify", scratch / "m.zt", scratch / "out")
 
 
 # ---- zTensor 2 ----
@@ -373,7 +373,7 @@ def split_ztensor(scratch):
     heft("convert", "--format-version", "2", path, scratch / "m.zt")
     for count in (1, 2, 12):
         out = scratch / f"out{count}"
-        heft("split", "-n", count, scratch / "m.zt", out)
+        heft("split", "--count", count, scratch / "m.zt", out)
         require(check_ztensor_shards(out, "m", tensors) == count, "the number of files")
         for args in (out, out / "m.zt"):
             require(heft_json("verify", args)["findings"] == [], "findings")
@@ -446,6 +446,14 @@ def gguf_set_is_one_model(scratch):
            "the file merged shard by shard differs")
     found = heft_json("verify", scratch / "set" / gguf_name(2, 3))["findings"]
     require([f["rule"] for f in found] == ["heft/shard-alone"], found)
+    given = [scratch / f"part{i}.gguf" for i in (1, 2, 3)]
+    for i in (1, 2, 3):
+        (scratch / "set" / gguf_name(i, 3)).rename(given[i - 1])
+    heft("merge", *given, scratch / "o.gguf")
+    require((scratch / "o.gguf").read_bytes() == (scratch / "one.gguf").read_bytes(),
+           "renamed shards that are all given")
+    heft("merge", *given[:2], scratch / "no.gguf", code=4)
+    heft("merge", given[0], given[2], given[1], scratch / "no.gguf", code=4)
 
 
 def gguf_fault(rule, code, change=None, **how):
@@ -487,7 +495,7 @@ def split_gguf(scratch):
     (scratch / "m.gguf").write_bytes(gen_gguf.File(tensors, GGUF_META, align=64).bytes())
     for count in (1, 2, 8):
         out, seen = scratch / f"out{count}", []
-        heft("split", "-n", count, scratch / "m.gguf", out)
+        heft("split", "--count", count, scratch / "m.gguf", out)
         require(
             sorted(p.name
                    for p in out.iterdir()) == [gguf_name(i + 1, count) for i in range(count)],
@@ -575,9 +583,9 @@ def merge_metadata(scratch):
         p.stderr.count(b"\n") == 1 and b'1.safetensors: warning: metadata "k"' in p.stderr,
         p.stderr)
     require(
-        read_safetensors.read(
-            scratch / "out.safetensors")["metadata"] == {"same": "s", "k": "1", "l": "3"},
-        "metadata")
+        read_safetensors.read(scratch / "out.safetensors")["metadata"] == {
+            "same": "s", "k": "1", "l": "3", "format": "pt"
+        }, "metadata")
     heft("merge", "--strict", *files, scratch / "no.safetensors", code=5)
     heft("merge", *files, scratch / "out.safetensors", code=2)
     heft("merge", "--force", *files, files[0], code=2)
@@ -652,7 +660,7 @@ def shards_of(folder, stem):
 def split_keeps_tied_tensors(scratch):
     tensors = tied_model(scratch)
     once = sum(len(t[2]) for n, t in tensors.items() if n not in TIED_PAIRS.values())
-    for how in (["-n", 2], ["-n", 4], ["-n", 8], ["-s", 1], ["-s", 300_000], ["-s", 600_000]):
+    for how in (["-c", 2], ["-c", 4], ["-c", 8], ["-s", 1], ["-s", 300_000], ["-s", 600_000]):
         for name in ("m.zt", "m2.zt"):
             out = scratch / f"{name} {how[-1]}"
             heft("split", *how, "--to", "ztensor", "--name", "m", scratch / name, out)
@@ -661,27 +669,27 @@ def split_keeps_tied_tensors(scratch):
             for a, b in TIED_PAIRS.items():
                 require(ranges[a] == ranges[b], f"{how}: {a} at {ranges[a]}, {b} at {ranges[b]}")
             files = {f for f, _ in ranges.values()}
-            if how[0] == "-n":
+            if how[0] == "-c":
                 require(len(files) == how[1], f"{len(files)} files")
             for f in files:
                 size = (out / f"m-{f}.zt").stat().st_size
                 alone = {p for g, p in ranges.values() if g == f}
-                require(how[0] == "-n" or size <= how[1] or len(alone) == 1,
+                require(how[0] == "-c" or size <= how[1] or len(alone) == 1,
                        f"file {f} has {size} bytes")
             require(
                 sum(size for _, size in {(f, p): p[1] for f, p in ranges.values()}.items()) == once,
                 "bytes are stored twice")
             require(model_hash(out) == model_hash(scratch / "m.safetensors"), "the hash")
             require(heft_json("verify", out)["findings"] == [], "findings")
-    heft("split", "-n", 9, "--to", "ztensor", scratch / "m2.zt", scratch / "nine", code=2)
+    heft("split", "--count", 9, "--to", "ztensor", scratch / "m2.zt", scratch / "nine", code=2)
     for suffix in ("safetensors", "gguf"):
-        heft("split", "-n", 10, "--to", suffix, scratch / "m.zt", scratch / suffix)
+        heft("split", "--count", 10, "--to", suffix, scratch / "m.zt", scratch / suffix)
         require(model_hash(scratch / suffix) == model_hash(scratch / "m.safetensors"), suffix)
 
 
 def merge_keeps_tied_tensors(scratch):
     tensors = tied_model(scratch)
-    heft("split", "-n", 4, "--to", "ztensor", "--name", "m", scratch / "m2.zt", scratch / "set")
+    heft("split", "-c", 4, "--to", "ztensor", "--name", "m", scratch / "m2.zt", scratch / "set")
     heft("merge", scratch / "set", scratch / "again.zt")
     require((scratch / "again.zt").read_bytes() == (scratch / "m2.zt").read_bytes(),
            "the merged file differs")

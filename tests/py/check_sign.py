@@ -31,6 +31,8 @@ except ImportError:
     print("1..0 # SKIP python3-cryptography is not installed")
     sys.exit(0)
 
+HEFT = pathlib.Path(sys.argv[1]).absolute()
+PUBLIC = "--public-key"
 TYPE = "application/vnd.in-toto+json"
 MEDIA = "application/vnd.dev.sigstore.bundle.v0.3+json"
 CURVES = {"P-256": (ec.SECP256R1(), hashes.SHA256()), "P-384": (ec.SECP384R1(), hashes.SHA384()),
@@ -41,7 +43,7 @@ FILES = {"config.json": b'{"a": 1}\n', "model.safetensors": bytes(range(256)) * 
 
 
 def heft(*words, **more):
-    p = subprocess.run([sys.argv[1], *map(str, words)], capture_output=True, check=False, **more)
+    p = subprocess.run([HEFT, *map(str, words)], capture_output=True, check=False, **more)
     return p.returncode, p.stdout.decode(), p.stderr.decode(errors="replace")
 
 
@@ -172,19 +174,78 @@ def written_by_heft(work):
         yield f"cryptography accepts the signature of heft, {curve}", [err] if code else judge(
             model / "model.sig", key, hash_, FILES, "m")
         yield expect(f"heft accepts its own signature, {curve}",
-                     verify(model / "model.sig", model, "--key", public), 0)
+                     verify(model / "model.sig", model, PUBLIC, public), 0)
     one, out = model / "model.safetensors", work / "one.sig"
     code, _, err = heft("sign", "--key", private, "-o", out, one)
     yield "a single file is signed as '.'", [err] if code else judge(
         out, key, hash_, {".": one.read_bytes()}, "model.safetensors")
-    yield expect("the signature of a single file", verify(out, one, "--key", public), 0)
+    yield expect("the signature of a single file", verify(out, one, PUBLIC, public), 0)
     yield expect("the signature of a folder for a file",
-                 verify(model / "model.sig", one, "--key", public), 2, (), "give the folder")
+                 verify(model / "model.sig", one, PUBLIC, public), 2, (), "give the folder")
     code, _, err = heft("sign", "--force", "--ignore", "sub", "--key", private, model)
     rest = {n: d for n, d in FILES.items() if not n.startswith("sub/")}
     yield "--ignore", [err] if code else judge(model / "model.sig", key, hash_, rest, "m")
     (model / "sub/more").write_text("ignored, too")
-    yield expect("ignored files may change", verify(model / "model.sig", model, "--key", public), 0)
+    yield expect("ignored files may change", verify(model / "model.sig", model, PUBLIC, public), 0)
+
+
+NOT_SIGNED = {".git", ".gitattributes", ".github", ".gitignore", "model.sig"}
+
+
+def ignored_by(signature):
+    payload = base64.b64decode(json.loads(signature.read_text())["dsseEnvelope"]["payload"])
+    return json.loads(payload)["predicate"]["serialization"]["ignore_paths"]
+
+
+def ignored_paths(work):
+    """Each way to name a file or folder leaves out that file alone, which the signature lists."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    private, public = write_keys(work, key)
+    model = new_model(work / "m")
+    (work / "elsewhere").write_text("x")
+    for typed, names in {
+        "sub": ["sub"], "./sub": ["sub"], "sub/": ["sub"], "sub/.": ["sub"], ".//sub": ["sub"],
+        "m/sub": ["sub"], "./m/sub/": ["sub"], "sub/../sub": ["sub"], "sub/x/..": [],
+        str(model / "sub"): ["sub"], "sub/a": ["sub/a"], "empty": ["empty"],
+        "sub-b": ["sub-b"], "none": [], "m": [], ".": [], "": [], "/": [], "../elsewhere": [],
+        str(work / "elsewhere"): [], "elsewhere": [], "m/none": [], "*": [], "sub\\": []
+    }.items():
+        code, _, err = heft("sign", "--force", "--ignore", typed, "--key", private, "m", cwd=work)
+        if not names:
+            refused = code == 2 and "below" in err
+            yield f"--ignore {typed!r} is refused", [] if refused else [code, err]
+            continue
+        rest = {n: d for n, d in FILES.items()
+                if not any(pathlib.PurePath(n).is_relative_to(i) for i in names)}
+        wrong = [err] if code else judge(model / "model.sig", key, hashes.SHA256(), rest, "m")
+        found = set() if code else set(ignored_by(model / "model.sig")) - NOT_SIGNED
+        yield f"--ignore {typed!r}", wrong or ([] if found == set(names) else [found])
+        got = verify(model / "model.sig", model, "--key", public)
+        yield expect(f"after --ignore {typed!r}", got, 0)
+    (model / "m/sub").mkdir(parents=True)
+    (model / "m/sub/a").write_text("x")
+    code, _, err = heft("sign", "--force", "--ignore", "m/sub", "--key", private, "m", cwd=work)
+    yield "two paths for --ignore", [] if code == 2 and "absolute path" in err else [code, err]
+    code, _, err = heft("sign", "--force", "--ignore", "x", "--key", private, "m/empty", cwd=work)
+    yield "--ignore for a file", [] if code == 2 and "folder" in err else [code, err]
+
+
+def single_files(work):
+    """A signature of a file holds for the name of the file."""
+    private, public = write_keys(work, ec.generate_private_key(ec.SECP256R1()))
+    one, other, link = (work / n for n in ("one.st", "other.st", "link.st"))
+    one.write_bytes(b"weights")
+    other.write_bytes(b"weights")
+    link.symlink_to("one.st")
+    sig = work / "name.sig"
+    heft("sign", "--key", private, "-o", sig, one)
+    yield expect("a file under its name", verify(sig, one, "--key", public), 0)
+    yield expect("a file under another name", verify(sig, other, "--key", public), 1,
+                 [("signature/name", "other.st")])
+    heft("sign", "--force", "--key", private, "-o", sig, link)
+    yield expect("a link under its name", verify(sig, link, "--key", public), 0)
+    yield expect("a link's target", verify(sig, one, "--key", public), 1,
+                 [("signature/name", "one.st")])
 
 
 def written_by_python(work):
@@ -198,10 +259,10 @@ def written_by_python(work):
             ("shards", statement(by_range(FILES), method="shards"))):
             sig.write_text(json.dumps(bundle(what, key, hash_, material_of(public))))
             yield expect(f"heft accepts a signature of cryptography, {curve}, {title}",
-                         verify(sig, model, "--key", public), 0)
+                         verify(sig, model, PUBLIC, public), 0)
         no_hint = bundle(statement(by_file(FILES)), key, hash_, {"publicKey": {"hint": ""}})
         sig.write_text(json.dumps(no_hint))
-        yield expect(f"a signature without a hint, {curve}", verify(sig, model, "--key", public), 0)
+        yield expect(f"a signature without a hint, {curve}", verify(sig, model, PUBLIC, public), 0)
 
 
 def changed_models(work):
@@ -258,15 +319,15 @@ def changed_models(work):
         model = new_model(work / "m")
         change(model)
         rules = [("signature/" + r, n) for r, n in rules]
-        yield expect(title, verify(sig, model, "--key", public), 1, rules)
-        got = verify(ranges, model, "--key", public)
+        yield expect(title, verify(sig, model, PUBLIC, public), 1, rules)
+        got = verify(ranges, model, PUBLIC, public)
         ok = got[0] == 1 and {r.split("/")[1] for r, _ in rules} <= {
             r.split("/")[1] for r, _ in got[1]}
         yield title + ", signed by ranges", [] if ok else [got]
     model = new_model(work / "m")
     (work / "other name").symlink_to("m")
     (model / "link").symlink_to("nothing")
-    yield expect("a model behind a link", verify(sig, work / "other name", "--key", public), 1,
+    yield expect("a model behind a link", verify(sig, work / "other name", PUBLIC, public), 1,
                  [("signature/unlisted", "link")])
     for title, make, text in (
         ("a link to nothing is not signed", lambda path: path.symlink_to("nothing"),
@@ -280,17 +341,17 @@ def changed_models(work):
         code, _, err = heft("sign", "--key", private, "--ignore", "odd", "-o", work / "x.sig",
                             model)
         yield title + " if it is ignored", [] if code == 0 else [(code, err)]
-        yield expect(title + ", and is not missed", verify(work / "x.sig", model, "--key", public),
+        yield expect(title + ", and is not missed", verify(work / "x.sig", model, PUBLIC, public),
                      0)
         (work / "x.sig").unlink()
     model = new_model(work / "m")
     (model / "link").symlink_to("config.json")
     code, _, err = heft("sign", "--key", private, "-o", work / "x.sig", model)
-    yield expect("a link that is signed", verify(work / "x.sig", model, "--key", public), 0)
+    yield expect("a link that is signed", verify(work / "x.sig", model, PUBLIC, public), 0)
     (work / "x.sig").unlink()
     model = new_model(work / "m")
     (model / "out").symlink_to("/etc/hostname")
-    yield expect("a link out of the folder", verify(sig, model, "--key", public), 4, (),
+    yield expect("a link out of the folder", verify(sig, model, PUBLIC, public), 4, (),
                  "leaves the model's folder")
     code, _, err = heft("sign", "--key", private, "-o", work / "x.sig", model)
     yield "a link out of the folder is not signed", [] if (
@@ -310,18 +371,18 @@ def snapshots(work):
         (snapshot / name).symlink_to(f"../../blobs/{digest}")
     code, _, err = heft("sign", "--key", private, "-o", sig, snapshot)
     yield "a snapshot is signed", [err] if code else []
-    yield expect("a snapshot", verify(sig, snapshot, "--key", public), 0)
+    yield expect("a snapshot", verify(sig, snapshot, PUBLIC, public), 0)
     (work / "link").symlink_to(snapshot)
-    yield expect("a snapshot behind a link", verify(sig, work / "link", "--key", public), 0)
+    yield expect("a snapshot behind a link", verify(sig, work / "link", PUBLIC, public), 0)
     (blobs / "other").write_bytes(b"{}")
     (snapshot / "config.json").unlink()
     (snapshot / "config.json").symlink_to("../../blobs/other")
-    yield expect("a link to another blob", verify(sig, snapshot, "--key", public), 1,
+    yield expect("a link to another blob", verify(sig, snapshot, PUBLIC, public), 1,
                  [("signature/changed", "config.json")])
     (snapshot / "config.json").unlink()
     (snapshot / "config.json").symlink_to("../../refs")
     (repository / "refs").write_bytes(FILES["config.json"])
-    yield expect("a link to a file beside the blobs", verify(sig, snapshot, "--key", public), 4,
+    yield expect("a link to a file beside the blobs", verify(sig, snapshot, PUBLIC, public), 4,
                  (), "leaves the model's folder")
 
 
@@ -335,7 +396,7 @@ def changed_signatures(work):
 
     def put(b):
         sig.write_text(b if isinstance(b, str) else json.dumps(b))
-        return verify(sig, model, "--key", public)
+        return verify(sig, model, PUBLIC, public)
 
     def changed(path, value):
         b = json.loads(json.dumps(good))
@@ -361,10 +422,10 @@ def changed_signatures(work):
                       material_of(public))
 
     put(good)
-    yield expect("another key", verify(sig, model, "--key", wrong), 1,
+    yield expect("another key", verify(sig, model, PUBLIC, wrong), 1,
                  [("signature/key", "c.sig")])
     put(changed(("verificationMaterial", "publicKey", "hint"), ""))
-    yield expect("another key without a hint", verify(sig, model, "--key", wrong), 1,
+    yield expect("another key without a hint", verify(sig, model, PUBLIC, wrong), 1,
                  [("signature/invalid", "c.sig")])
     tampered = json.dumps(statement(by_file({**FILES, "config.json": b"evil"}))).encode()
     envelope = ("dsseEnvelope", "payload")
@@ -513,7 +574,7 @@ def keys(work):
                    "secp256k1": ec.generate_private_key(ec.SECP256K1())}
     got = heft("sign", "--key", encrypted, "--password-file", right, "-o", sig, model)
     yield "an encrypted key", [] if got[0] == 0 else [got]
-    yield expect("its signature", verify(sig, model, "--key", public), 0)
+    yield expect("its signature", verify(sig, model, PUBLIC, public), 0)
     sig.unlink()
     for title, words, code, text in (
         ("a wrong password", ("--key", encrypted, "--password-file", wrong), 2, "password"),
@@ -535,10 +596,11 @@ def keys(work):
     heft("sign", "--key", plain, "-o", sig, model)
     for title, words, code, text in (
         ("verify with a private key", ("--key", plain), 2, "public key"),
-        ("verify without a key", (), 2, "--key or --ca"),
-        ("verify with key and authorities", ("--key", public, "--ca", public), 2, "--key or --ca"),
-        ("--certificate without --ca", ("--key", public, "--certificate", public), 2, "--ca"),
-        ("verify with --hub", ("--key", public, "--hub"), 2, "excludes"),
+        ("verify without a key", (), 2, "--public-key or --ca"),
+        ("verify with key and authorities", (PUBLIC, public, "--ca", public), 2,
+         "--public-key or --ca"),
+        ("--certificate without --ca", (PUBLIC, public, "--certificate", public), 2, "--ca"),
+        ("verify with --hub", (PUBLIC, public, "--hub"), 2, "excludes"),
         ("verify with a key as authority", ("--ca", public), 2, "certificate"),
         ("a missing public key", ("--key", work / "none"), 4, "No such file")):
         yield expect(title, verify(sig, model, *words), code, (), text)
@@ -557,7 +619,7 @@ def keys(work):
     said, size = json.loads(got[2]), sum(map(len, FILES.values()))
     wanted = {"kind": "result", "file": str(work / "said.sig"), "files": len(FILES), "bytes": size}
     yield "the result in JSON", [] if got[0] == 0 and said == wanted else [got, wanted]
-    yield expect("a missing signature", verify(work / "none", model, "--key", public), 4, (),
+    yield expect("a missing signature", verify(work / "none", model, PUBLIC, public), 4, (),
                  "No such file")
     got = heft("sign", "--key", plain, "-o", sig, model)
     yield "an existing signature stays", [] if got[0] == 2 and "--force" in got[2] else [got]
@@ -578,7 +640,7 @@ def on_terminal(words, answer):
     Return the exit code, the output, and whether the terminal echoes afterwards."""
     child, terminal = pty.fork()
     if not child:
-        os.execv(sys.argv[1], [sys.argv[1], *map(str, words)])
+        os.execv(HEFT, [HEFT, *map(str, words)])
     seen = b""
     try:
         while b"Password" not in seen:
@@ -622,7 +684,7 @@ def asked(key, sig, model):
 def on_terminal_without_question(words):
     child, terminal = pty.fork()
     if not child:
-        os.execv(sys.argv[1], [sys.argv[1], *map(str, words), "--messages=json"])
+        os.execv(HEFT, [HEFT, *map(str, words), "--messages=json"])
     seen = b""
     try:
         while more := os.read(terminal, 4096):
@@ -884,9 +946,9 @@ def loading(work):
 def main():
     results = []
     is_loaded = [loading] if sys.argv[2] == "loaded" else []
-    for check in (written_by_heft, written_by_python, changed_models, snapshots,
-                  changed_signatures, keys,
-                  certificates, signing_with_certificates, *is_loaded):
+    for check in (written_by_heft, ignored_paths, single_files, written_by_python, changed_models,
+                  snapshots, changed_signatures, keys, certificates, signing_with_certificates,
+                  *is_loaded):
         with tempfile.TemporaryDirectory(prefix="heft-sign-") as folder:
             results += check(pathlib.Path(folder))
     return tap.report(results)

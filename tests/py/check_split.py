@@ -61,7 +61,7 @@ def equal_tensors(count, size):
 
 def safetensors_bytes(tensors, contents):
     whole = gen_shards.pack({n: ("U8", [len(contents[n])], contents[n]) for n in tensors},
-                            {"who": "me"})
+                            {"who": "me", "format": "pt"})
     data = sum(len(contents[n]) for n in tensors)
     text = len(whole[8:len(whole) - data].rstrip())
     return -(-(8 + text) // ALIGN) * ALIGN + data
@@ -135,7 +135,7 @@ def check(kind, contents, limits):
             gen_shards.pack({n: shape(b) for n, b in contents.items()}, {"who": "me"}))
         for max_size in limits:
             out = scratch / f"out{max_size}"
-            messages = heft("split", "--name", "m", "--to", kind, "-s", max_size, source, out)
+            messages = heft("split", "-v", "--name", "m", "--to", kind, "-s", max_size, source, out)
             if kind == "safetensors":
                 check_shard_sizes(safetensors_shards(out), contents, max_size,
                                   lambda names, i: safetensors_bytes(names, contents), messages)

@@ -60,8 +60,7 @@ def flatten(torch, value, path, found):
     if isinstance(value, torch.Tensor):
         found[path or "tensor"] = value
     elif isinstance(value, dict):
-        if path and ("state" in value and "param_groups" in value
-                     or "." not in path and path.startswith("optim")):
+        if path and "state" in value and ("param_groups" in value or path.startswith("optim")):
             return  # heft lists optimizer states separately
         for key, item in value.items():
             flatten(torch, item, f"{path}.{key}" if path else str(key), found)

@@ -119,7 +119,7 @@ def make_models(runner, folder):
     (folder / "other.safetensors").write_bytes(safetensors(["more"], seed=90000))
     made = [["convert", "--allow-loss", *ONE_TENSOR.get(t, []), "n.safetensors", f"f.{t}"]
             for t in TARGETS]
-    for args in [*made, ["split", "-n", "2", "n.safetensors", "set"]]:
+    for args in [*made, ["split", "--count", "2", "n.safetensors", "set"]]:
         p = runner.plain(folder, args)
         if p.returncode:
             raise RuntimeError(f"{args}: {p.stderr.decode()}")
@@ -141,10 +141,10 @@ def usual_scenes(start):
     yield from (scene(f"{title} by a share", main, *convert, "--share", "1/1", *more,
                       "m.safetensors", main)
                 for title, main, *more in [["convert", "o.zt"], ["replace", "f.zt", "--force"]])
-    yield scene("split", "o", "split", "-j1", "-n", "2", "m.safetensors", "o")
-    yield scene("split to zTensor", "o", "split", "-j1", "-n", "2", "--to", "ztensor",
+    yield scene("split", "o", "split", "-j1", "--count", "2", "m.safetensors", "o")
+    yield scene("split to zTensor", "o", "split", "-j1", "--count", "2", "--to", "ztensor",
                 "m.safetensors", "o")
-    yield scene("split again", "set", "split", "-j1", "--force", "-n", "3", "m.safetensors", "set")
+    yield scene("split again", "set", "split", "-j1", "--force", "-c3", "m.safetensors", "set")
     yield scene("merge", "o.gguf", "merge", "-j1", "set", "o.gguf")
     yield scene("merge files", "o.zt", "merge", "-j1", "m.safetensors", "other.safetensors",
                 "o.zt")

@@ -288,7 +288,7 @@ def one_unreadable(s):
         if not broken:
             s.good(f"unreadable_{name}.npz", archive(others), TENSORS[1:3])
         s.bad(f"unreadable_{name}.npz", archive(others), "reject" if broken else "warn", why,
-              rule="npz/unreadable")
+              rule="npz/structure" if broken else "npz/unreadable")
         s.bad(f"only_{name}.npz", archive([m]), "reject" if broken else "refuse", why)
     x = literal("'<U5'") + bytes(20)
     for end, more in (("", {}), ("_deflated", {"deflate": True})):
@@ -326,7 +326,8 @@ def broken_archives(s):
     whole = archive(two)
     s.bad("cut.npz", whole[:-1], "reject", "the last byte is missing")
     s.bad("cut_half.npz", whole[:len(whole) // 2], "reject", "truncated in the middle")
-    s.bad("behind.npz", whole + b"\0", "reject", "a byte after the end")
+    s.bad("behind.npz", whole + b"\0", "accept", "a byte after the end",
+          rule="zip/trailing-bytes")
     s.bad("magic.npz", whole[:30], "reject", "header only")
     s.bad("twice.npz", archive(two, order=[0, 0, 1]), "reject", "a member twice in the directory")
     same = [two[0], Member(two[0].name, two[1].content)]

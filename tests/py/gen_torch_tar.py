@@ -500,14 +500,14 @@ def bad_parts(s):
     listed("tensor_expanded", "refuse", "2^44 times the same number",
            record(201, 101, [2**40, 16], [0, 0]))
     listed("tensor_gone", "reject", "a tensor of the pickle that has no record")
-    bad("storage_alone", "accept", "a storage as a value",
+    bad("storage_alone", "warn", "a storage as a value",
         pickle=dump({"weight": Tensor(201), "memory": Tensor(102)}))
     bad("id_word", "reject", "a tensor whose number is a word",
         pickle=dump({"weight": Tensor("word")}))
     bad("id_long", "reject", "a tensor whose number is too long",
         pickle=dump({"weight": Tensor("9" * 30)}))
     call = b"\x80\x02cposix\nsystem\nX\x04\0\0\0true\x85R."
-    bad("call_system", "warn", "a call of os.system", pickle=call)
+    bad("call_system", "reject", "a call of os.system", pickle=call)
     bad("info_call", "accept", "a call of os.system in the system information", sys_info=call)
     bad("count_call", "reject", "a call of os.system for a count",
         storages=call + b"".join(storages))

@@ -69,6 +69,21 @@ def torch():
     count("torch, an archive", zipped({f"layer.{i}": plain((size // 4,), i) for i in range(tensors)}), 3)
 
 
+def sparse():
+    """Headers between tensors of 96 KiB and of 512 KiB are read without the tensors."""
+    for size in (96 << 10, 512 << 10):
+        with tempfile.TemporaryDirectory() as folder:
+            source = pathlib.Path(folder, "source.safetensors")
+            source.write_bytes(model((0, 48 if size > 1 << 18 else 64, size)))
+            for form in ("npz", "embd --format-version simple"):
+                data = converted(folder, str(source), form)
+                server.reset()
+                server.files["/model"] = data
+                code, out, err = heft("ls", "--raw", f"{server.url}/model")
+                check(f"{form}: headers {size} bytes apart are read without the data", code == 0 and
+                      server.bytes < min(2 << 20, len(data) / 3), code, err, server.bytes, len(data))
+
+
 def statistics():
     """Two threads read a tensor each, twice; the file is larger than the memory for its blocks."""
     for count, mib in ((6, 16), (2, 48)):
@@ -80,4 +95,4 @@ def statistics():
               code, err, server.bytes, len(data), [r[1].get("Range") for r in server.requests])
 
 
-run(f"{server.url}/small", (formats, torch, statistics))
+run(f"{server.url}/small", (formats, torch, sparse, statistics))

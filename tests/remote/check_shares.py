@@ -298,7 +298,7 @@ def forgotten():
 
 def long_addresses():
     """After the address of the output there is no room for ".shares/", or none for ".shares/plan"."""
-    most = 8192 - 3
+    most = 8192 - 1
     for room in (0, 7, 8, 11):
         clear()
         key = "k" * (most - len(f"{server.url}/bucket/") - room)

@@ -120,6 +120,30 @@ def failures():
     check("a wrong key is refused", code == 4 and "credentials" in err and server.refusals, code, err)
 
 
+def keys():
+    """Every key names the object of this key: the decoy is where other programs would look."""
+    server.reset()
+    server.objects["/bucket/c"] = safetensors({"decoy": b"1"})
+    for key in ("a/../c", "a/./c", "./c", "../c", "a/b/../../c", "a//c", "/c", "%2e%2e/c", "a/%2E%2E/c", "a?b#c+d e", "é/😀 c", "c."):
+        server.objects[f"/bucket/{key}"] = safetensors({"right": b"1234"})
+        code, out, err = heft("ls", "--raw", f"s3://bucket/{key}", **ENV)
+        check(f"the object {key!r} is read", code == 0 and out.startswith(b"right\t") and not server.refusals, code, out, err,
+              server.requests, server.refusals)
+        code, out, err = convert(f"s3://bucket/{key}", f"s3://bucket/{key}.mag")
+        check(f"the object {key!r} is written", code == 0 and f"/bucket/{key}.mag" in server.objects and
+              not server.refusals, code, err, server.requests[-1:], server.refusals)
+    folder = "a?b#c/../d"
+    server.objects[f"/bucket/{folder}/model.safetensors.index.json"] = json.dumps(
+        {"weight_map": {"w": "model-00001-of-00001.safetensors"}}).encode()
+    server.objects[f"/bucket/{folder}/model-00001-of-00001.safetensors"] = safetensors({"w": b"1"})
+    code, out, err = heft("ls", "--raw", f"s3://bucket/{folder}/model.safetensors.index.json", **ENV)
+    check("shards are in the folder of the key", code == 0 and out.startswith(b"w\t"), code, out, err, server.requests)
+    code, out, err = heft("ls", "s3://bucket/no?key", **ENV)
+    check("messages name the whole key", code == 4 and "s3://bucket/no?key:" in err, code, err)
+    server.objects.pop("/bucket/c")
+    server.reset()
+
+
 def limits():
     server.reset()
     with tempfile.TemporaryDirectory() as folder:
@@ -182,4 +206,4 @@ def memory():
     del server.objects["/bucket/much.safetensors"]
 
 
-run(server.url + "/x", (writing, failures, limits, interruption, *([] if "--sanitizer" in sys.argv else [memory])))
+run(server.url + "/x", (writing, keys, failures, limits, interruption, *([] if "--sanitizer" in sys.argv else [memory])))

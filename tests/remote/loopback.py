@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 
 HEFT = str(pathlib.Path(sys.argv[1]).resolve())
 
@@ -46,9 +47,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return
         plan = s.plan(number, self) or {}
         if "status" in plan:
-            self.answer(plan["status"], plan.get("headers", {}), b"busy")
+            self.answer(plan["status"], plan.get("headers", {}), plan.get("body", b"busy"))
             return
-        headers = {"ETag": plan.get("etag", '"one"'), **plan.get("headers", {})}
+        data = plan.get("data", data)
+        etag = plan.get("etag", '"one"')
+        headers = {**({"ETag": etag} if etag else {}), **plan.get("headers", {})}
         wanted = self.headers.get("Range")
         if not wanted or plan.get("whole"):
             self.answer(200, headers, data, plan)
@@ -64,13 +67,29 @@ class Handler(http.server.BaseHTTPRequestHandler):
             s.bytes += last + 1 - first
         self.answer(206, headers, data[first:last + 1] + plan.get("after", b""), plan)
 
+    def trickle(self, data):
+        """Send a byte at a time until the client has enough of it."""
+        try:
+            for byte in data:
+                self.wfile.write(bytes((byte,)))
+                time.sleep(0.05)
+        except OSError:
+            pass
+        self.close_connection = True
+
     def answer(self, status, headers, body, plan={}):
+        if plan.get("trickle") == "headers":
+            self.trickle(b"HTTP/1.1 206 Partial Content\r\n" + b"X-More: a\r\n" * 100000)
+            return
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(body) + plan.get("more", 0)))
         self.end_headers()
         cut = plan.get("cut")
+        if plan.get("trickle") == "body":
+            self.trickle(body)
+            return
         try:
             self.wfile.write(body if cut is None else body[:cut])
         except OSError:

@@ -157,6 +157,65 @@ def secrets():
     check("HF_HUB_OFFLINE refuses", code == 4 and "HF_HUB_OFFLINE" in err, code, err)
 
 
+def routes():
+    """The address that a redirect led to is used again, until that server refuses it."""
+    wide = safetensors({f"t{i}": big for i in range(4)})
+    for n in "abc":
+        path = f"/o/n/resolve/main/{n}.safetensors"
+        server.files[f"/elsewhere{path}"] = server.files[path] = wide
+    auth = {"HF_TOKEN": "sesame", "HF_ENDPOINT": f"{server.url}/elsewhere"}
+    expired = []
+
+    def once(number, handler):
+        """Refuse one request after the first, as if a signed address had expired."""
+        is_first = "bytes=0-" in handler.headers["Range"]
+        if "/b." in handler.path and not is_first and not expired:
+            expired.append(number)
+            return {"status": 403}
+        return None
+    for name, path, plan, most in (("a redirect is followed once", "a", None, 1),
+                                   ("an address that has expired is asked for again", "b", once, 3)):
+        server.reset(), other.reset(plan)
+        code, out, err = heft("cat", f"hf://o/n/{path}.safetensors", "t1", **auth)
+        check(f"{name}: {len(server.requests)} requests", code == 0 and out == big and len(server.requests) <= most and
+              len(other.requests) >= 3, code, err, server.requests, other.requests)
+        check(f"{name}: only the first server gets the token", "sesame" not in str(other.requests) and
+              all("sesame" in str(r) for r in server.requests), other.requests)
+    url = "hf://o/n/c.safetensors"
+    server.reset(), other.reset(lambda n, h: None if "bytes=0-" in h.headers["Range"] else {"status": 403})
+    code, out, err = heft("cat", url, "t1", **auth)
+    check("an address that is refused again and again is an error", code == 4 and "HTTP status 403" in err, code, err)
+    for etag in ('W/"one"', ""):
+        server.reset(), other.reset(lambda n, h: {"etag": etag, "headers": {"Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"}})
+        code, out, err = heft("cat", url, "t3", **auth)
+        check(f"the first server is asked each time if the other states the version {etag!r}", code == 0 and out == big and
+              len(server.requests) == len(other.requests), code, err, len(server.requests), len(other.requests))
+    server.reset(), other.reset(lambda n, h: None if "bytes=0-" in h.headers["Range"] else {"etag": '"two"'})
+    code, out, err = heft("cat", url, "t3", **auth)
+    check("another version at the address is an error", code == 4 and "changed on the server" in err, code, err)
+    server.reset(), other.reset()
+
+
+def settings():
+    """A setting with a line feed at its end is sent without; within the setting it is refused."""
+    server.reset()
+    for token in ("sesame\n", " sesame\r\n", "sesame\t"):
+        code, out, err = heft("ls", "hf://o/n", HF_ENDPOINT=f"{server.url}/\n", HF_TOKEN=token)
+        check(f"the token {token!r} is trimmed", code == 0 and
+              all(r[1].get("Authorization") == "Bearer sesame" for r in server.requests), code, err, server.requests)
+    server.reset()
+    for name, url in ("HF_TOKEN", "hf://o/n"), ("AWS_SESSION_TOKEN", "s3://bucket/a"), ("AWS_REGION", "s3://bucket/a"):
+        env = {"HF_ENDPOINT": server.url, "AWS_ENDPOINT_URL": server.url, "AWS_ACCESS_KEY_ID": "a",
+               "AWS_SECRET_ACCESS_KEY": "b", name: "one\nX-Two: 2"}
+        code, out, err = heft("ls", url, **env)
+        check(f"{name} with two lines is refused", code and f"{name} has a" in err and not server.requests, code, err,
+              server.requests)
+    code, out, err = heft("ls", f"{server.url}/a/../small.safetensors")
+    check("the path of an address is sent as it is", code == 4 and server.requests[-1][0] == "/a/../small.safetensors",
+          code, err, server.requests)
+    server.reset()
+
+
 def meeting(names):
     """A plan that answers requests for these files only when all of them have arrived."""
     arrived = threading.Barrier(len(names))
@@ -292,4 +351,4 @@ def nginx():
             child.wait()
 
 
-run(f"{server.url}/small.safetensors", (reading, beyond_memory, shard_heads, long_addresses, loading, plans, secrets, hub, s3, nginx))
+run(f"{server.url}/small.safetensors", (reading, beyond_memory, shard_heads, long_addresses, loading, plans, secrets, settings, routes, hub, s3, nginx))

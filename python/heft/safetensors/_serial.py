@@ -47,20 +47,11 @@ def _memory(spec):
     return memoryview((ctypes.c_char * spec.data_len).from_address(spec.data_ptr)).cast("B")
 
 
-def _row_of(value):
-    """Return (element type, shape, bytes) of a TensorSpec, or of the dict that was used before."""
-    if isinstance(value, TensorSpec):
-        return _dtypes.HEFT[value.dtype], value.shape, _memory(value)
-    if not isinstance(value, dict):
-        raise TypeError(f"expected a TensorSpec, not {type(value).__name__}")
-    missing = {"dtype", "shape"} - set(value)
-    if missing or not ("data" in value or {"data_ptr", "data_len"} <= set(value)):
-        raise SafetensorError(f"Missing key(s) in the description of a tensor: {sorted(value)}")
-    data = value.get("data")
-    spec = TensorSpec(dtype=value["dtype"], shape=value["shape"],
-                      data_ptr=value.get("data_ptr", 0),
-                      data_len=value["data_len"] if data is None else len(data))
-    return _dtypes.HEFT[spec.dtype], spec.shape, _memory(spec) if data is None else data
+def _row_of(name, spec):
+    """Return (element type, shape, bytes) of a TensorSpec."""
+    if not isinstance(spec, TensorSpec):
+        raise TypeError(f"{name!r}: expected a TensorSpec, not {type(spec).__name__}")
+    return _dtypes.HEFT[spec.dtype], spec.shape, _memory(spec)
 
 
 def check_metadata(metadata):
@@ -97,7 +88,7 @@ def write(rows, path, metadata):
 
 
 def _rows_of(tensor_dict):
-    return {name: _row_of(value) for name, value in tensor_dict.items()}
+    return {name: _row_of(name, spec) for name, spec in tensor_dict.items()}
 
 
 def serialize(tensor_dict, metadata=None):

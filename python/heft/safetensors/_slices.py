@@ -61,7 +61,8 @@ def _plain(item):
     import numpy as np
     if hasattr(item, "__index__") and not getattr(item, "shape", ()):
         return operator.index(item)
-    return np.asarray(item.tolist() if hasattr(item, "tolist") else item)
+    array = np.asarray(item.tolist() if hasattr(item, "tolist") else item)
+    return array.astype(np.intp) if isinstance(item, list) and not array.size else array
 
 
 def _taken(tensor, index, dtype):

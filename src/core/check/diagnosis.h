@@ -27,6 +27,7 @@ struct heft_doctor {
     uint32_t faults, warnings;
     uint64_t expected_bytes;
     bool is_out_of_memory; /* a diagnosis could not be stored */
+    bool forgives;         /* the file opens only if errors are forgiven: heft_ix_forgive() */
 };
 
 enum { HEFT_DOCTOR_ROWS = 1000 }; /* diagnoses that are kept; more are only counted */
@@ -46,5 +47,17 @@ heft_status heft_doctor_check_file(heft_doctor *d, heft_progress *progress, heft
  * bytes.  `why` is the error of opening.  d->file stays NULL if the index cannot be read. */
 heft_status heft_doctor_open_truncated(heft_doctor *d, const heft_error *why,
                                        heft_progress *progress, heft_error *err);
+/* Open d->file at a size: the bytes beyond the end of the file are zeros.  With d->forgives, pass
+ * over errors that leave the meaning of the index clear. */
+heft_status heft_doctor_open_at(heft_doctor *d, uint64_t size, const heft_open_options *opt,
+                                heft_error *err);
+/* Try to open a file with such errors; d->file stays NULL if the file has others.  *why: the error
+ * of opening, which becomes the first error that cannot be passed over. */
+heft_status heft_doctor_open_forgiving(heft_doctor *d, heft_error *why, heft_error *err);
+/* Add a diagnosis if values of tensors that are not lost are NaN or infinite. */
+heft_status heft_doctor_check_values(heft_doctor *d, const heft_progress *progress,
+                                     heft_error *err);
+/* Add a diagnosis for each error that was passed over. */
+void heft_doctor_add_forgiven(heft_doctor *d);
 
 #endif

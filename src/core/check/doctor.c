@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "core/check/byte_survey.h"
 #include "core/read/foreign.h"
+#include "core/shards/shard_join.h"
 
 enum { HEAD = 512, TAIL = 64 };
 
@@ -162,7 +163,7 @@ static void add_truncation(heft_doctor *d)
                         size, d->expected_bytes);
 }
 
-static heft_status check_unreadable(heft_doctor *d, const heft_error *why, heft_progress *progress,
+static heft_status check_unreadable(heft_doctor *d, heft_error *why, heft_progress *progress,
                                     heft_error *err)
 {
     bool found = false;
@@ -172,6 +173,11 @@ static heft_status check_unreadable(heft_doctor *d, const heft_error *why, heft_
     heft_status st = check_bytes(&found, d, progress, err);
     if (st || found)
         return st;
+    st = heft_doctor_open_forgiving(d, why, err);
+    if (st)
+        return st;
+    if (d->file)
+        return heft_doctor_check_file(d, progress, err);
     if (why->expected_bytes > size)
         st = heft_doctor_open_truncated(d, why, progress, err);
     if (st)
@@ -180,6 +186,8 @@ static heft_status check_unreadable(heft_doctor *d, const heft_error *why, heft_
         add_truncation(d);
     else
         st = check_structure(d, why, err);
+    if (d->file)
+        heft_doctor_add_forgiven(d);
     return st;
 }
 
@@ -216,8 +224,7 @@ static heft_status examine(heft_doctor *d, heft_progress *progress, heft_error *
     bool is_mangled = false;
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     o.host = d->host;
-    d->view = heft_padded_source_of(d->source, d->source->size);
-    heft_status st = heft_file_open_source(&d->file, &d->view.base, &o, &why);
+    heft_status st = heft_doctor_open_at(d, d->source->size, &o, &why);
     if (st && st != HEFT_E_FORMAT && st != HEFT_E_CHECKSUM) {
         *err = why;
         return st;
@@ -232,6 +239,8 @@ static heft_status examine(heft_doctor *d, heft_progress *progress, heft_error *
         st = heft_doctor_lose(d, t, err);
     if (!st && d->file)
         st = heft_doctor_lose_ranges(d, err);
+    if (!st && d->file && !heft_shard_file_count(d->file))
+        st = heft_doctor_check_values(d, progress, err);
     if (!st && d->file)
         d->format = d->file->format;
     if (!st)
@@ -250,6 +259,8 @@ heft_status heft_doctor_open(heft_doctor **out, heft_source *take, const heft_do
     heft_status st = heft_source_check(take, err);
     if (!st)
         st = heft_sized_copy(&o, sizeof o, opt, err);
+    if (!st)
+        st = heft_refuse_piece(o.path, err);
     if (!st)
         st = heft_host_resolve(&host, o.host, err);
     heft_doctor *d = st ? NULL : heft_alloc(host->allocator, sizeof *d, 16);
@@ -308,6 +319,7 @@ void heft_doctor_summarize(heft_doctor_summary *out, const heft_doctor *d)
                                   .expected_bytes = d->expected_bytes,
                                   .tensors = tensors,
                                   .lost = d->lost_count,
+                                  .left_out = d->file ? d->file->x.left_out : 0,
                                   .faults = d->faults,
                                   .warnings = d->warnings,
                                   .can_salvage = tensors > d->lost_count };
@@ -316,9 +328,4 @@ void heft_doctor_summarize(heft_doctor_summary *out, const heft_doctor *d)
 const heft_file *heft_doctor_file(const heft_doctor *d)
 {
     return d->file;
-}
-
-bool heft_doctor_is_lost(const heft_doctor *d, uint32_t tensor)
-{
-    return d->lost && d->lost[tensor];
 }

@@ -4,6 +4,7 @@
 #include "base/sort.h"
 #include "core/check/byte_survey.h"
 #include "core/check/diagnosis.h"
+#include "core/shards/shard_join.h"
 
 static const char again[] = "download or copy the file again, or salvage the intact tensors";
 
@@ -18,7 +19,8 @@ typedef struct collector {
 static bool is_size_note(const heft_finding *x)
 {
     heft_str rule = heft_lit(x->rule);
-    return heft_str_is(rule, "gguf/trailing") || heft_str_is(rule, "gguf/cut-padding");
+    return heft_str_is(rule, "gguf/trailing") || heft_str_is(rule, "gguf/cut-padding") ||
+           heft_str_is(rule, "zip/trailing-bytes");
 }
 
 static void add_finding(void *ctx, const heft_finding *x)
@@ -29,7 +31,8 @@ static void add_finding(void *ctx, const heft_finding *x)
         return;
     const char *rule = heft_doctor_copy(c->d, x->rule);
     heft_severity severity = is_fault ? HEFT_FAULT : HEFT_WARNING;
-    heft_doctor_row row = { severity, x->tensor, rule, NULL, is_fault ? again : NULL, x->where };
+    bool is_damage = is_fault && !heft_str_is(heft_lit(x->rule), "heft/all-left-out");
+    heft_doctor_row row = { severity, x->tensor, rule, NULL, is_damage ? again : NULL, x->where };
     heft_doctor_add(c->d, row, "%s", x->text);
     if (is_fault && x->tensor != HEFT_NONE)
         c->st = heft_doctor_lose(c->d, x->tensor, c->err);
@@ -106,6 +109,18 @@ static heft_status check_zero_tail(heft_doctor *d, heft_error *err)
     return lose_from(d, block, err);
 }
 
+/* Return true if the index names bytes of other files, as that of a zTensor 2 set does. */
+static bool has_bytes_elsewhere(const heft_index *x)
+{
+    uint32_t parts = heft_ix_all_parts(x), checksums = heft_ix_checksums(x);
+    bool has = false;
+    for (uint32_t i = 0; i < parts && !has; i++)
+        has = heft_global_offset_file(x, heft_ix_part_row_at(x, i)->offset) != 0;
+    for (uint32_t i = 0; i < checksums && !has; i++)
+        has = heft_global_offset_file(x, heft_ix_checksum_at(x, i).range[0].offset) != 0;
+    return has;
+}
+
 heft_status heft_doctor_check_file(heft_doctor *d, heft_progress *progress, heft_error *err)
 {
     uint32_t shards = heft_shard_file_count(d->file);
@@ -118,7 +133,9 @@ heft_status heft_doctor_check_file(heft_doctor *d, heft_progress *progress, heft
     if (shards) {
         heft_doctor_add(d, row, "the file belongs to a model with %U other files",
                         (uint64_t)shards);
-        return HEFT_OK;
+        if (!heft_ix_tensors(&d->file->x) || has_bytes_elsewhere(&d->file->x))
+            return HEFT_OK;
+        heft_file_drop_shards(d->file);
     }
     heft_status st = verify(d, progress, err);
     return st ? st : check_zero_tail(d, err);

@@ -42,6 +42,11 @@ heft_status heft_doctor_lose(heft_doctor *d, uint32_t tensor, heft_error *err)
     return HEFT_OK;
 }
 
+bool heft_doctor_is_lost(const heft_doctor *d, uint32_t tensor)
+{
+    return d->lost && d->lost[tensor];
+}
+
 static bool begins_before(const void *ctx, uint32_t a, uint32_t b)
 {
     const heft_range *ranges = ctx;

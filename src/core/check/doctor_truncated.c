@@ -19,8 +19,7 @@ static heft_status open_at(heft_doctor *d, uint64_t size, heft_error *err)
     o.host = d->host;
     o.limits = &limits;
     o.no_verify = true;
-    d->view = heft_padded_source_of(d->source, size);
-    return heft_file_open_source(&d->file, &d->view.base, &o, err);
+    return heft_doctor_open_at(d, size, &o, err);
 }
 
 /* Try sizes until the index is readable.  A parser names the first tensor past the end, so the size

@@ -84,6 +84,17 @@ static heft_status sort_parts(hashing *s, heft_error *err)
     return HEFT_OK;
 }
 
+/* Choose the parts of the file that hold content that is left out of the model. */
+static heft_status choose_left_out(hashing *s, heft_error *err)
+{
+    const heft_index *x = &s->f->x;
+    for (uint32_t part = x->parts.len; heft_ix_has_part(x, part); part++)
+        if (heft_ix_part_row_at(x, part)->flags & HEFT_P_LEFT_OUT &&
+            !heft_vec_add(&s->mem, &s->parts, &part, sizeof part))
+            return heft_error_no_memory(err, purpose);
+    return HEFT_OK;
+}
+
 static heft_status choose_parts(hashing *s, const uint32_t *tensors, uint32_t count,
                                 heft_error *err)
 {
@@ -242,6 +253,22 @@ static void hash_tensor(const hashing *s, uint32_t id, uint32_t *order, heft_has
     heft_blake3_final(&h, out->bytes);
 }
 
+/* Hash the chosen parts, which are content that is left out. */
+static void hash_left_out(const hashing *s, uint32_t *order, heft_hash *out)
+{
+    uint32_t count = s->parts.len;
+    heft_blake3 h;
+    heft_blake3_init(&h);
+    put_str(&h, heft_lit("heft left out 1"));
+    put_u32(&h, count);
+    if (count)
+        memcpy(order, s->parts.ptr, count * sizeof *order);
+    heft_sort(order, order + count, count, role_less, &s->f->x);
+    for (uint32_t i = 0; i < count; i++)
+        put_part(s, &h, order[i]);
+    heft_blake3_final(&h, out->bytes);
+}
+
 /* ---- the model ---- */
 
 static bool name_less(const void *ctx, uint32_t a, uint32_t b)
@@ -249,8 +276,9 @@ static bool name_less(const void *ctx, uint32_t a, uint32_t b)
     return heft_str_order(heft_ix_name(ctx, a), heft_ix_name(ctx, b)) < 0;
 }
 
-static void hash_model(const heft_index *x, const heft_hash *tensors, uint32_t *order,
-                       heft_hash *out)
+/* Hash the model; left_out is the hash of the content that is left out, or NULL without any. */
+static void hash_model(const heft_index *x, const heft_hash *tensors, const heft_hash *left_out,
+                       uint32_t *order, heft_hash *out)
 {
     uint32_t n = heft_ix_tensors(x);
     heft_blake3 h;
@@ -263,6 +291,8 @@ static void hash_model(const heft_index *x, const heft_hash *tensors, uint32_t *
         put_str(&h, heft_ix_name(x, order[i]));
         heft_blake3_update(&h, tensors[order[i]].bytes, HEFT_HASH_BYTES);
     }
+    if (left_out)
+        heft_blake3_update(&h, left_out->bytes, HEFT_HASH_BYTES);
     heft_blake3_final(&h, out->bytes);
 }
 
@@ -271,7 +301,8 @@ static void hash_model(const heft_index *x, const heft_hash *tensors, uint32_t *
 typedef struct choice {      /* tensors to hash, and where the hashes go */
     const uint32_t *tensors; /* NULL: all tensors */
     uint32_t count;
-    heft_hash *out, *model; /* model may be NULL */
+    heft_hash *out;
+    heft_hash *left_out; /* receives the hash of the content that is left out; or NULL */
     /* The tensors of all shares, if this is a share. */
     const uint32_t *all;
     uint32_t all_count;
@@ -279,15 +310,15 @@ typedef struct choice {      /* tensors to hash, and where the hashes go */
 
 static heft_status hash_chosen(hashing *s, const choice *c, heft_error *err)
 {
-    uint32_t max_count = c->count > MOST_PARTS ? c->count : MOST_PARTS;
+    uint32_t max_count = c->left_out && s->parts.len > MOST_PARTS ? s->parts.len : MOST_PARTS;
     size_t bytes = 2 * (size_t)max_count * sizeof(uint32_t);
     uint32_t *order = heft_mem_alloc(&s->mem, bytes);
     if (!order)
         return heft_error_no_memory(err, purpose);
     for (uint32_t i = 0; i < c->count; i++)
         hash_tensor(s, c->tensors ? c->tensors[i] : i, order, &c->out[i]);
-    if (c->model)
-        hash_model(&s->f->x, c->out, order, c->model);
+    if (c->left_out)
+        hash_left_out(s, order, c->left_out);
     heft_mem_free(&s->mem, order, bytes);
     return HEFT_OK;
 }
@@ -331,7 +362,7 @@ static heft_status hash_bytes_of(hashing *s, const choice *c, heft_error *err)
     if (!st)
         st = heft_check_lengths(f, err);
     if (!st)
-        st = choose_parts(s, c->tensors, c->count, err);
+        st = c->left_out ? choose_left_out(s, err) : choose_parts(s, c->tensors, c->count, err);
     if (!st)
         st = split_pieces(s, err);
     if (!st)
@@ -375,11 +406,25 @@ static heft_status hash_file(const heft_file *f, const choice *c, heft_progress_
     return st;
 }
 
-heft_status heft_file_hash(heft_hash *model, heft_hash *tensors, const heft_file *f,
-                           heft_progress_fn on_progress, void *progress_ctx, heft_error *err)
+heft_status heft_left_out_hash(heft_hash *out, bool *has_any, const heft_file *f, heft_error *err)
 {
-    choice all = { NULL, heft_ix_tensors(&f->x), tensors, model, NULL, 0 };
-    return hash_file(f, &all, on_progress, progress_ctx, err);
+    static const uint32_t none;
+    const heft_index *x = &f->x;
+    choice left_out = { .tensors = &none, .left_out = out };
+    *has_any = x->left_out_unread;
+    for (uint32_t part = x->parts.len; heft_ix_has_part(x, part); part++)
+        *has_any = *has_any || heft_ix_part_row_at(x, part)->flags & HEFT_P_LEFT_OUT;
+    if (!*has_any)
+        return HEFT_OK;
+    if (x->left_out_unread)
+        return heft_error_rule(
+            err,
+            heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                             "the model has no digest, because not all of its content can be read: "
+                             "%U left out",
+                             (uint64_t)x->left_out_unread),
+            "heft/left-out");
+    return hash_file(f, &left_out, NULL, NULL, err);
 }
 
 heft_status heft_hash_model(heft_hash *model, const heft_hash *tensors, const heft_file *f,
@@ -387,15 +432,28 @@ heft_status heft_hash_model(heft_hash *model, const heft_hash *tensors, const he
 {
     heft_memory mem = { f->host->allocator, UINT64_MAX, 0 };
     heft_error own;
+    heft_hash left_out;
+    bool has_left_out;
     err = heft_error_begin(err, &own);
+    heft_status st = heft_left_out_hash(&left_out, &has_left_out, f, err);
+    if (st)
+        return st;
     size_t bytes = (2 * (size_t)heft_ix_tensors(&f->x) + 1) * sizeof(uint32_t);
     uint32_t *order = heft_mem_alloc(&mem, bytes);
     if (!order)
         return heft_error_no_memory(err, purpose);
     heft_file_enter(f); /* names are mapped */
-    hash_model(&f->x, tensors, order, model);
+    hash_model(&f->x, tensors, has_left_out ? &left_out : NULL, order, model);
     heft_mem_free(&mem, order, bytes);
     return heft_file_leave(f, err);
+}
+
+heft_status heft_file_hash(heft_hash *model, heft_hash *tensors, const heft_file *f,
+                           heft_progress_fn on_progress, void *progress_ctx, heft_error *err)
+{
+    choice all = { .count = heft_ix_tensors(&f->x), .out = tensors };
+    heft_status st = hash_file(f, &all, on_progress, progress_ctx, err);
+    return st ? st : heft_hash_model(model, tensors, f, err);
 }
 
 heft_status heft_tensor_hash_many(heft_hash *hashes, const heft_file *f, const uint32_t *tensors,
@@ -403,7 +461,7 @@ heft_status heft_tensor_hash_many(heft_hash *hashes, const heft_file *f, const u
                                   heft_error *err)
 {
     static const uint32_t none;
-    choice listed = { tensors ? tensors : &none, count, hashes, NULL, NULL, 0 };
+    choice listed = { .tensors = tensors ? tensors : &none, .count = count, .out = hashes };
     return hash_file(f, &listed, on_progress, progress_ctx, err);
 }
 
@@ -412,7 +470,11 @@ heft_status heft_tensor_hash_share(heft_hash *hashes, heft_checked_read *checks,
                                    uint32_t count, heft_progress_fn on_progress, void *progress_ctx,
                                    heft_error *err)
 {
-    choice own = { tensors + first, count, hashes, NULL, tensors, all_count };
+    choice own = { .tensors = tensors + first,
+                   .count = count,
+                   .out = hashes,
+                   .all = tensors,
+                   .all_count = all_count };
     *checks = (heft_checked_read){ .f = NULL };
     for (uint32_t i = 0; i < all_count; i++)
         if (tensors[i] >= heft_ix_tensors(&f->x))

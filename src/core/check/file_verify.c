@@ -68,7 +68,7 @@ static void report(heft_check *c, heft_severity s, const char *rule, heft_range 
                    uint32_t tensor, const char *text)
 {
     verify *v = (verify *)c;
-    heft_note note = { s, rule, text, where, tensor, false };
+    heft_note note = { s, rule, text, where, tensor, false, HEFT_LEFT_OUT_NOT };
     heft_finding finding = heft_file_finding(v->f, &note);
     report_finding(v, &finding);
 }
@@ -385,11 +385,14 @@ static heft_status report_opening(verify *v)
     for (size_t i = 0; heft_notice_at(&notice, f, i); i++)
         if (i >= f->x.notes.len || !notes[i].is_early)
             report_finding(v, &notice);
-    heft_status st = report_shards(v);
-    if (!st && f->x.shard_info.number)
-        report(&v->check, HEFT_NOTE, "heft/shard-alone", (heft_range){ HEFT_NOWHERE, 0 }, HEFT_NONE,
-               "this file is one shard of a model: verify the first shard to check all of them");
-    return st;
+    if (!heft_ix_tensors(&f->x) && f->x.left_out)
+        report_finding(v, &(heft_finding){ .severity = HEFT_FAULT,
+                                           .rule = "heft/all-left-out",
+                                           .where = { HEFT_NOWHERE, 0 },
+                                           .tensor = HEFT_NONE,
+                                           .text = "the file has no tensor that can be read",
+                                           .left_out = true });
+    return report_shards(v);
 }
 
 /* Compare each file with the digest that its origin states.  A share does not read whole files. */

@@ -71,3 +71,8 @@ heft_padded_source heft_padded_source_of(heft_source *from, uint64_t size)
 {
     return (heft_padded_source){ { &padded_ops, size }, from };
 }
+
+uint64_t heft_padded_present(heft_source *s)
+{
+    return s->ops == &padded_ops ? from_of(s)->size : s->size;
+}

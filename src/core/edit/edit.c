@@ -4,6 +4,7 @@
 
 #include "core/read/decode.h"
 #include "core/write/copy_metadata.h"
+#include "core/write/torn_check.h"
 #include "model/vocab.h"
 
 /* ---- requested names and identities ---- */
@@ -179,9 +180,9 @@ static heft_status add_existing_value(heft_edit_job *g, uint32_t i)
     const heft_value *v = heft_ix_value(&g->in->x, i);
     bool is_set = false;
     heft_status st = HEFT_OK;
-    for (size_t k = 0; k < g->opt.set_count && !st; k++)
+    for (size_t k = 0; k < g->opt.set_count && !st; k = heft_set_next(g->opt.set, k))
         if (heft_str_eq(g->opt.set[k].key, v->key)) {
-            st = heft_ix_meta(&g->p.x, match_stored_kind(g->opt.set[k], v));
+            st = heft_set_add(&g->p.x, g->opt.set, k, match_stored_kind(g->opt.set[k], v));
             is_set = true;
         }
     if (is_set || heft_edit_unsets(g, v->key))
@@ -198,12 +199,13 @@ static heft_status add_metadata(heft_edit_job *g)
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < from->values.len && !st; i = heft_ix_value_next(from, i))
         st = add_existing_value(g, i);
-    for (size_t i = 0; i < g->opt.set_count && !st; i++) {
+    for (size_t i = 0; i < g->opt.set_count && !st; i = heft_set_next(g->opt.set, i)) {
         const heft_value *v = &g->opt.set[i];
         const heft_value *existing = heft_edit_find(from, g->in->format, v->key);
         /* heft_edit_find() finds a number of the map as MAP.NAME, under the key NAME. */
         if (!existing || !heft_str_eq(existing->key, v->key))
-            st = heft_ix_meta(&g->p.x, existing ? match_stored_kind(*v, existing) : *v);
+            st = heft_set_add(&g->p.x, g->opt.set, i,
+                              existing ? match_stored_kind(*v, existing) : *v);
     }
     return st;
 }
@@ -310,6 +312,7 @@ static heft_status plan_model(heft_edit_job *g)
         return st;
     g->p.x.err = g->p.plan.err = g->err;
     g->p.x.generator = g->in->x.generator;
+    g->p.warnings_are_errors = g->opt.strict;
     g->p.plan.existing = &g->in->x;
     g->p.plan.has_added_parts = g->in != g->original;
     st = collect_names(g);
@@ -317,6 +320,8 @@ static heft_status plan_model(heft_edit_job *g)
         st = collect_identities(g);
     if (!st)
         st = add_tensors(g);
+    if (!st && g->names)
+        st = heft_warn_torn(&g->p, g->in, NULL, NULL);
     if (!st)
         st = add_metadata(g);
     if (!st)

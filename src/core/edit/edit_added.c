@@ -238,7 +238,6 @@ static heft_status convert_tensors(append_job *a, heft_sink *take)
     o.config = (heft_str){ NULL, 0 };
     o.vocab = NULL;
     o.planned_bytes = NULL;
-    o.keep = NULL;
     if (st) {
         heft_sink_discard(take);
         return st;

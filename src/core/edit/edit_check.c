@@ -4,6 +4,7 @@
 #include "base/sort.h"
 #include "core/check/source_verifier.h"
 #include "core/edit/edit.h"
+#include "core/write/copy_metadata.h"
 #include "model/values.h"
 
 /* ---- checksums that cover no data ---- */
@@ -177,6 +178,17 @@ static bool is_equivalent(const heft_value *requested, const heft_value *edited)
                                       heft_value_text(&b, edited, text[1]) && heft_str_eq(a, b));
 }
 
+static bool is_equivalent_tree(const heft_value *requested, const heft_value *edited)
+{
+    if (requested->kind != HEFT_KIND_LIST)
+        return is_equivalent(requested, edited);
+    uint32_t count = requested->as.container.count;
+    bool is = edited->kind == HEFT_KIND_LIST && edited->as.container.count == count;
+    for (uint32_t k = 1; is && k <= count; k++) /* the scalars follow the list */
+        is = is_equivalent(requested + k, edited + k);
+    return is;
+}
+
 static values numbers_of(const heft_edit_job *g, const heft_index *x)
 {
     heft_str map = heft_lit(g->in->format->number_map);
@@ -192,11 +204,11 @@ static values numbers_of(const heft_edit_job *g, const heft_index *x)
 
 static heft_status check_metadata(heft_edit_job *g, const heft_file *edited)
 {
-    for (size_t i = 0; i < g->opt.set_count; i++) {
+    for (size_t i = 0; i < g->opt.set_count; i = heft_set_next(g->opt.set, i)) {
         heft_str key = g->opt.set[i].key;
         const heft_value *requested = heft_edit_find(&g->p.x, g->in->format, key);
         const heft_value *is = heft_edit_find(&edited->x, g->in->format, key);
-        if (!requested || !is || !is_equivalent(requested, is))
+        if (!requested || !is || !is_equivalent_tree(requested, is))
             return heft_error_plain(
                 g->err, HEFT_E_UNSUPPORTED,
                 "metadata %q cannot be set: it would be read back as another value", key);

@@ -22,7 +22,7 @@ bool heft_edit_sets(const heft_edit_job *g, heft_str key)
 {
     size_t i = 0;
     while (i < g->opt.set_count && !heft_str_eq(g->opt.set[i].key, key))
-        i++;
+        i = heft_set_next(g->opt.set, i);
     return i < g->opt.set_count;
 }
 
@@ -67,7 +67,7 @@ bool heft_edit_changes_map(const heft_edit_job *g, heft_str map)
     bool changes = false;
     if (!f->number_map || !heft_str_is(map, f->number_map))
         return false;
-    for (size_t i = 0; i < g->opt.set_count && !changes; i++)
+    for (size_t i = 0; i < g->opt.set_count && !changes; i = heft_set_next(g->opt.set, i))
         changes = heft_is_map_number(f, &g->opt.set[i], &name);
     for (size_t i = 0; i < g->opt.unset_count && !changes; i++)
         changes = heft_is_in_number_map(f, g->opt.unset[i], &name);
@@ -76,12 +76,6 @@ bool heft_edit_changes_map(const heft_edit_job *g, heft_str map)
 
 static heft_status check_value(const heft_edit_job *g, const heft_value *v)
 {
-    if (heft_value_nests(v))
-        return heft_error_plain(g->err, HEFT_E_ARGUMENT,
-                                "metadata %q: lists and maps cannot be set", v->key);
-    if (!heft_value_is_text(v))
-        return heft_error_plain(g->err, HEFT_E_ARGUMENT, "metadata %q: its text is not UTF-8",
-                                v->key);
     if (heft_edit_unsets(g, v->key))
         return heft_error_plain(g->err, HEFT_E_ARGUMENT, "metadata %q: both set and unset", v->key);
     return heft_check_map_number(g->in->format, v, g->err);
@@ -97,7 +91,9 @@ heft_status heft_edit_check_request(const heft_edit_job *g)
     if (heft_edit_has_new_vocab(g) && !(g->in->format->caps & HEFT_CAN_VOCAB))
         return heft_error_plain(g->err, HEFT_E_UNSUPPORTED, "%s cannot store a vocabulary",
                                 g->in->format->name);
-    for (size_t i = 0; i < g->opt.set_count && !st; i++)
+    if (!st)
+        st = heft_set_check(g->opt.set, g->opt.set_count, g->err);
+    for (size_t i = 0; i < g->opt.set_count && !st; i = heft_set_next(g->opt.set, i))
         st = check_value(g, &g->opt.set[i]);
     for (size_t i = 0; i < g->opt.unset_count && !st; i++)
         if (!heft_edit_find(&g->in->x, g->in->format, g->opt.unset[i]))

@@ -22,7 +22,7 @@ heft_status heft_dense_find(heft_dense_tensor *d, const heft_file *f, heft_str n
 {
     uint64_t bytes;
     uint32_t id = heft_tensor_find(f, name);
-    *d = (heft_dense_tensor){ .f = f, .t = heft_tensor_at(f, id), .part = HEFT_NONE };
+    *d = (heft_dense_tensor){ .f = f, .t = heft_tensor_at(f, id), .id = id, .part = HEFT_NONE };
     if (id != HEFT_NONE)
         d->part = heft_part_find(f, id, HEFT_STR("data"));
     heft_status st = d->part == HEFT_NONE ? check_names(f, err) : HEFT_OK;
@@ -148,8 +148,8 @@ static heft_status allocate_data(void **dst, heft_array *a, const heft_dense_ten
     return HEFT_OK;
 }
 
-static heft_status read_dense(heft_array *out, const heft_dense_tensor *d, heft_dtype dtype,
-                              void *memory, size_t capacity, heft_error *err)
+heft_status heft_dense_read(heft_array *out, const heft_dense_tensor *d, heft_dtype dtype,
+                            void *memory, size_t capacity, heft_error *err)
 {
     uint64_t bytes = 0;
     if (dtype != d->t.dtype && !heft_dtype_can_cast(dtype, d->t.dtype))
@@ -176,19 +176,6 @@ static heft_status read_dense(heft_array *out, const heft_dense_tensor *d, heft_
     return st;
 }
 
-heft_status heft_array_read(heft_array *out, const heft_file *f, heft_str name, heft_dtype dtype,
-                            void *memory, size_t capacity, heft_error *err)
-{
-    heft_dense_tensor d;
-    heft_error own;
-    *out = (heft_array){ .data = NULL };
-    err = heft_error_begin(err, &own);
-    heft_status st = heft_dense_find(&d, f, name, err);
-    if (!st)
-        st = read_dense(out, &d, dtype == HEFT_UNTYPED ? d.t.dtype : dtype, memory, capacity, err);
-    return heft_error_end(err, st);
-}
-
 /* Return true if p is aligned for the type: to the largest power of two that divides the block
  * size. */
 static bool is_aligned(const void *p, heft_dtype t)
@@ -208,7 +195,7 @@ heft_status heft_array_view(heft_array *out, const heft_file *f, heft_str name, 
         return heft_error_end(err, st);
     const void *mapped = heft_part_view(f, d.part);
     if (!mapped || !is_aligned(mapped, d.t.dtype))
-        return heft_error_end(err, read_dense(out, &d, d.t.dtype, NULL, 0, err));
+        return heft_error_end(err, heft_dense_read(out, &d, d.t.dtype, NULL, 0, err));
     if (f->check_parts)
         st = heft_part_verify(NULL, f, d.part, err);
     if (!st) {

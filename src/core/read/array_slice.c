@@ -169,7 +169,7 @@ static heft_status read_all(const slice_reader *r, uint8_t *dst, uint64_t count)
     return st;
 }
 
-/* ---- the public function ---- */
+/* ---- checks, and all of it ---- */
 
 static heft_status check_types(const heft_dense_tensor *d, heft_dtype as, heft_error *err)
 {
@@ -191,7 +191,7 @@ static heft_status read_slice(slice_reader *r, void *buf, uint64_t count)
     heft_array decoded = { .data = NULL };
     heft_status st = HEFT_OK;
     if (heft_ix_part_row_at(&f->x, r->d->part)->encoding != HEFT_RAW)
-        st = heft_array_read(&decoded, f, r->d->t.name, HEFT_UNTYPED, NULL, 0, r->err);
+        st = heft_dense_read(&decoded, r->d, r->d->t.dtype, NULL, 0, r->err);
     if (st)
         return st;
     r->content = decoded.data;
@@ -205,26 +205,19 @@ static heft_status read_slice(slice_reader *r, void *buf, uint64_t count)
     return st;
 }
 
-heft_status heft_array_read_slice(void *buf, size_t capacity, const heft_file *f, heft_str name,
+heft_status heft_dense_read_slice(void *buf, size_t capacity, const heft_dense_tensor *d,
                                   const heft_slice *axes, heft_dtype as, heft_error *err)
 {
-    heft_dense_tensor d;
-    heft_error own;
     uint64_t count;
-    err = heft_error_begin(err, &own);
-    heft_status st = heft_dense_find(&d, f, name, err);
-    as = as == HEFT_UNTYPED && !st ? d.t.dtype : as;
-    st = st ? st : check_types(&d, as, err);
-    st = st ? st : count_elements(&count, &d, axes, err);
+    heft_status st = check_types(d, as, err);
+    st = st ? st : count_elements(&count, d, axes, err);
     if (st || !count)
-        return heft_error_end(err, st);
-    slice_reader r = { .d = &d, .axes = axes, .as = as, .size = heft_dtype_size(as), .err = err };
+        return st;
+    slice_reader r = { .d = d, .axes = axes, .as = as, .size = heft_dtype_size(as), .err = err };
     if (count > capacity / r.size)
-        st = heft_error_plain(err, HEFT_E_ARGUMENT,
-                              "a slice of tensor %q has %U elements of %s, but the buffer has %U "
-                              "bytes",
-                              name, count, heft_dtype_name(as), (uint64_t)capacity);
-    else
-        st = read_slice(&r, buf, count);
-    return heft_error_end(err, st);
+        return heft_error_plain(err, HEFT_E_ARGUMENT,
+                                "a slice of tensor %q has %U elements of %s, but the buffer has %U "
+                                "bytes",
+                                d->t.name, count, heft_dtype_name(as), (uint64_t)capacity);
+    return read_slice(&r, buf, count);
 }

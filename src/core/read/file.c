@@ -32,6 +32,8 @@ void heft_file_close(heft_file *f)
 {
     if (!f)
         return;
+    if (f->close_schemes)
+        f->close_schemes((heft_schemes *)f->schemes);
     heft_joined_files_free(f);
     heft_shards_close(f);
     heft_input_free(&f->input);
@@ -66,14 +68,16 @@ heft_status heft_file_create(heft_file **out, uint64_t file_size, const heft_ope
         .opening = opening,
         .format = o.format,
         .shards = o.shards,
-        .passed_over = o.passed_over,
+        .folder = o.folder,
         .check_parts = o.check_parts,
         .no_verify = o.no_verify,
+        .raw_tensors = o.raw_tensors,
     };
     heft_host_init_index(host, &f->x, &limits);
     if (!f->x.limits.read_counter)
         f->x.limits.read_counter = &f->read_counter;
     f->x.file_bytes = file_size;
+    f->x.array_types = o.array_types;
     f->x.pick = o.key ? heft_lit(o.key) : (heft_str){ "", 0 };
     heft_input_init(&f->input, &f->x.mem, file_size, f->x.limits.index_bytes);
     f->input.host = host;

@@ -57,8 +57,8 @@ struct heft_file {
     uint32_t opened_shard_count, opened_shard_capacity;
     heft_joined_file *joined_files;
     uint32_t joined_count, joined_capacity;
-    heft_str name;           /* file name; may be empty */
-    const char *passed_over; /* heft_open_options.passed_over; valid while opening */
+    heft_str name;             /* file name; may be empty */
+    const heft_folder *folder; /* heft_open_options.folder; valid while opening */
     /* First reason why the model is incomplete, in the arena; NULL if the model is complete. */
     const heft_error *missing;
     /* Error of listing the folder, in the arena; NULL if the folder was listed or need not be. */
@@ -70,10 +70,15 @@ struct heft_file {
     heft_read_counter read_counter; /* unless x.limits refers to a counter of the caller */
     bool requested_ends;            /* the first and last bytes were requested */
     bool ready;
-    bool is_pipeline; /* the joined files are components, each with a prefix */
+    bool is_pipeline;       /* the joined files are components, each with a prefix */
+    bool has_folder_shards; /* no index lists the shards */
     /* Once the file is ready, verify the digest of a part that is read as a whole. */
     bool check_parts;
     bool no_verify; /* a wrong checksum does not prevent opening */
+    bool raw_tensors;
+    /* The quantised tensors, a heft_schemes *, once src/scheme has found and published them. */
+    size_t schemes;
+    void (*close_schemes)(heft_schemes *s);
 };
 
 /* Set *out to `wanted`, or to the default host if NULL, and check that its mandatory functions

@@ -26,10 +26,10 @@ const heft_format *heft_format_at(size_t i)
     return i < heft_registry_count() ? heft_registry_at(i) : NULL;
 }
 
-const heft_format *heft_format_find(const char *name)
+const heft_format *heft_format_find(heft_str name)
 {
-    for (size_t i = 0; name && i < heft_registry_count(); i++)
-        if (heft_str_is(heft_lit(name), heft_registry_at(i)->name))
+    for (size_t i = 0; i < heft_registry_count(); i++)
+        if (heft_str_is(name, heft_registry_at(i)->name))
             return heft_registry_at(i);
     return NULL;
 }

@@ -64,7 +64,7 @@ static void need(heft_window *in, uint64_t off, uint64_t len)
 {
     heft_input *b = (heft_input *)in;
     const segment *s = segment_at(b, off);
-    uint64_t end = off + len, min_len = MIN_REQUEST;
+    uint64_t end = off + len, min_len = b->least;
     if (s) {
         off = s->off + s->len;
         min_len = s->len > min_len ? s->len : min_len;
@@ -99,6 +99,7 @@ void heft_input_init(heft_input *b, heft_memory *mem, uint64_t file_size, uint64
         .in = { .size = file_size, .window = window, .need = need },
         .mem = mem,
         .limit = limit,
+        .least = MIN_REQUEST,
     };
 }
 

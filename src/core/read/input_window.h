@@ -15,6 +15,7 @@ typedef struct heft_input {
     heft_vec needs;            /* heft_range, to be fetched */
     const heft_host *host;     /* NULL: nothing can be decoded while parsing */
     uint64_t held, limit;      /* bytes in segments, and the maximum */
+    uint64_t least;            /* request so many bytes at least */
     bool over_limit, no_memory;
 } heft_input;
 

@@ -5,9 +5,10 @@
 #include "core/read/decode.h"
 
 enum {
-    END_BYTES = 64 << 10, /* bytes fetched from both ends before the format is known */
-    PROBE_BYTES = 64,     /* minimum that a probe receives, see format.h */
-    DROP_BYTES = 4 << 20  /* granularity of releasing parsed pages */
+    END_BYTES = 64 << 10,    /* bytes fetched from both ends before the format is known */
+    PROBE_BYTES = 64,        /* minimum that a probe receives, see format.h */
+    SMALL_REQUEST = 4 << 10, /* hold most headers between the data of an archive */
+    DROP_BYTES = 4 << 20     /* granularity of releasing parsed pages */
 };
 
 /* Request the first and last bytes, or the whole of a small file.  From a source the last bytes are
@@ -225,13 +226,28 @@ heft_status heft_file_set_source(heft_file *f, heft_source *take, heft_error *er
 
 /* ---- files with a source ---- */
 
+/* Announce the range needs[at] to the source, with the following ranges that are near: requests of
+ * their own would take longer than the bytes between them.  Return the number of the next range. */
+static size_t announce(const heft_file *f, const heft_range *needs, size_t at, size_t n)
+{
+    enum { NEAR = 64 << 10 };
+    uint64_t begin = needs[at].offset, end = begin + needs[at].length;
+    for (at++; at < n && needs[at].offset >= end && needs[at].offset - end <= NEAR; at++)
+        end = needs[at].offset + needs[at].length;
+    f->source->ops->will_need(f->source, begin, end - begin);
+    return at;
+}
+
 static heft_status fetch(heft_file *f, heft_error *err)
 {
+    enum { AHEAD = 64 }; /* ranges that a source may request at the same time */
     const heft_range *needs;
-    size_t n = heft_file_needs(f, &needs);
+    size_t n = heft_file_needs(f, &needs), announced = f->source->ops->will_need && n > 1 ? 0 : n;
     for (size_t i = 0; i < n; i++) {
         uint8_t *to;
         heft_range r = needs[i];
+        while (announced < n && announced < i + AHEAD)
+            announced = announce(f, needs, announced, n);
         if (r.length > SIZE_MAX)
             return heft_error_plain(err, HEFT_E_LIMIT,
                                     "cannot read %U bytes at once on this system", r.length);
@@ -260,6 +276,7 @@ heft_status heft_file_open_one(heft_file **out, heft_source *take, const heft_op
         return st;
     }
     (*out)->source = take;
+    (*out)->input.least = SMALL_REQUEST;
     if (take->ops->map && take->size)
         (*out)->input.whole_file = take->ops->map(take, 0, take->size);
     bool is_open = false;

@@ -315,10 +315,11 @@ static heft_status read_strided(heft_stream *s, uint8_t *out, size_t len, heft_e
     return st ? st : heft_spill_state(&s->spill, err);
 }
 
-/* Read contiguous numbers and byte-swap each. */
-static heft_status read_big_endian(heft_stream *s, uint8_t *out, size_t len, heft_error *err)
+/* Read contiguous numbers and restore each. */
+static heft_status read_restored(heft_stream *s, uint8_t *out, size_t len, heft_error *err)
 {
-    uint32_t size = heft_dtype_number_bytes(s->row.dtype);
+    uint32_t size = s->row.flags & HEFT_P_SIGNS ? heft_dtype_size(s->row.dtype)
+                                                : heft_dtype_number_bytes(s->row.dtype);
     heft_status st = HEFT_OK;
     for (size_t n = 0; len && !st; out += n, len -= n) {
         if (s->partial_left) {
@@ -328,11 +329,13 @@ static heft_status read_big_endian(heft_stream *s, uint8_t *out, size_t len, hef
         } else if (len >= size) {
             n = len & ~(size_t)(size - 1);
             st = read_content(s, out, n, err);
-            heft_byteswap(out, n, s->row.dtype);
+            if (!st)
+                heft_restore(out, n, &s->row);
         } else {
             n = 0;
             st = read_content(s, s->partial, size, err);
-            heft_byteswap(s->partial, size, s->row.dtype);
+            if (!st)
+                heft_restore(s->partial, size, &s->row);
             s->partial_left = size;
         }
     }
@@ -346,8 +349,8 @@ static heft_status read_decoded(heft_stream *s, uint8_t *out, size_t len, heft_e
         return read_strided(s, out, len, err);
     st = s->delivered ? HEFT_OK : discard_content(s, s->strided.first, err);
     if (!st)
-        st = s->row.flags & HEFT_P_BIG_ENDIAN ? read_big_endian(s, out, len, err)
-                                              : read_content(s, out, len, err);
+        st = s->row.flags & HEFT_P_RESTORED ? read_restored(s, out, len, err)
+                                            : read_content(s, out, len, err);
     return st || s->delivered + len < s->row.length ? st
                                                     : discard_content(s, s->content_bytes, err);
 }

@@ -7,7 +7,7 @@
 #include "core/read/strided.h"
 #include "model/msgpack_numbers.h"
 
-enum { HEFT_STREAM_PARTIAL = 8 };
+enum { HEFT_STREAM_PARTIAL = 16 }; /* a complex number whose sign changes */
 
 struct heft_stream {
     const heft_file *f;

@@ -26,6 +26,23 @@ void heft_byteswap(uint8_t *p, size_t len, heft_dtype t)
     }
 }
 
+uint32_t heft_restored_unit(const heft_ix_part_row *row)
+{
+    return row->flags & HEFT_P_SIGNS ? heft_dtype_size(row->dtype) : heft_byteswap_unit(row->dtype);
+}
+
+void heft_restore(uint8_t *p, size_t len, const heft_ix_part_row *row)
+{
+    uint32_t size = heft_dtype_number_bytes(row->dtype);
+    bool is_negated = row->flags & HEFT_P_NEGATED, is_conjugated = row->flags & HEFT_P_CONJUGATED;
+    if (row->flags & HEFT_P_BIG_ENDIAN)
+        heft_byteswap(p, len, row->dtype);
+    /* Floating-point numbers have the sign in the highest bit; imaginary parts follow real ones. */
+    for (size_t at = 0, i = 0; row->flags & HEFT_P_SIGNS && at + size <= len; at += size, i++)
+        if (is_negated != (is_conjugated && i % 2))
+            p[at + size - 1] ^= 0x80;
+}
+
 heft_strided_reader heft_strided_reader_of(const heft_file *f, uint32_t part,
                                            const uint8_t *content)
 {
@@ -166,8 +183,8 @@ static heft_status read_units(const heft_strided_reader *r, uint64_t from, uint8
 {
     heft_status st = r->strides ? gather(r, heft_div(from, unit), len / unit, dst, unit, err)
                                 : fetch(r, from, dst, len, err);
-    if (!st && r->row.flags & HEFT_P_BIG_ENDIAN)
-        heft_byteswap(dst, len, r->row.dtype);
+    if (!st && r->row.flags & HEFT_P_RESTORED)
+        heft_restore(dst, len, &r->row);
     return st;
 }
 
@@ -176,9 +193,9 @@ static heft_status read_units(const heft_strided_reader *r, uint64_t from, uint8
 heft_status heft_strided_reader_read(const heft_strided_reader *r, uint64_t from, void *buf,
                                      size_t len, heft_error *err)
 {
-    uint32_t unit = r->strides                         ? heft_dtype_size(r->row.dtype)
-                    : r->row.flags & HEFT_P_BIG_ENDIAN ? heft_byteswap_unit(r->row.dtype)
-                                                       : 1;
+    uint32_t unit = r->strides                       ? heft_dtype_size(r->row.dtype)
+                    : r->row.flags & HEFT_P_RESTORED ? heft_restored_unit(&r->row)
+                                                     : 1;
     uint8_t *out = buf;
     heft_status st = HEFT_OK;
     for (size_t n = 0; len && !st; out += n, from += n, len -= n) {

@@ -25,4 +25,9 @@ uint32_t heft_byteswap_unit(heft_dtype t);
 /* Byte-swap whole units in place. */
 void heft_byteswap(uint8_t *p, size_t len, heft_dtype t);
 
+/* Return the bytes of a part with HEFT_P_RESTORED that heft_restore() takes as a unit. */
+uint32_t heft_restored_unit(const heft_ix_part_row *row);
+/* Restore the byte order and the signs of whole units in place. */
+void heft_restore(uint8_t *p, size_t len, const heft_ix_part_row *row);
+
 #endif

@@ -43,14 +43,24 @@ heft_status heft_join_note(heft_file *f, heft_severity s, const char *rule, uint
     return f->x.lost_notes ? HEFT_E_NOMEM : HEFT_OK;
 }
 
-heft_status heft_join_note_passed_over(heft_file *f, heft_error *err)
+heft_status heft_join_left_out(heft_file *f, const char *rule, const char *fmt, ...)
 {
-    if (!f->passed_over ||
-        !heft_join_note(f, HEFT_NOTE, "heft/passed-over", HEFT_NOWHERE, HEFT_NONE,
-                        "the folder also contains %q, which was not read",
-                        heft_lit(f->passed_over)))
-        return HEFT_OK;
-    return heft_error_no_memory(err, "for the notes about the file");
+    heft_error text;
+    va_list ap;
+    va_start(ap, fmt);
+    heft_error_set_list(&text, HEFT_OK, HEFT_NOWHERE, fmt, &ap);
+    va_end(ap);
+    heft_ix_left_out(&f->x, HEFT_LEFT_OUT_READABLE, rule, (heft_range){ HEFT_NOWHERE, 0 }, "%s",
+                     text.message);
+    return f->x.lost_notes ? HEFT_E_NOMEM : HEFT_OK;
+}
+
+void heft_file_drop_shards(heft_file *f)
+{
+    heft_joined_files_free(f);
+    heft_shards_close(f);
+    f->x.shards.len = 0;
+    f->missing = NULL;
 }
 
 heft_status heft_file_is_complete(const heft_file *f, heft_error *err)

@@ -11,6 +11,11 @@ static heft_status add_file(heft_file *f, const heft_file *from, heft_error *err
     heft_shard *b = &f->opened_shards[f->opened_shard_count];
     if (!from->ready || !from->source)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "a file to be joined has no source");
+    if (from->x.has_pieces)
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                                "%q has pieces of tensors of a distributed checkpoint (DCP), which "
+                                "this build does not join",
+                                name);
     *b = (heft_shard){ .name = s.label,
                        .source = from->source,
                        .whole_file = from->input.whole_file,

@@ -2,17 +2,30 @@
 #include "core/read/open_file.h"
 #include "core/shards/shard_join.h"
 
+heft_status heft_refuse_piece(const char *name, heft_error *err)
+{
+    if (!name || !heft_str_ends(heft_lit(name), ".distcp"))
+        return HEFT_OK;
+    return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                            "is a part of a distributed checkpoint (DCP) of PyTorch, a folder with "
+                            "the index .metadata, and not a file of weights by itself");
+}
+
 heft_status heft_file_step(heft_file *f, heft_error *err)
 {
     if (f->ready)
         return HEFT_OK;
-    heft_status st = heft_file_parse(f, err);
+    heft_status st = heft_refuse_piece(f->shards ? f->shards->name : NULL, err);
+    if (!st)
+        st = heft_file_parse(f, err);
+    if (!st)
+        st = heft_add_folder_shards(f, err);
     if (!st)
         st = heft_shards_open(f, err);
     if (!st)
         st = heft_join_shards(f, err);
     if (!st)
-        st = heft_join_note_passed_over(f, err);
+        st = heft_note_folder_files(f, err);
     return st ? st : heft_file_finish(f, err);
 }
 

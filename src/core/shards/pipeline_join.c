@@ -186,7 +186,7 @@ static heft_status join(heft_file *f, const char *name, heft_pipeline_file *c, u
     heft_file_enter(f);
     st = heft_file_leave_after(f, heft_join_files(f, NULL, err), err);
     if (!st)
-        st = heft_join_note_passed_over(f, err);
+        st = heft_note_folder_files(f, err);
     if (!st && !heft_ix_list_tensor_checksums(&f->x))
         st = heft_error_no_memory(err, purpose);
     f->ready = !st;

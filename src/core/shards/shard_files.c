@@ -1,6 +1,7 @@
 /* shard_files.c - opens the shards that a parser has named, through the caller's heft_shard_folder.
  * All shards are opened with the file, because an open file is immutable.  A missing or wrong shard
  * is recorded as such and does not prevent opening. */
+#include "core/read/foreign.h"
 #include "core/read/open_file.h"
 #include "core/shards/shard_join.h"
 
@@ -84,6 +85,29 @@ static heft_status parse_shard(heft_file *f, heft_error *err)
     return st ? st : heft_file_finish(f, err);
 }
 
+/* Say what the first bytes of a shard are instead of a file of the format. */
+static void describe_foreign(const heft_file *f, const heft_shard *shard, heft_error *cause)
+{
+    enum { HEAD = 512 };
+    uint8_t head[HEAD];
+    heft_source *s;
+    if (cause->status != HEFT_E_FORMAT ||
+        f->shards->open(&s, f->shards->ctx, shard->name.ptr, NULL))
+        return;
+    size_t len = s->size < HEAD ? (size_t)s->size : HEAD;
+    bool is_read = !heft_source_check(s, NULL) && !s->ops->read(s, 0, head, len, NULL);
+    bool is_zip = is_read && len > 1 && head[0] == 'P' && head[1] == 'K'; /* needs the end */
+    const heft_foreign_kind *kind = is_read && !is_zip &&
+                                            heft_detect(head, len, head, 0, s->size) != f->format
+                                        ? heft_foreign_find(head, len, head, 0)
+                                        : NULL;
+    bool is_download = kind && heft_str_begins(heft_lit(kind->advice), "download");
+    if (kind)
+        heft_error_plain(cause, HEFT_E_FORMAT, "it is %s; %s", kind->description,
+                         is_download ? "download this shard" : kind->advice);
+    heft_source_close(s);
+}
+
 static heft_status open_shard_model(heft_file *f, heft_shard *shard)
 {
     heft_error cause;
@@ -93,13 +117,15 @@ static heft_status open_shard_model(heft_file *f, heft_shard *shard)
     opt.format = f->format;
     opt.limits = &limits;
     opt.no_verify = f->no_verify;
+    opt.array_types = f->x.array_types;
     uint64_t used = f->x.mem.used;
     for (uint32_t i = 0; i < f->opened_shard_count; i++)
         used += f->opened_shards[i].model ? f->opened_shards[i].model->x.mem.used : 0;
     limits.memory = used < limits.memory ? limits.memory - used : 1;
-    return heft_file_open_one(&shard->model, shard->source, &opt, parse_shard, &cause)
-               ? record_bad_model(f, shard, &cause)
-               : HEFT_OK;
+    if (!heft_file_open_one(&shard->model, shard->source, &opt, parse_shard, &cause))
+        return HEFT_OK;
+    describe_foreign(f, shard, &cause);
+    return record_bad_model(f, shard, &cause);
 }
 
 static heft_status check_size(heft_shard *shard, const heft_ix_shard *s, heft_error *why)

@@ -267,6 +267,12 @@ heft_status heft_join_shards(heft_file *f, heft_error *err)
         if (is_model && f->opened_shards[i].status)
             heft_file_set_missing(f, f->opened_shards[i].error);
     }
+    if (f->x.is_shard_index && !f->opened_shard_count)
+        return heft_join_note(f, HEFT_FAULT, "heft/shard-index", HEFT_NOWHERE, HEFT_NONE,
+                              "the weight_map of the index lists no tensor and no shard: write the "
+                              "index anew, or remove it to open the shards by their numbers")
+                   ? heft_error_no_memory(err, purpose)
+                   : HEFT_OK;
     if (!is_set)
         return HEFT_OK;
     if (!heft_join_reserve(f, f->opened_shard_count))

@@ -6,6 +6,11 @@
 /* After a parse: open the shards that f names.  A shard that cannot be opened is recorded as such;
  * shard_files.c. */
 heft_status heft_shards_open(heft_file *f, heft_error *err);
+/* Return HEFT_E_UNSUPPORTED for the name of a file that has only pieces of tensors, ".distcp";
+ * open_model.c. */
+heft_status heft_refuse_piece(const char *name, heft_error *err);
+/* Treat the first file of a set as a model of its own; completeness.c. */
+void heft_file_drop_shards(heft_file *f);
 /* Add the tensors of the opened shards that are models to f. */
 heft_status heft_join_shards(heft_file *f, heft_error *err);
 /* Reserve rows for `count` joined files; false: out of memory. */
@@ -24,8 +29,13 @@ void heft_file_set_missing(heft_file *f, const heft_error *why);
  * the model incomplete. */
 heft_status heft_join_note(heft_file *f, heft_severity s, const char *rule, uint64_t at,
                            uint32_t tensor, const char *fmt, ...);
-/* Add a note about weights in the folder that were not read, if there are any. */
-heft_status heft_join_note_passed_over(heft_file *f, heft_error *err);
+/* Warn of weights that belong to the model and were not read.  A conversion reports the warning as
+ * a loss; the model keeps its hash, because the weights are not part of the opened files. */
+heft_status heft_join_left_out(heft_file *f, const char *rule, const char *fmt, ...);
+/* After a parse: add the shards that only heft_open_options.folder lists; folder_shards.c. */
+heft_status heft_add_folder_shards(heft_file *f, heft_error *err);
+/* Add findings about shards without an index, and about files that were not read. */
+heft_status heft_note_folder_files(heft_file *f, heft_error *err);
 /* Return the name of a file by number, see heft_global_offset(). */
 heft_str heft_shard_name(const heft_file *f, uint32_t number);
 /* Compare the index's list of tensors, and the shard numbers stated in the files, with the joined

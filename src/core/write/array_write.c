@@ -1,5 +1,6 @@
 /* array_write.c - heft_array_write(): write a file from arrays in memory. */
 #include "base/checked_math.h"
+#include "base/sized.h"
 #include "core/write/writer.h"
 
 static heft_status check_array(const heft_array *a, heft_error *err)
@@ -52,21 +53,34 @@ static heft_status write_data(heft_writer *w, const heft_array *arrays, uint32_t
     return st;
 }
 
+/* Without a callback nobody would hear of a loss: the call fails instead. */
+static heft_status choose(heft_write_options *out, const heft_write_options *given, heft_error *err)
+{
+    *out = (heft_write_options)HEFT_WRITE_OPTIONS_INIT;
+    heft_status st = heft_sized_copy(out, sizeof *out, given, err);
+    if (!out->on_loss && !out->allow_loss)
+        out->strict = true;
+    return st;
+}
+
 heft_status heft_array_write(heft_sink *take, const heft_array *arrays, uint32_t count,
                              const heft_save_options *opt, heft_error *err)
 {
     heft_error own;
     heft_writer *w = NULL;
     heft_save_options o = HEFT_SAVE_OPTIONS_INIT;
+    heft_write_options write;
     err = heft_error_begin(err, &own);
     heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
+    if (!st)
+        st = choose(&write, o.write, err);
     if (!st && !o.format)
         st = heft_error_plain(err, HEFT_E_ARGUMENT, "no output format is given");
     if (st) {
         heft_sink_discard(take);
         return st;
     }
-    st = heft_writer_open(&w, o.format, take, o.write, err);
+    st = heft_writer_open(&w, o.format, take, &write, err);
     if (!st)
         st = declare(w, arrays, count, &o, err);
     if (!st)

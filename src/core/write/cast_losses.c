@@ -160,8 +160,8 @@ heft_status heft_cast_losses_report(const heft_copy_context *c, heft_error *err)
     if (st || !stops)
         return st;
     return heft_error_rule(err,
-                           heft_error_plain(err, HEFT_E_LOSSY,
-                                            "%U %s values by a cast (listed above)", stops,
-                                            stops == 1 ? "tensor loses" : "tensors lose"),
+                           heft_error_plain(err, HEFT_E_LOSSY, "%U %s values by a cast%s", stops,
+                                            stops == 1 ? "tensor loses" : "tensors lose",
+                                            c->p->listed),
                            "heft/cast");
 }

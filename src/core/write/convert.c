@@ -111,6 +111,20 @@ static heft_status require_shards(heft_conversion *c)
     return c->in->missing ? c->in->missing->status : HEFT_OK;
 }
 
+/* A file without tensors is not the model of an input whose tensors are all left out. */
+static heft_status require_tensors(heft_conversion *c)
+{
+    const heft_index *in = &c->in->x;
+    bool loses_all = (!heft_ix_tensors(in) && in->left_out) || (c->p.dropped && !c->scope.only);
+    if (heft_ix_tensors(&c->p.x) || !loses_all)
+        return HEFT_OK;
+    return heft_error_rule(c->err,
+                           heft_error_plain(c->err, HEFT_E_UNSUPPORTED,
+                                            "no tensor would be written: everything is left out%s",
+                                            c->p.listed),
+                           "heft/all-left-out");
+}
+
 static heft_status plan_conversion(heft_conversion *c)
 {
     c->p.x.err = c->p.plan.err = c->err;
@@ -124,6 +138,8 @@ static heft_status plan_conversion(heft_conversion *c)
     if (!st)
         st = heft_same_format_version(&c->p, c->in, c->err);
     if (!st)
+        st = heft_left_out_losses(&c->p, c->in);
+    if (!st)
         st = heft_conversion_add_tensors(c);
     if (!st)
         st = heft_same_format_losses(&c->p, c->in);
@@ -133,6 +149,7 @@ static heft_status plan_conversion(heft_conversion *c)
         st = heft_conversion_add_model_parts(c);
     if (!st && c->scope.shards)
         st = use_existing_parts(c);
+    c->p.plan.fills_metadata = !c->opt.exact_metadata && !c->scope.metadata_from;
     c->p.plan.source = (heft_plan_source){
         c, source_name, source_base_id, find_duplicates, check_order, heft_conversion_check_values
     };
@@ -140,6 +157,8 @@ static heft_status plan_conversion(heft_conversion *c)
         st = heft_conversion_add_vocab(c);
     if (!st)
         st = heft_planner_run(&c->p, c->err);
+    if (!st)
+        st = require_tensors(c);
     if (!st && !c->p.plan.duplicate_of)
         st = note_shared_bytes(c);
     if (!st && c->opt.planned_bytes)
@@ -222,7 +241,11 @@ heft_status heft_conversion_mark_part_use(heft_conversion *c)
 bool heft_conversion_decodes_first(void *ctx, uint32_t part)
 {
     const heft_conversion *c = ctx;
-    if (part >= c->in->x.parts.len || c->part_use[part] == HEFT_PART_UNUSED)
+    /* Content that is left out is a loss only if it is not damaged. */
+    if (part >= c->in->x.parts.len)
+        return !c->opt.keep && !c->scope.only &&
+               heft_ix_part_row_at(&c->in->x, part)->flags & HEFT_P_LEFT_OUT;
+    if (c->part_use[part] == HEFT_PART_UNUSED)
         return false;
     /* The copy decodes no part that decodes to nothing. */
     return c->checks_all_first || c->part_use[part] == HEFT_PART_CHECKED_BEFORE ||

@@ -4,7 +4,9 @@
 
 #include "core/write/copy_metadata.h"
 #include "core/write/same_format.h"
+#include "core/write/torn_check.h"
 #include "core/write/writer.h"
+#include "scheme/refuse.h"
 
 /* ---- tensors ---- */
 
@@ -50,8 +52,16 @@ static heft_status check_layout(const heft_conversion *c, const heft_tensor *t, 
     return HEFT_OK;
 }
 
-static heft_status check_change(const heft_conversion *c, const heft_tensor *t, const change *ch)
+static heft_status check_change(heft_conversion *c, uint32_t source, const heft_tensor *t,
+                                const change *ch)
 {
+    bool changes = ch->to != t->dtype || ch->transpose;
+    heft_status st = HEFT_OK;
+    if (changes && !c->opt.raw_tensors)
+        st = heft_refuse_part(c->in, c->opt.schemes, source,
+                              ch->to != t->dtype ? "a cast" : "transposing it", "", c->err);
+    if (st)
+        return st;
     bool dense = t->layout == HEFT_DENSE && t->part_count == 1;
     if (ch->to != t->dtype && !((dense || ch->densify) && heft_dtype_can_cast(ch->to, t->dtype)))
         return heft_error_plain(c->err, HEFT_E_UNSUPPORTED, "tensor %q: %s cannot be cast to %s",
@@ -211,7 +221,7 @@ static heft_status add_tensor(heft_conversion *c, uint32_t source)
         return HEFT_OK;
     change ch = change_of(c, &t);
     heft_str name = c->opt.rename ? c->opt.rename(c->opt.ctx, &t) : t.name;
-    heft_status st = check_change(c, &t, &ch);
+    heft_status st = check_change(c, source, &t, &ch);
     if (!st && c->opt.rename && heft_utf8_valid(name.ptr, name.len) < name.len)
         st = heft_error_plain(c->err, HEFT_E_ARGUMENT, "tensor %q: its new name %q is not UTF-8",
                               t.name, name);
@@ -242,18 +252,32 @@ static heft_status add_tensor(heft_conversion *c, uint32_t source)
                                      is_new ? &identity : NULL);
 }
 
-heft_status heft_conversion_add_tensors(heft_conversion *c)
+/* A shard of a split model has some parts, and other shards have the others. */
+static bool can_tear(const heft_conversion *c)
+{
+    return (c->opt.keep || c->opt.rename) && (!c->scope.only || c->scope.metadata_from);
+}
+
+/* Add the tensors; planned[i] becomes the id of tensor i of the input, unless planned is NULL. */
+static heft_status add_all(heft_conversion *c, uint32_t *planned)
 {
     const uint32_t *only = c->scope.only;
     uint32_t count = only ? c->scope.only_count : heft_tensor_count(c->in);
     heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < count && !st; i++)
-        st = add_tensor(c, only ? only[i] : i);
-    if (st)
-        return st;
+    for (uint32_t i = 0; i < count && !st; i++) {
+        uint32_t id = heft_ix_tensors(&c->p.x), source = only ? only[i] : i;
+        st = add_tensor(c, source);
+        if (planned && heft_ix_tensors(&c->p.x) > id)
+            planned[source] = id;
+    }
+    return st;
+}
+
+static heft_status build_name_table(heft_conversion *c)
+{
     heft_error duplicate;
     c->p.x.err = &duplicate;
-    st = heft_ix_build_name_table(&c->p.x);
+    heft_status st = heft_ix_build_name_table(&c->p.x);
     c->p.x.err = c->err;
     if (st == HEFT_E_FORMAT)
         return heft_error_plain(c->err, HEFT_E_ARGUMENT, "after renaming, %s", duplicate.message);
@@ -262,11 +286,27 @@ heft_status heft_conversion_add_tensors(heft_conversion *c)
     return st;
 }
 
+heft_status heft_conversion_add_tensors(heft_conversion *c)
+{
+    uint32_t *planned = NULL;
+    size_t bytes = heft_tensor_count(c->in) * sizeof *planned;
+    if (can_tear(c)) {
+        planned = heft_plan_alloc(&c->p.plan, bytes);
+        if (!planned)
+            return HEFT_E_NOMEM;
+        memset(planned, 0xFF, bytes); /* HEFT_NONE */
+    }
+    heft_status st = add_all(c, planned);
+    if (!st)
+        st = build_name_table(c);
+    return st || !planned ? st : heft_warn_torn(&c->p, c->in, c->opt.schemes, planned);
+}
+
 /* ---- metadata ---- */
 
 static const heft_value *replacement(const heft_conversion *c, heft_str key)
 {
-    for (size_t i = 0; i < c->opt.set_count; i++)
+    for (size_t i = 0; i < c->opt.set_count; i = heft_set_next(c->opt.set, i))
         if (heft_str_eq(c->opt.set[i].key, key))
             return &c->opt.set[i];
     return NULL;
@@ -281,24 +321,23 @@ static const heft_file *metadata_file(const heft_conversion *c)
 heft_status heft_conversion_add_metadata(heft_conversion *c)
 {
     const heft_index *from = &metadata_file(c)->x;
-    heft_status st = HEFT_OK;
+    heft_status st = heft_set_check(c->opt.set, c->opt.set_count, c->err);
+    if (st)
+        return st;
     uint32_t requested = c->scope.own_metadata ? 0 : from->values.len;
     for (uint32_t i = 0; i < requested && !st; i = heft_ix_value_next(from, i))
         if (!replacement(c, heft_ix_value(from, i)->key) &&
             !heft_ix_is_shard_key(from, heft_ix_value(from, i)->key))
             st = heft_ix_copy_value(&c->p.x, from, i, HEFT_NONE);
-    for (size_t i = 0; i < c->opt.set_count && !st; i++) {
-        if (!heft_value_is_text(&c->opt.set[i]))
-            st = heft_error_plain(c->err, HEFT_E_ARGUMENT, "metadata %q: its text is not UTF-8",
-                                  c->opt.set[i].key);
-        else if (!heft_writer_is_value(&c->opt.set[i]))
+    for (size_t i = 0; i < c->opt.set_count && !st; i = heft_set_next(c->opt.set, i)) {
+        if (!heft_writer_is_value(&c->opt.set[i]))
             st = heft_error_plain(c->err, HEFT_E_ARGUMENT,
                                   "metadata %q: its kind is unknown, or its numbers are complex",
                                   c->opt.set[i].key);
         else if ((st = heft_check_map_number(c->p.format, &c->opt.set[i], c->err)))
             break;
         else if (replacement(c, c->opt.set[i].key) == &c->opt.set[i])
-            st = heft_ix_meta(&c->p.x, c->opt.set[i]);
+            st = heft_set_add(&c->p.x, c->opt.set, i, c->opt.set[i]);
     }
     return st;
 }
@@ -311,7 +350,10 @@ heft_status heft_conversion_add_model_parts(heft_conversion *c)
     uint32_t first, count = heft_file_parts(from, &first);
     heft_status st = HEFT_OK;
     for (uint32_t i = first; i < first + count && !st; i++) {
-        heft_str role = heft_ix_role(&from->x, heft_ix_part_row_at(&from->x, i)->role);
+        const heft_ix_part_row *row = heft_ix_part_row_at(&from->x, i);
+        heft_str role = heft_ix_role(&from->x, row->role);
+        if (row->flags & HEFT_P_LEFT_OUT) /* heft_left_out_losses() reports the content */
+            continue;
         bool is_replaced = c->opt.config.ptr && heft_str_is(role, "config");
         /* heft_conversion_add_vocab() adds the tokens. */
         bool is_tokens = from->x.tokens.length_bytes && heft_str_is(role, "vocab");

@@ -19,4 +19,15 @@ heft_status heft_check_map_number(const heft_format *f, const heft_value *v, hef
 /* Move top-level numbers with keys MAP.NAME into the map; the last number of a name wins. */
 heft_status heft_planner_nest_numbers(heft_planner *p);
 
+/* Return the index after value i of the caller's metadata and its children. */
+static inline size_t heft_set_next(const heft_value *set, size_t i)
+{
+    return heft_value_nests(&set[i]) ? set[i].as.container.end : i + 1;
+}
+/* Return HEFT_E_ARGUMENT unless the metadata are scalars, and lists that precede their scalars. */
+heft_status heft_set_check(const heft_value *set, size_t count, heft_error *err);
+/* Append value i of the caller's metadata, which may be a list, as `first`: the value itself, or
+ * with another kind. */
+heft_status heft_set_add(heft_index *x, const heft_value *set, size_t i, heft_value first);
+
 #endif

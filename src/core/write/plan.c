@@ -2,6 +2,7 @@
 #include "core/write/plan.h"
 
 #include "core/write/copy_metadata.h"
+#include "model/unique_keys.h"
 
 static heft_status check_options(heft_planner *p, heft_error *err)
 {
@@ -28,7 +29,7 @@ heft_status heft_planner_init(heft_planner *p, const heft_format *fmt,
 {
     heft_write_options o = HEFT_WRITE_OPTIONS_INIT;
     heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
-    *p = (heft_planner){ .format = fmt, .opt = o };
+    *p = (heft_planner){ .format = fmt, .opt = o, .listed = o.on_loss ? " (listed above)" : "" };
     p->writer = fmt ? heft_registry_writer(fmt) : NULL;
     if (!st)
         st = heft_host_resolve(&p->host, o.host, err);
@@ -156,11 +157,11 @@ heft_status heft_planner_run(heft_planner *p, heft_error *err)
     if (!st && !p->losses)
         st = heft_planner_check_codecs(p, err);
     if (p->losses && (!st || st == HEFT_E_LOSSY))
-        return heft_error_rule(
-            err,
-            heft_error_plain(err, HEFT_E_LOSSY,
-                             "cannot write this model as %s: %U %s (listed above)", p->format->name,
-                             (uint64_t)p->losses, p->losses == 1 ? "problem" : "problems"),
-            p->first_loss);
+        return heft_error_rule(err,
+                               heft_error_plain(err, HEFT_E_LOSSY,
+                                                "cannot write this model as %s: %U %s%s",
+                                                p->format->name, (uint64_t)p->losses,
+                                                p->losses == 1 ? "problem" : "problems", p->listed),
+                               p->first_loss);
     return st;
 }

@@ -28,7 +28,9 @@ struct heft_planner {
     heft_index x;
     heft_arena arena;
     heft_vec model_bytes;
-    const char *first_loss;     /* rule of the first blocking loss; NULL: none */
+    const char *first_loss; /* rule of the first blocking loss; NULL: none */
+    /* This ends a message about losses: a callback has listed them, or it states the first. */
+    const char *listed;
     uint32_t losses;            /* number of blocking losses */
     uint32_t reshaped, dropped; /* numbers of tensors */
     heft_partial_crcs written;  /* checksums of the bytes written to the sink */
@@ -38,9 +40,10 @@ struct heft_planner {
     /* Parts that get another kind of digest, lose the digest, lose the encoding: same_format.c. */
     uint32_t digests_changed, digests_lost, decoded;
     uint8_t (*part_digests)[HEFT_CHECKSUM_BYTES]; /* by part: the digest */
-    uint32_t part_capacity; /* of storage, digest_of and part_digests, once a file has grown */
-    bool asks_generator;    /* the caller set x.generator; otherwise the input did */
-    heft_text_set reported; /* losses already reported, if files of the format can grow */
+    uint32_t part_capacity;   /* of storage, digest_of and part_digests, once a file has grown */
+    bool warnings_are_errors; /* An edit is strict about losses in any case. */
+    bool asks_generator;      /* the caller set x.generator; otherwise the input did */
+    heft_text_set reported;   /* losses already reported, if files of the format can grow */
     struct heft_planner *grows_into; /* planner of the model to extend; or NULL */
     /* Update the digest `state` with a range of existing bytes that are not written; or NULL. */
     heft_status (*carry_unwritten)(void *ctx, const heft_digest *d, heft_range r, void *state,

@@ -31,6 +31,17 @@ static heft_status note_loss(heft_planner *p, const char *rule, heft_str tensor,
     return HEFT_OK;
 }
 
+/* Keep the first blocking loss for the message of the error. */
+static heft_status keep_first_loss(heft_planner *p, const char *rule, const char *text)
+{
+    p->first_loss = rule;
+    if (p->opt.on_loss)
+        return HEFT_OK;
+    heft_str end = { "", 1 }; /* the terminating NUL */
+    p->listed = heft_arena_join(&p->arena, heft_lit("; the first: "), heft_lit(text), end).ptr;
+    return p->listed ? HEFT_OK : heft_error_no_memory(p->plan.err, "to plan the file");
+}
+
 /* Return the text, preceded by what happens to a tensor that is left out. */
 static const char *say_left_out(heft_error *to, const heft_planner *p, uint32_t tensor,
                                 const char *text)
@@ -59,10 +70,10 @@ heft_status heft_plan_loss(heft_plan *plan, heft_severity s, const char *rule, u
         s = HEFT_FAULT;
     else if (s == HEFT_FAULT)
         s = HEFT_WARNING; /* the caller allows the loss */
-    if (stops && !p->losses++)
-        p->first_loss = rule;
-    bool is_new;
-    heft_status st = note_loss(p, rule, name, text, &is_new);
+    bool is_new, is_first = stops && !p->losses++;
+    heft_status st = is_first ? keep_first_loss(p, rule, text) : HEFT_OK;
+    if (!st)
+        st = note_loss(p, rule, name, text, &is_new);
     if (!st && is_new && p->opt.on_loss)
         p->opt.on_loss(p->opt.loss_ctx, s, rule, name, text);
     return st;
@@ -72,8 +83,8 @@ heft_status heft_plan_warn(heft_plan *plan, const char *rule, const char *text)
 {
     heft_planner *p = plan->planner;
     bool is_strict = p->opt.strict;
-    /* an edit is strict about losses, not about warnings */
-    p->opt.strict = is_strict && !plan->existing;
+    /* an edit is strict about losses, not about warnings, unless the caller is */
+    p->opt.strict = is_strict && (!plan->existing || p->warnings_are_errors);
     heft_status st = heft_plan_loss(plan, HEFT_WARNING, rule, HEFT_NONE, text);
     p->opt.strict = is_strict;
     return st;

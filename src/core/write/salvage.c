@@ -22,6 +22,7 @@ heft_status heft_doctor_salvage(const heft_doctor *d, const heft_format *to, hef
     o.write = write;
     o.keep = keep_intact;
     o.ctx = (void *)(uintptr_t)d;
+    o.exact_metadata = true;
     o.no_verify = true; /* the missing bytes of a checksum read as zeros */
     o.progress = progress;
     o.progress_ctx = progress_ctx;

@@ -119,6 +119,23 @@ static heft_status report_storage_changes(heft_planner *p)
     return st;
 }
 
+heft_status heft_left_out_losses(heft_planner *p, const heft_file *in)
+{
+    const heft_note *notes = in->x.notes.ptr;
+    heft_status st = HEFT_OK;
+    uint32_t told = 0;
+    for (uint32_t i = 0; i < in->x.notes.len && !st; i++) {
+        if (notes[i].left_out == HEFT_LEFT_OUT_NOT)
+            continue;
+        st = heft_plan_loss(&p->plan, HEFT_WARNING, notes[i].rule, HEFT_NONE, notes[i].text);
+        told++;
+    }
+    return st ? st
+              : report_parts(p, HEFT_WARNING, "heft/left-out",
+                             "further contents of the input that are left out",
+                             in->x.left_out - told);
+}
+
 heft_status heft_same_format_losses(heft_planner *p, const heft_file *in)
 {
     const heft_ix_omission *all = in->x.omitted.ptr;

@@ -13,6 +13,8 @@ heft_storage heft_same_format_storage(heft_planner *p, const heft_file *in, uint
 /* Count changes of storage against the input, for heft_same_format_losses(). */
 void heft_same_format_note(heft_planner *p, const heft_file *in, uint32_t part,
                            const heft_storage *storage);
+/* Report the content of the input that is not among the tensors, as warnings. */
+heft_status heft_left_out_losses(heft_planner *p, const heft_file *in);
 /* Report everything that the parser skipped and the target will therefore lack. */
 heft_status heft_same_format_losses(heft_planner *p, const heft_file *in);
 

@@ -370,6 +370,7 @@ static void init_file_options(split_job *s)
     s->write.sums = NULL;
     s->convert.write = &s->write;
     s->convert.no_verify = caller->no_verify;
+    s->convert.exact_metadata = caller->exact_metadata;
     s->convert.vocab = caller->vocab;
     s->convert.storage = caller->storage;
     s->convert.ctx = caller->ctx;

@@ -6,7 +6,7 @@
 #include "base/sort.h"
 #include "format/burnpack/burnpack.h"
 #include "format/losses.h"
-#include "model/names.h"
+#include "model/unique_keys.h"
 #include "model/values.h"
 
 typedef struct id_list { /* tensors or values by number, sorted by name */

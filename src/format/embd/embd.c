@@ -16,7 +16,7 @@
 #include "format/embd/embd.h"
 
 #include "base/crc.h"
-#include "model/names.h"
+#include "model/unique_keys.h"
 
 enum {
     HEADER = HEFT_EMBD_HEADER,
@@ -164,10 +164,14 @@ static heft_status read_shape(heft_index *x, heft_str name, uint64_t at, const u
 
 static heft_status check_descriptor(heft_index *x, uint64_t at, const uint8_t *d, heft_str name)
 {
+    heft_status st = HEFT_OK;
     if (heft_str_fnv1a(name) != heft_le32(d))
-        return heft_error_set(x->err, HEFT_E_FORMAT, at,
-                              "tensor %q: the hash of the name is 0x%X, but 0x%X is stored", name,
-                              (uint64_t)heft_str_fnv1a(name), (uint64_t)heft_le32(d));
+        st = heft_error_set(x->err, HEFT_E_FORMAT, at,
+                            "tensor %q: the hash of the name is 0x%X, but 0x%X is stored", name,
+                            (uint64_t)heft_str_fnv1a(name), (uint64_t)heft_le32(d));
+    st = heft_ix_forgive(x, st, "name-hash");
+    if (st)
+        return st;
     if (d[4] >= HEFT_EMBD_TYPES)
         return heft_error_set(x->err, HEFT_E_FORMAT, at + 4,
                               "tensor %q: element type %U is unknown (0 to 8 are known)", name,
@@ -203,10 +207,13 @@ static heft_status read_tensor(heft_index *x, const layout *l, uint64_t at, cons
                               "tensor %q: %U bytes at %U exceed the end of the data at %U", name,
                               length, offset, l->data.length);
     if (l->flags & HEFT_EMBD_ALIGNED && offset % HEFT_EMBD_ALIGN)
-        return heft_error_set(x->err, HEFT_E_FORMAT, at + 24,
-                              "tensor %q: its data at %U are not aligned to 64 bytes, contrary to "
-                              "the flags",
-                              name, offset);
+        st = heft_error_set(x->err, HEFT_E_FORMAT, at + 24,
+                            "tensor %q: its data at %U are not aligned to 64 bytes, contrary to "
+                            "the flags",
+                            name, offset);
+    st = heft_ix_forgive(x, st, "alignment");
+    if (st)
+        return st;
     heft_ix_row(x, id)->flags |= HEFT_T_NAME_HASH;
     if (!name.len)
         heft_ix_note(x, HEFT_WARNING, "embd/empty-name", at, id, "its name is empty");

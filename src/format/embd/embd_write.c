@@ -2,7 +2,7 @@
 #include "base/crc.h"
 #include "format/embd/embd.h"
 #include "format/losses.h"
-#include "model/names.h"
+#include "model/unique_keys.h"
 #include "model/values.h"
 
 enum {

@@ -101,10 +101,14 @@ static heft_status read_range(heft_gguf_reader *r, heft_str name, uint64_t bytes
     uint64_t offset = heft_gguf_read_u64(r), left = heft_cur_left(&r->c);
     if (r->c.st)
         return r->c.st;
-    if (offset & (align - 1))
-        return heft_error_set(r->x->err, HEFT_E_FORMAT, r->field_offset,
-                              "tensor %q: its offset %U is not a multiple of the alignment %U",
-                              name, offset, align);
+    heft_status st = HEFT_OK;
+    uint64_t aligned;
+    if (!heft_gguf_align_up(&aligned, offset, align) || aligned != offset)
+        st = heft_error_set(r->x->err, HEFT_E_FORMAT, r->field_offset,
+                            "tensor %q: its offset %U is not a multiple of the alignment %U", name,
+                            offset, align);
+    if (heft_ix_forgive(r->x, st, "alignment"))
+        return st;
     if (!heft_range_in((heft_range){ offset, bytes }, left))
         return heft_error_expect(
             r->x->err,
@@ -283,7 +287,7 @@ static heft_status gguf_parse(heft_window *in, heft_index *x)
     if (st)
         return st;
     x->data_start = heft_cur_pos(&r.c);
-    if (!heft_align_up(&data, x->data_start, align))
+    if (!heft_gguf_align_up(&data, x->data_start, align))
         return heft_error_set(x->err, HEFT_E_FORMAT, x->data_start,
                               "the data begin past 2^64 bytes");
     st = resolve_offsets(&r, data);
@@ -300,7 +304,7 @@ static const heft_name_rules name_rules = { "gguf/name", NULL, NULL, NULL };
 static heft_status gguf_notice(heft_index *x)
 {
     uint64_t align = heft_gguf_alignment(x), expected;
-    bool is_contiguous = heft_align_up(&expected, x->data_start, align);
+    bool is_contiguous = heft_gguf_align_up(&expected, x->data_start, align);
     if (!x->shard_info.number && !heft_gguf_find_value(x, "general.architecture"))
         heft_ix_note(x, HEFT_NOTE, "gguf/architecture", HEFT_NOWHERE, HEFT_NONE,
                      "the metadata have no general.architecture");
@@ -319,7 +323,7 @@ static heft_status gguf_notice(heft_index *x)
                 "its data do not directly follow the data of the previous tensor, as "
                 "ggml requires (there may be more)");
         is_contiguous = is_contiguous && part->offset == expected;
-        heft_align_up(&expected, part->offset + part->stored, align);
+        heft_gguf_align_up(&expected, part->offset + part->stored, align);
     }
     return HEFT_OK;
 }
@@ -340,13 +344,13 @@ static heft_status gguf_check(heft_check *c)
             continue; /* the vocabulary lies in the metadata */
         if (heft_global_offset_file(c->x, part->offset))
             break;
-        bool is_padding = heft_align_up(&padded_end, at, align) && part->offset <= padded_end;
+        bool is_padding = heft_gguf_align_up(&padded_end, at, align) && part->offset <= padded_end;
         st = c->padding(c, "gguf/padding", is_padding ? HEFT_NOTE : HEFT_WARNING,
                         (heft_range){ at, part->offset - at }, 0);
         at = part->offset + part->stored;
         last_tensor = order[i];
     }
-    if (st || !heft_align_up(&padded_end, at, align))
+    if (st || !heft_gguf_align_up(&padded_end, at, align))
         return st;
     if (padded_end > c->size && last_tensor != HEFT_NONE && !heft_gguf_is_opaque(c->x, last_tensor))
         c->report(
@@ -368,7 +372,7 @@ const heft_format heft_format_gguf = {
     .structure_rule = "gguf/structure",
     .suffixes = ".gguf",
     .versions = "3 2",
-    .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_META | HEFT_CAN_VOCAB,
+    .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_META | HEFT_CAN_LISTS | HEFT_CAN_VOCAB,
     .align = HEFT_GGUF_ALIGN,
     .magics = "GGUF",
     .parse = gguf_parse,

@@ -76,6 +76,9 @@ const heft_value *heft_gguf_find_value(const heft_index *x, const char *key);
 uint64_t heft_gguf_alignment_of(const heft_value *v);
 /* Alignment of the file; HEFT_GGUF_ALIGN without general.alignment. */
 uint64_t heft_gguf_alignment(const heft_index *x);
+/* Round up to a multiple of the alignment, which is a power of two unless the parser forgives;
+ * false: overflow. */
+bool heft_gguf_align_up(uint64_t *out, uint64_t at, uint64_t align);
 
 /* ---- gguf_values.c ---- */
 

@@ -11,7 +11,7 @@
 #include "format/gguf/gguf.h"
 
 #include "model/float.h"
-#include "model/names.h"
+#include "model/unique_keys.h"
 
 enum { REPLACEMENT_BYTES = 3 };
 
@@ -114,10 +114,15 @@ static heft_status add_text(heft_gguf_reader *r, heft_str key, bool *is_text)
     return heft_ix_meta(r->x, v);
 }
 
-static heft_status fail_bool(heft_gguf_reader *r, heft_str key, uint64_t at, uint8_t byte)
+static heft_status check_bool(heft_gguf_reader *r, heft_str key, uint64_t at, uint8_t byte)
 {
-    return heft_error_set(r->x->err, HEFT_E_FORMAT, at,
-                          "metadata %q: a boolean is %U, neither 0 nor 1", key, (uint64_t)byte);
+    if (byte <= 1)
+        return HEFT_OK;
+    return heft_ix_forgive(r->x,
+                           heft_error_set(r->x->err, HEFT_E_FORMAT, at,
+                                          "metadata %q: a boolean is %U, neither 0 nor 1", key,
+                                          (uint64_t)byte),
+                           "metadata");
 }
 
 static heft_status add_number(heft_gguf_reader *r, heft_str key, heft_dtype t)
@@ -130,8 +135,9 @@ static heft_status add_number(heft_gguf_reader *r, heft_str key, heft_dtype t)
     heft_value v = { .kind = HEFT_KIND_UINT, .key = key, .stored = t };
     uint64_t bits = load_uint(p, size, r->big_endian);
     v.as.u = bits;
-    if (t == HEFT_BOOL && bits > 1)
-        return fail_bool(r, key, at, *p);
+    heft_status st = t == HEFT_BOOL ? check_bool(r, key, at, *p) : HEFT_OK;
+    if (st)
+        return st;
     if (t == HEFT_BOOL) {
         v = (heft_value){ .kind = HEFT_KIND_BOOL, .key = key };
         v.as.b = bits;
@@ -158,9 +164,11 @@ static heft_status add_numbers(heft_gguf_reader *r, heft_str key, heft_dtype t, 
     const uint8_t *p = heft_cur_take(&r->c, len);
     if (!p)
         return r->c.st;
-    for (uint32_t i = 0; t == HEFT_BOOL && i < count; i++)
-        if (p[i] > 1)
-            return fail_bool(r, key, at + i, p[i]);
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; t == HEFT_BOOL && i < count && !st; i++)
+        st = check_bool(r, key, at + i, p[i]);
+    if (st)
+        return st;
     heft_value v = { .kind = HEFT_KIND_ARRAY, .key = key };
     v.as.array.ptr = p;
     v.as.array.count = count;
@@ -263,13 +271,16 @@ static heft_status add_array_tree(heft_gguf_reader *r, heft_str key)
 static heft_status check_alignment(heft_gguf_reader *r, uint64_t at)
 {
     const heft_value *v = heft_ix_value(r->x, r->x->values.len - 1);
+    heft_status st = HEFT_OK;
     if (v->stored != HEFT_U32)
-        return heft_error_set(r->x->err, HEFT_E_FORMAT, at, "general.alignment is not a u32");
-    if (!heft_gguf_alignment_of(v))
-        return heft_error_set(r->x->err, HEFT_E_FORMAT, at,
-                              "general.alignment is %U, not a power of two up to %U", v->as.u,
-                              (uint64_t)HEFT_GGUF_MAX_ALIGN);
-    return HEFT_OK;
+        st = heft_error_set(r->x->err, HEFT_E_FORMAT, at, "general.alignment is not a u32");
+    st = heft_ix_forgive(r->x, st, "alignment");
+    if (st || heft_gguf_alignment_of(v))
+        return st;
+    st = heft_error_set(r->x->err, HEFT_E_FORMAT, at,
+                        "general.alignment is %U, not a power of two up to %U", v->as.u,
+                        (uint64_t)HEFT_GGUF_MAX_ALIGN);
+    return heft_gguf_alignment(r->x) ? heft_ix_forgive(r->x, st, "alignment") : st;
 }
 
 static heft_status read_entry(heft_gguf_reader *r)

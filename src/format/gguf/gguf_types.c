@@ -117,5 +117,18 @@ const heft_value *heft_gguf_find_value(const heft_index *x, const char *key)
 uint64_t heft_gguf_alignment(const heft_index *x)
 {
     const heft_value *v = heft_gguf_find_value(x, heft_gguf_alignment_key);
-    return v ? heft_gguf_alignment_of(v) : HEFT_GGUF_ALIGN;
+    if (!v)
+        return HEFT_GGUF_ALIGN;
+    bool is_forgiven = heft_ix_forgives(x) && v->kind == HEFT_KIND_UINT &&
+                       v->as.u <= HEFT_GGUF_MAX_ALIGN;
+    return is_forgiven ? v->as.u : heft_gguf_alignment_of(v);
+}
+
+bool heft_gguf_align_up(uint64_t *out, uint64_t at, uint64_t align)
+{
+    if (HEFT_IS_SMALL || !(align & (align - 1)))
+        return heft_align_up(out, at, align);
+    uint64_t blocks = heft_div(at, (uint32_t)align);
+    *out = blocks * align + (blocks * align < at ? align : 0);
+    return *out >= at;
 }

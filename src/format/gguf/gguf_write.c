@@ -6,7 +6,7 @@
 #include "format/attribute_metadata.h"
 #include "format/gguf/gguf.h"
 #include "format/losses.h"
-#include "model/names.h"
+#include "model/unique_keys.h"
 #include "model/vocab.h"
 
 typedef struct gguf_plan { /* heft_plan.priv */
@@ -252,8 +252,9 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
         return heft_loss_type(p, "gguf/dtype", t, "GGUF");
     heft_status st = HEFT_OK;
     if (row->name_len >= HEFT_GGUF_NAME_BUFFER)
-        st = heft_loss_report(p, HEFT_NOTE, "gguf/long-name", t,
-                              "its name has %U bytes, more than ggml's limit of 63",
+        st = heft_loss_report(p, p->existing ? HEFT_NOTE : HEFT_WARNING, "gguf/long-name", t,
+                              "its name has %U bytes, and ggml loads no file with a name of more "
+                              "than 63 (--rename shortens it)",
                               (uint64_t)row->name_len);
     if (st || row->rank <= HEFT_GGUF_MAX_RANK)
         return st ? st : heft_loss_scalar(p, "gguf/rank-0", t, "GGUF");

@@ -10,9 +10,9 @@
  */
 #include "format/mag/mag.h"
 
-#include "model/names.h"
 #include "model/parallel.h"
 #include "model/records.h"
+#include "model/unique_keys.h"
 
 enum {
     HEADER = 24,

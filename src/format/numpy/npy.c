@@ -55,6 +55,7 @@ static heft_status read_prefix(heft_npy *out, heft_window *in, const heft_npy_la
             in->err, HEFT_E_UNSUPPORTED, layout->stored.offset,
             "array %q: version %U.%U of the format is not supported, only 1.0 to 3.0", name,
             (uint64_t)major, (uint64_t)minor);
+    out->has_long = major < 3;
     *prefix = major == 1 ? SHORT_PREFIX : LONG_PREFIX;
     if (have < *prefix)
         return refuse(in, layout, name, "truncated within the header");
@@ -69,7 +70,7 @@ static heft_status read_prefix(heft_npy *out, heft_window *in, const heft_npy_la
 }
 
 heft_status heft_npy_read(heft_npy *out, heft_window *in, const heft_npy_layout *layout,
-                          heft_str name, heft_arena *arena)
+                          heft_str name, heft_index *x)
 {
     uint8_t first_bytes[FIRST_DECODED];
     const uint8_t *p;
@@ -82,7 +83,7 @@ heft_status heft_npy_read(heft_npy *out, heft_window *in, const heft_npy_layout 
     if (!st && out->header > have) {
         have = (size_t)out->header;
         uint8_t *buf = layout->encoding == HEFT_RAW ? first_bytes
-                                                    : heft_arena_alloc(arena, have, 1);
+                                                    : heft_arena_alloc(&x->arena, have, 1);
         st = buf ? heft_npy_first_bytes(&p, in, layout, buf, &have)
                  : heft_error_plain(in->err, HEFT_E_NOMEM, "no memory for the header of %q", name);
     }
@@ -91,9 +92,11 @@ heft_status heft_npy_read(heft_npy *out, heft_window *in, const heft_npy_layout 
     if (have < out->header)
         return refuse(in, layout, name, "truncated within the header");
     heft_str text = { (const char *)p + prefix, (size_t)out->header - prefix };
+    if (!out->has_long && !heft_str_is_utf8(text))
+        return refuse(in, layout, name, "the header is not UTF-8");
     bool is_stored = layout->encoding == HEFT_RAW;
     uint64_t at = layout->stored.offset + (is_stored ? prefix : 0);
-    st = heft_npy_literal(out, text, at, is_stored, name, in->err);
+    st = heft_npy_literal(out, text, at, is_stored, name, x->array_types, in->err);
     if (st)
         return st;
     uint64_t elements, bytes, left = layout->content - out->header;
@@ -108,6 +111,22 @@ heft_status heft_npy_read(heft_npy *out, heft_window *in, const heft_npy_layout 
                            bytes, left),
             layout->stored.offset + out->header, bytes);
     return HEFT_OK;
+}
+
+/* Note which type an array without a type is read as. */
+static void note_nameless(heft_index *x, const heft_npy *h, uint64_t at, uint32_t tensor)
+{
+    bool is_usual = h->is_chosen || h->dtype == HEFT_BF16;
+    const char *text = HEFT_IS_SMALL              ? "stored without a type"
+                       : h->is_chosen             ? "stored without a type: read as the type that "
+                                                    "was chosen for it"
+                       : h->dtype == HEFT_BF16    ? "type V2, which NumPy stores for bfloat16: "
+                                                    "read as bf16"
+                       : h->dtype == HEFT_F8_E5M2 ? "type f1 of ml_dtypes: read as f8_e5m2"
+                                                  : "type V1 of ml_dtypes: read as f8_e4m3fn, "
+                                                    "though other types of one byte have the same "
+                                                    "name (--view NAME=TYPE)";
+    heft_ix_note(x, is_usual ? HEFT_NOTE : HEFT_WARNING, "npy/nameless", at, tensor, text);
 }
 
 heft_status heft_npy_add(heft_index *x, const heft_npy *h, const heft_npy_layout *layout,
@@ -136,6 +155,8 @@ heft_status heft_npy_add(heft_index *x, const heft_npy *h, const heft_npy_layout
         return st;
     if (h->is_big_endian)
         heft_ix_big_endian(x);
+    if (h->is_nameless)
+        note_nameless(x, h, at, id);
     if (h->is_fortran && h->rank > 1)
         heft_ix_note(x, HEFT_NOTE, "npy/fortran-order", at, id,
                      "stored column-major (Fortran order): transposed on reading");
@@ -152,7 +173,7 @@ static heft_status npy_parse(heft_window *in, heft_index *x)
 {
     heft_npy h;
     heft_npy_layout layout = { { 0, in->size }, in->size, HEFT_RAW };
-    heft_status st = heft_npy_read(&h, in, &layout, heft_lit(tensor_name), &x->arena);
+    heft_status st = heft_npy_read(&h, in, &layout, heft_lit(tensor_name), x);
     return st ? st : heft_npy_add(x, &h, &layout, heft_lit(tensor_name));
 }
 

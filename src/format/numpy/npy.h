@@ -12,6 +12,9 @@ enum {
 typedef struct heft_npy {
     heft_dtype dtype;
     bool is_big_endian, is_fortran; /* is_fortran: column-major */
+    bool is_nameless;               /* the type has no name in NumPy, and dtype is what is meant */
+    bool has_long;                  /* version 1 or 2: integers may end with L */
+    bool is_chosen;                 /* is_nameless, and the caller has chosen dtype */
     uint64_t header;                /* bytes before the data */
     uint32_t rank;
     uint64_t dims[HEFT_NPY_RANK];
@@ -29,14 +32,15 @@ bool heft_npy_begins(const uint8_t *p, size_t have);
 /* Get the first *len bytes of the content, borrowed from the file or decoded into buf. */
 heft_status heft_npy_first_bytes(const uint8_t **out, heft_window *in,
                                  const heft_npy_layout *layout, uint8_t *buf, size_t *len);
-/* Read the header of an array.  `name` is used in messages. */
+/* Read the header of an array.  The index has the memory and the caller's types. */
 heft_status heft_npy_read(heft_npy *out, heft_window *in, const heft_npy_layout *layout,
-                          heft_str name, heft_arena *arena);
+                          heft_str name, heft_index *x);
 /* Parse the Python literal after magic number and length: a dictionary of descr, fortran_order and
- * shape.  The text is stored at file offset `at`, or decoded from the bytes that begin there: the
- * errors of a decoded text have the offset `at`. */
+ * shape.  `choice` chooses the types of arrays without one, unless it is NULL.
+ * The text is stored at file offset `at`, or decoded from the bytes that begin there: the errors of
+ * a decoded text have the offset `at`. */
 heft_status heft_npy_literal(heft_npy *out, heft_str text, uint64_t at, bool is_stored,
-                             heft_str name, heft_error *err);
+                             heft_str name, const heft_array_types *choice, heft_error *err);
 /* Add a tensor for the array, with notes about data that must be byte-swapped or transposed. */
 heft_status heft_npy_add(heft_index *x, const heft_npy *h, const heft_npy_layout *layout,
                          heft_str name);

@@ -6,7 +6,7 @@
  * header of the array. */
 #include "format/numpy/npz.h"
 
-#include "grammar/zip.h"
+#include "format/zip_archive.h"
 
 enum { MAGIC = 6 };
 
@@ -51,49 +51,33 @@ static heft_status recognise_array(reader *r, const heft_zip_entry *e, bool *is_
     return st;
 }
 
-/* Add the CRC-32 of a member.  `tensor` is HEFT_NONE for a part of the model as a whole. */
+/* Add the CRC-32 of a member, if known.  `tensor` is HEFT_NONE for a part of the whole model. */
 static heft_status add_checksum(reader *r, const heft_zip_entry *e, uint32_t part, uint32_t tensor)
 {
+    if (e->is_cut)
+        return HEFT_OK;
     if (e->method == HEFT_ZIP_DEFLATED)
         return heft_ix_digest_crc32(r->x, part, "npz/crc32", e->crc);
     heft_stored_checksum c = { .rule = "npz/crc32",
                                .algorithm = "crc32",
                                .range = { { e->data, e->stored } },
-                               .tensor = tensor,
-                               .covers_metadata_only = tensor == HEFT_NONE };
+                               .tensor = tensor };
     heft_put_le64(c.expect, e->crc);
     return heft_ix_checksum(r->x, c);
 }
 
-/* Add a note with a formatted message. */
-static heft_status add_note(reader *r, heft_severity s, const char *rule, uint64_t at,
-                            uint32_t tensor, const char *fmt, ...)
-{
-    heft_error text;
-    va_list ap;
-    va_start(ap, fmt);
-    heft_error_set_list(&text, HEFT_E_FORMAT, at, fmt, &ap);
-    va_end(ap);
-    heft_str copy = heft_arena_copy(&r->x->arena,
-                                    (heft_str){ text.message, heft_lit(text.message).len + 1 });
-    if (!copy.ptr)
-        return heft_error_no_memory(r->in->err, "for a finding");
-    heft_ix_note(r->x, s, rule, at, tensor, copy.ptr);
-    return HEFT_OK;
-}
-
-static heft_status check_name(reader *r, const heft_zip_entry *e, uint32_t tensor)
+static void check_name(reader *r, const heft_zip_entry *e, uint32_t tensor)
 {
     const char *risk = heft_npz_risk(e->name);
-    return risk
-               ? add_note(r, HEFT_WARNING, "npz/name", e->name_at, tensor,
-                          "the name of member %q has %s: unpacking it may write elsewhere, or fail",
-                          e->name, risk)
-               : HEFT_OK;
+    if (risk)
+        heft_ix_note_format(
+            r->x, HEFT_WARNING, "npz/name", (heft_range){ e->name_at, 0 }, tensor,
+            "the name of member %q has %s: unpacking it may write elsewhere, or fail", e->name,
+            risk);
 }
 
-/* Add a tensor if the member is a readable array.  A broken member is recorded and skipped; errors
- * of the system (memory, reading) are returned. */
+/* Add a tensor if the member is a readable array.  An array without numbers is recorded and
+ * skipped, and so is a broken member if the index forgives; other errors are returned. */
 static heft_status read_member(reader *r, uint32_t i)
 {
     const heft_zip_entry *e = &r->zip.entries[i];
@@ -104,9 +88,11 @@ static heft_status read_member(reader *r, uint32_t i)
     r->in->err = &why;
     heft_status st = recognise_array(r, e, &m->is_array);
     if (!st && m->is_array)
-        st = heft_npy_read(&h, r->in, &layout, array_name(e->name), &r->x->arena);
+        st = heft_npy_read(&h, r->in, &layout, array_name(e->name), r->x);
     r->in->err = err;
-    if (st == HEFT_E_FORMAT || st == HEFT_E_UNSUPPORTED || st == HEFT_E_LIMIT) {
+    bool is_skipped = st == HEFT_E_FORMAT ? r->x->forgives
+                                          : st == HEFT_E_UNSUPPORTED || st == HEFT_E_LIMIT;
+    if (is_skipped) {
         m->is_array = false;
         m->unreadable = heft_arena_alloc(&r->x->arena, sizeof why, sizeof(uint64_t));
         if (!m->unreadable)
@@ -120,9 +106,10 @@ static heft_status read_member(reader *r, uint32_t i)
         return st;
     uint32_t tensor = heft_ix_tensors(r->x);
     st = heft_npy_add(r->x, &h, &layout, array_name(e->name));
-    if (!st)
-        st = check_name(r, e, tensor);
-    return st ? st : add_checksum(r, e, r->x->parts.len - 1, tensor);
+    if (st)
+        return st;
+    check_name(r, e, tensor);
+    return add_checksum(r, e, r->x->parts.len - 1, tensor);
 }
 
 /* Add a member that is not a tensor as a part; directories (empty, with a trailing slash) are
@@ -133,19 +120,23 @@ static heft_status add_part(reader *r, uint32_t i)
     const heft_zip_entry *e = &r->zip.entries[i];
     const heft_error *why = r->members[i].unreadable;
     heft_npy_layout layout = layout_of(e);
-    heft_status st = check_name(r, e, HEFT_NONE);
-    if (st || (!e->content && e->name.ptr[e->name.len - 1] == '/'))
-        return st;
+    check_name(r, e, HEFT_NONE);
+    if (!e->content && e->name.ptr[e->name.len - 1] == '/')
+        return HEFT_OK;
     if (why)
-        st = add_note(r, why->status == HEFT_E_FORMAT ? HEFT_FAULT : HEFT_WARNING, "npz/unreadable",
-                      why->offset, HEFT_NONE, "%s", why->message);
+        heft_ix_left_out(r->x, HEFT_LEFT_OUT, "npz/unreadable", layout.stored, "%s: left out",
+                         why->message);
     else
         heft_ix_note(r->x, HEFT_NOTE, "npz/no-array", e->data, HEFT_NONE,
                      "a member is not an array: listed as a part of the file");
-    if (!st)
-        st = heft_ix_part(r->x, HEFT_NONE, e->name, HEFT_UNTYPED, layout.stored,
-                          e->is_opaque ? e->stored : layout.content,
-                          e->is_opaque ? (heft_encoding)HEFT_ENCODING_OTHER : layout.encoding);
+    if (why && why->status == HEFT_E_FORMAT)
+        heft_ix_left_out_is_fault(r->x);
+    heft_status st = heft_ix_part(r->x, HEFT_NONE, e->name, HEFT_UNTYPED, layout.stored,
+                                  e->is_opaque ? e->stored : layout.content,
+                                  e->is_opaque ? (heft_encoding)HEFT_ENCODING_OTHER
+                                               : layout.encoding);
+    if (!st && why && !e->is_opaque)
+        heft_ix_part_is_left_out(r->x);
     if (st || e->is_opaque)
         return st;
     return add_checksum(r, e, r->x->parts.len + r->x->model_parts.len - 1, HEFT_NONE);
@@ -153,7 +144,7 @@ static heft_status add_part(reader *r, uint32_t i)
 
 static heft_status open_archive(reader *r)
 {
-    heft_status st = heft_zip_open(&r->zip, r->in, &r->x->arena, true);
+    heft_status st = heft_zip_archive(&r->zip, r->x, r->in);
     if (!st)
         st = heft_ix_reserve(r->x, r->zip.directory.offset, r->zip.count, r->in->size, 1);
     if (st || !r->zip.count)

@@ -13,25 +13,32 @@
 #include "base/bisect.h"
 #include "format/attribute_metadata.h"
 #include "format/shard_index.h"
-#include "model/names.h"
+#include "model/unique_keys.h"
 
 /* ---- offsets of the data ---- */
 
 /* Report data at a wrong offset; `next` is the end of the preceding data. */
-static heft_status refuse_offset(const heft_index *x, const heft_st_header *h, uint32_t tensor,
+static heft_status report_offset(heft_index *x, const heft_st_header *h, uint32_t tensor,
                                  uint64_t next)
 {
     uint64_t begin = heft_ix_part_row_at(x, tensor)->offset;
-    heft_str name = heft_ix_name(x, tensor);
+    heft_str name = tensor < x->parts.len ? heft_ix_name(x, tensor)
+                                          : heft_ix_role(x, heft_ix_part_row_at(x, tensor)->role);
     if (begin > next)
-        return heft_error_set(x->err, HEFT_E_FORMAT, next,
-                              "tensor %q: data begins at offset %U of the data section, but the "
-                              "preceding data ends at %U",
-                              name, begin - h->data, next - h->data);
-    return heft_error_set(x->err, HEFT_E_FORMAT, begin,
-                          "tensor %q: data begins at offset %U of the data section, inside another "
-                          "tensor",
-                          name, begin - h->data);
+        return heft_ix_forgive(
+            x,
+            heft_error_set(x->err, HEFT_E_FORMAT, next,
+                           "tensor %q: data begins at offset %U of the data section, but the "
+                           "preceding data ends at %U",
+                           name, begin - h->data, next - h->data),
+            "gap");
+    return heft_ix_forgive(
+        x,
+        heft_error_set(x->err, HEFT_E_FORMAT, begin,
+                       "tensor %q: data begins at offset %U of the data section, inside another "
+                       "tensor",
+                       name, begin - h->data),
+        "overlap");
 }
 
 /* Return true if some part begins at `offset`; `order` is sorted by offset. */
@@ -48,19 +55,21 @@ static heft_status check_sorted(heft_index *x, heft_st_header *h, const uint32_t
                                 uint32_t count)
 {
     uint64_t next = h->data;
-    for (uint32_t i = 0; i < count; i++) {
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < count && !st; i++) {
         const heft_ix_part_row *part = heft_ix_part_row_at(x, order[i]);
+        uint64_t end = part->offset + part->stored;
         if (part->offset != next)
-            return refuse_offset(x, h, order[i], next);
-        next += part->stored;
+            st = report_offset(x, h, order[i], next);
+        next = end > next ? end : next;
     }
     h->next = next - h->data;
-    for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
+    for (uint32_t t = 0; t < heft_ix_tensors(x) && !st; t++) {
         const heft_ix_part_row *part = heft_ix_part_row_at(x, t);
         if (!part->stored && part->offset != next && !is_boundary(x, order, count, part->offset))
-            return refuse_offset(x, h, t, part->offset < next ? UINT64_MAX : next);
+            st = report_offset(x, h, t, part->offset < next ? UINT64_MAX : next);
     }
-    return HEFT_OK;
+    return st;
 }
 
 static heft_status check_offsets(heft_index *x, heft_st_header *h)
@@ -74,12 +83,15 @@ static heft_status check_offsets(heft_index *x, heft_st_header *h)
         heft_ix_order_free(x, order);
     }
     if (!st && h->next != h->data_bytes)
-        return heft_error_expect(
-            x->err,
-            heft_error_set(x->err, HEFT_E_FORMAT, h->data + h->next,
-                           "unexpected bytes after the data of the last tensor: %U",
-                           h->data_bytes - h->next),
-            h->data, h->next);
+        return heft_ix_forgive(
+            x,
+            heft_error_expect(
+                x->err,
+                heft_error_set(x->err, HEFT_E_FORMAT, h->data + h->next,
+                               "unexpected bytes after the data of the last tensor: %U",
+                               h->data_bytes - h->next),
+                h->data, h->next),
+            "trailing-bytes");
     return st;
 }
 
@@ -96,11 +108,14 @@ static heft_status st_parse(heft_window *in, heft_index *x)
     if (c.st)
         return c.st;
     uint64_t n = heft_le64(first), left = in->size - HEFT_ST_LENGTH;
+    heft_status st = HEFT_OK;
     if (n > HEFT_ST_MAX_HEADER && heft_shard_index_is_json_object(first))
         return heft_st_parse_index(in, x);
     if (n > HEFT_ST_MAX_HEADER)
-        return heft_error_set(x->err, HEFT_E_FORMAT, 0,
-                              "the header has %U bytes, but at most 100000000 are allowed", n);
+        st = heft_error_set(x->err, HEFT_E_FORMAT, 0,
+                            "the header has %U bytes, but at most 100000000 are allowed", n);
+    if (st && (n > left || heft_ix_forgive(x, st, "header-length")))
+        return st;
     if (n > left)
         return heft_error_expect(
             x->err,
@@ -113,12 +128,28 @@ static heft_status st_parse(heft_window *in, heft_index *x)
     if (c.st)
         return c.st;
     heft_st_header h = { .data = HEFT_ST_LENGTH + n, .data_bytes = left - n, .in_order = true };
-    heft_status st = heft_st_read_header(&h, x, header);
+    st = heft_st_read_header(&h, x, header);
     if (!st)
         st = check_offsets(x, &h);
     if (!st)
         st = heft_meta_unique(x, "__metadata__");
     return st ? st : heft_attributes_from_metadata(x);
+}
+
+/* Distributed checkpoints in safetensors have pieces of tensors, with their offsets in the whole
+ * tensor. */
+static heft_status st_notice(heft_index *x)
+{
+    static const char key[] = "DCP_SHARDING_INFO";
+    for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i))
+        x->has_pieces = x->has_pieces || heft_str_is(heft_ix_value(x, i)->key, key);
+    if (x->has_pieces)
+        heft_ix_left_out(
+            x, HEFT_LEFT_OUT_READABLE, "safetensors/pieces", (heft_range){ HEFT_NOWHERE, 0 },
+            HEFT_IS_SMALL ? "the file has pieces of tensors"
+                          : "the file has pieces of tensors of a distributed checkpoint (DCP) of "
+                            "PyTorch, which are not joined: DCP_SHARDING_INFO has their offsets");
+    return HEFT_OK;
 }
 
 static heft_status st_check(heft_check *c)
@@ -157,7 +188,10 @@ static int st_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, s
     if (n >= 2 && n <= HEFT_ST_MAX_HEADER && n <= size - HEFT_ST_LENGTH) {
         while (at < head_len && heft_shard_index_is_space(head[at]))
             at++;
-        return at < head_len && head[at] == '{' ? SURE : 0;
+        if (at < head_len && head[at] == '{')
+            return SURE;
+        at = HEFT_ST_LENGTH;
+        return heft_st_has_mark((heft_str){ (const char *)head + at, head_len - at }) ? BROKEN : 0;
     }
     /* Truncated, or an invalid length: parse() reports the error. */
     return head[at] == '{' ? BROKEN : 0;
@@ -169,6 +203,7 @@ const heft_format heft_format_safetensors = {
     .name = "safetensors",
     .title = "safetensors",
     .structure_rule = "safetensors/structure",
+    .notice = st_notice,
     .suffixes = ".safetensors",
     .versions = "",
     .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_META,

@@ -31,6 +31,12 @@ static inline bool heft_st_is_metadata(heft_str key)
     return key.len == 12 && !memcmp(key.ptr, "__metadata__", 12);
 }
 
+/* Return true if the header begins with the byte order mark of UTF-8, which is refused. */
+static inline bool heft_st_has_mark(heft_str header)
+{
+    return header.len > 3 && !memcmp(header.ptr, "\xEF\xBB\xBF{", 4);
+}
+
 /* Parse the index of a model in several files: safetensors_index.c. */
 heft_status heft_st_parse_index(heft_window *in, heft_index *x);
 

@@ -68,6 +68,8 @@ typedef struct entry {
     uint32_t fields, rank;
     heft_dtype dtype;
     bool has_unknown_fields;
+    heft_str unknown_dtype; /* spelling of dtype */
+    uint64_t dtype_at;
 } entry;
 
 /* Fast path for the shape; return false if read_shape() must parse the tokens. */
@@ -156,9 +158,12 @@ static heft_status read_field(reader *r, entry *e)
         if (heft_json_next(&r->j) != HEFT_JSON_STRING)
             return heft_json_fail(&r->j, "tensor %q: dtype is not a string", e->name);
         e->dtype = heft_dtype_spelled(&heft_st_types, r->j.text);
-        return e->dtype ? HEFT_OK
-                        : heft_json_fail(&r->j, "tensor %q: dtype %q is unknown to safetensors",
-                                         e->name, r->j.text);
+        if (HEFT_IS_SMALL && !e->dtype)
+            return heft_json_fail(&r->j, "tensor %q: dtype %q is unknown to safetensors", e->name,
+                                  r->j.text);
+        e->unknown_dtype = r->j.text;
+        e->dtype_at = r->j.base + (uint64_t)(r->j.token - r->j.start);
+        return HEFT_OK;
     }
     if (field == SHAPE)
         return read_shape(r, e);
@@ -190,10 +195,34 @@ static void read_dims(uint64_t *dims, heft_str shape)
         *dims = v;
 }
 
+/* Leave a tensor of an unknown type out; the bytes become a part of the file. */
+static heft_status leave_out(reader *r, const entry *e)
+{
+    heft_range where = { r->h.data + e->begin, e->end - e->begin };
+    heft_str role = heft_ix_copy(r->x, e->name);
+    if (!role.ptr)
+        return HEFT_E_NOMEM;
+    heft_ix_left_out(r->x, HEFT_LEFT_OUT, "safetensors/dtype", where,
+                     "tensor %q is left out: dtype %q is unknown to safetensors", e->name,
+                     e->unknown_dtype);
+    if (r->x->file_bytes && !heft_range_in(where, r->x->file_bytes))
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, e->at,
+                              "tensor %q: the data pass the end of the file", e->name);
+    heft_status st = heft_ix_part(r->x, HEFT_NONE, role, HEFT_UNTYPED, where, where.length,
+                                  HEFT_RAW);
+    if (!st)
+        heft_ix_part_is_left_out(r->x);
+    return st;
+}
+
 static heft_status add_tensor(reader *r, const entry *e)
 {
     uint64_t *dims;
     uint32_t id;
+    if (!HEFT_IS_SMALL && !e->dtype) {
+        r->h.in_order = false;
+        return leave_out(r, e);
+    }
     if (!heft_dtype_fills_blocks(e->dtype, e->elements))
         return heft_error_set(r->x->err, HEFT_E_FORMAT, e->at,
                               "tensor %q: %U elements of %s do not fill whole bytes", e->name,
@@ -227,6 +256,11 @@ static heft_status read_tensor(reader *r)
     }
     if (k != HEFT_JSON_OBJECT_END)
         return r->j.st;
+    /* Without a range of data, nothing can be left out. */
+    if (e.fields != ALL_FIELDS && e.fields & DTYPE && !e.dtype)
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, e.dtype_at,
+                              "tensor %q: dtype %q is unknown to safetensors", e.name,
+                              e.unknown_dtype);
     if (e.fields != ALL_FIELDS)
         return heft_error_set(r->x->err, HEFT_E_FORMAT, e.at, "tensor %q: the entry has no %s",
                               e.name,
@@ -288,21 +322,45 @@ static void join_chunk(void *ctx, uint32_t number, uint32_t moved)
 
 /* ---- the header ---- */
 
+/* Forgive an error about the value whose first token is k, and skip the value. */
+static heft_status skip_forgiven(reader *r, heft_json_kind k, heft_status st)
+{
+    if (k == HEFT_JSON_FAILED || heft_ix_forgive(r->x, st, "metadata"))
+        return st;
+    r->j.st = HEFT_OK;
+    return heft_json_skip(&r->j, k);
+}
+
+/* Refuse a value that is not a string.  If that is forgiven, the text of the JSON is the value. */
+static heft_status read_other_value(reader *r, heft_str key, heft_json_kind k)
+{
+    const char *from = r->j.token;
+    if (HEFT_IS_SMALL)
+        return heft_json_fail(&r->j, "__metadata__: the value of %q is not a string", key);
+    heft_status st = skip_forgiven(
+        r, k, heft_json_fail(&r->j, "__metadata__: the value of %q is not a string", key));
+    heft_str text = { from, (size_t)(r->j.p - from) };
+    return st ? st : heft_ix_meta_text(r->x, key, text);
+}
+
 static heft_status read_metadata(reader *r)
 {
     if (r->has_metadata)
-        return heft_json_fail(&r->j, "__metadata__ occurs twice");
+        r->j.st = heft_ix_forgive(r->x, heft_json_fail(&r->j, "__metadata__ occurs twice"),
+                                  "metadata");
+    if (r->j.st)
+        return r->j.st;
     r->has_metadata = true;
     heft_json_kind k = heft_json_next(&r->j);
     if (k == HEFT_JSON_NULL)
         return HEFT_OK;
     if (k != HEFT_JSON_OBJECT)
-        return heft_json_fail(&r->j, "__metadata__ is not an object");
+        return skip_forgiven(r, k, heft_json_fail(&r->j, "__metadata__ is not an object"));
     while ((k = heft_json_next(&r->j)) == HEFT_JSON_KEY) {
         heft_str key = r->j.text;
-        if (heft_json_next(&r->j) != HEFT_JSON_STRING)
-            return heft_json_fail(&r->j, "__metadata__: the value of %q is not a string", key);
-        heft_status st = heft_ix_meta_text(r->x, key, r->j.text);
+        k = heft_json_next(&r->j);
+        heft_status st = k == HEFT_JSON_STRING ? heft_ix_meta_text(r->x, key, r->j.text)
+                                               : read_other_value(r, key, k);
         if (st)
             return st;
     }
@@ -360,7 +418,13 @@ static heft_status read_json(reader *r, heft_str header)
     const char *end = r->j.p;
     if (k == HEFT_JSON_OBJECT_END && heft_json_next(&r->j) == HEFT_JSON_END)
         note_space(r, header, end);
-    return r->j.st;
+    if (k != HEFT_JSON_OBJECT_END || r->j.st != HEFT_E_FORMAT || !heft_ix_forgives(r->x))
+        return r->j.st;
+    return heft_ix_forgive(r->x,
+                           heft_error_set(r->x->err, HEFT_E_FORMAT, r->x->err->offset,
+                                          "the header is padded with 0x%X instead of spaces",
+                                          (uint64_t)(uint8_t)*r->j.token),
+                           "header-padding");
 }
 
 /* Reserve rows for as many tensors as the header may describe.  In other builds the columns grow
@@ -379,9 +443,18 @@ static heft_status reserve(heft_index *x, heft_str header)
 
 heft_status heft_st_read_header(heft_st_header *h, heft_index *x, heft_str header)
 {
+    enum { MARK = 3 };
     reader r = { .x = x, .h = *h };
-    r.j = heft_json_open(header, HEFT_ST_LENGTH, x->limits.depth, &x->arena, x->err);
+    uint64_t at = HEFT_ST_LENGTH;
     heft_status st = HEFT_IS_SMALL ? reserve(x, header) : HEFT_OK;
+    if (!HEFT_IS_SMALL && !st && heft_st_has_mark(header)) {
+        st = heft_error_set(x->err, HEFT_E_FORMAT, HEFT_ST_LENGTH,
+                            "the header begins with a byte order mark (EF BB BF) instead of {");
+        st = heft_ix_forgive(x, st, "header-padding");
+        header = (heft_str){ header.ptr + MARK, header.len - MARK };
+        at += MARK;
+    }
+    r.j = heft_json_open(header, at, x->limits.depth, &x->arena, x->err);
     if (!st)
         st = read_json(&r, header);
     *h = r.h;

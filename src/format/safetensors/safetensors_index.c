@@ -14,6 +14,7 @@ static bool is_own(heft_str file)
 heft_status heft_st_parse_index(heft_window *in, heft_index *x)
 {
     static const heft_shard_index_kind kind = { .total_rule = "safetensors/total-size",
+                                                .mark_rule = "safetensors/byte-order-mark",
                                                 .is_own = is_own,
                                                 .title = "safetensors" };
     return heft_shard_index_parse(in, x, &kind);

@@ -9,7 +9,7 @@
 #include "format/losses.h"
 #include "format/safetensors/safetensors.h"
 #include "grammar/json.h"
-#include "model/names.h"
+#include "model/unique_keys.h"
 #include "model/values.h"
 
 typedef struct st_plan { /* heft_plan.priv */
@@ -34,6 +34,62 @@ static heft_status plan_metadata(heft_plan *p)
                                   "metadata %q becomes text", v->key);
     }
     return st;
+}
+
+/* Emit the metadata; return true if there was any. */
+static bool put_metadata(heft_out *o, const heft_index *x)
+{
+    char buf[HEFT_F64_TEXT];
+    heft_str text;
+    bool follows = false;
+    for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i)) {
+        const heft_value *v = heft_ix_value(x, i);
+        if (!heft_str_is_utf8(v->key) || !heft_value_text(&text, v, buf))
+            continue;
+        heft_out_str(o, heft_lit(follows ? "," : "\"__metadata__\":{"));
+        heft_json_put_str(o, v->key);
+        heft_out_u8(o, ':');
+        heft_json_put_str(o, text);
+        follows = true;
+    }
+    if (follows)
+        heft_out_u8(o, '}');
+    return follows;
+}
+
+static bool has_key(const heft_index *x, const char *key)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < x->values.len && !has; i = heft_ix_value_next(x, i))
+        has = heft_str_is(heft_ix_value(x, i)->key, key);
+    return has;
+}
+
+/* Return true if the header will have metadata. */
+static bool has_metadata(const heft_index *x)
+{
+    heft_out count = heft_out_counting();
+    return put_metadata(&count, x);
+}
+
+/* transformers loads a file without metadata, or with a known "format".  An edit adds nothing, but
+ * warns about metadata that make a file unloadable. */
+static heft_status plan_format_key(heft_plan *p)
+{
+    if (has_key(p->x, "format") || !has_metadata(p->x))
+        return HEFT_OK;
+    bool was_loadable = p->existing && (has_key(p->existing, "format") || !p->existing->values.len);
+    if (was_loadable)
+        return heft_plan_warn(p, "safetensors/format",
+                              "the file has metadata without \"format\": transformers will not "
+                              "load it (--set format=pt)");
+    if (!p->fills_metadata)
+        return HEFT_OK;
+    heft_status st = heft_ix_meta_text(p->x, heft_lit("format"), heft_lit("pt"));
+    return st ? st
+              : heft_plan_loss(p, HEFT_NOTE, "safetensors/format", HEFT_NONE,
+                               "metadata \"format\" is added with the value \"pt\", because "
+                               "transformers loads no file that has other metadata only");
 }
 
 /* ---- tensors ---- */
@@ -96,27 +152,6 @@ static bool is_aligned(const heft_plan *p)
 }
 
 /* ---- the header ---- */
-
-/* Emit the metadata; return true if there was any. */
-static bool put_metadata(heft_out *o, const heft_index *x)
-{
-    char buf[HEFT_F64_TEXT];
-    heft_str text;
-    bool follows = false;
-    for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i)) {
-        const heft_value *v = heft_ix_value(x, i);
-        if (!heft_str_is_utf8(v->key) || !heft_value_text(&text, v, buf))
-            continue;
-        heft_out_str(o, heft_lit(follows ? "," : "\"__metadata__\":{"));
-        heft_json_put_str(o, v->key);
-        heft_out_u8(o, ':');
-        heft_json_put_str(o, text);
-        follows = true;
-    }
-    if (follows)
-        heft_out_u8(o, '}');
-    return follows;
-}
 
 static void put_tensor(heft_out *o, const heft_index *x, uint32_t t, uint64_t data)
 {
@@ -209,6 +244,8 @@ heft_status heft_st_plan(heft_plan *p)
         st = heft_plan_loss(p, HEFT_NOTE, "safetensors/fnuz", fnuz, heft_st_fnuz_text);
     if (!st)
         st = heft_attributes_to_metadata(p);
+    if (!st)
+        st = plan_format_key(p);
     return st ? st : place_data(p, s);
 }
 

@@ -1,17 +1,11 @@
-/* torch.c - reads zip archives and legacy streams of torch.save(), and TorchScript archives.
+/* torch.c - reads zip archives of torch.save() and TorchScript; other files have older layouts.
  *
  *   zip      NAME/data.pkl     the pickle
  *            NAME/data/KEY     a storage, not compressed by PyTorch
  *            NAME/byteorder    "little" or "big"; if missing: little
  *            NAME/version      decimal; other members: TorchScript code, hints of the writer
  *
- *   legacy   pickle of the number 0x1950A86A20F9469CFC6C
- *            pickle of 1001, the protocol's version
- *            pickle of a dictionary about the machine
- *            the pickle
- *            pickle of the list of keys of the storages
- *            for each storage: u64 elements, then the elements, little-endian
- *
+ *   legacy   a stream of pickles: torch_legacy.c
  *   tar      before version 0.1.11: torch_tar.c
  *
  * Reference: torch/serialization.py and torch/csrc/jit/serialization of PyTorch 2.
@@ -19,17 +13,7 @@
 #include "format/torch/torch.h"
 
 #include "format/shard_index.h"
-
-enum { LEGACY_VERSION = 1001 };
-
-/* ---- the pickle ---- */
-
-static heft_status read_pickle(heft_torch *t, heft_window *in, heft_range where,
-                               uint64_t decoded_from, const char *what)
-{
-    heft_status st = heft_torch_read_pickle(t, in, where, decoded_from, what);
-    return st ? st : heft_torch_storages(t);
-}
+#include "format/zip_archive.h"
 
 /* ---- zip ---- */
 
@@ -63,8 +47,10 @@ static heft_status small_member(const heft_torch *t, const archive *a, const cha
     enum { MAX_BYTES = 32 };
     const heft_zip_entry *e = find_member(a, name);
     *out = (heft_str){ "", 0 };
-    if (!e)
+    if (!e || e->is_cut)
         return HEFT_OK;
+    if (e->is_opaque)
+        return heft_zip_refuse_opaque(e, t->x->err);
     if (e->content > MAX_BYTES)
         return heft_error_set(t->x->err, HEFT_E_UNSUPPORTED, e->head,
                               "member %q has more than %U bytes", e->name, (uint64_t)MAX_BYTES);
@@ -100,7 +86,7 @@ static heft_status read_properties(heft_torch *t, const archive *a)
 
 static heft_status open_archive(heft_torch *t, archive *a)
 {
-    heft_status st = heft_zip_open(&a->z, t->in, &t->x->arena, false);
+    heft_status st = heft_zip_archive(&a->z, t->x, t->in);
     if (st)
         return st;
     heft_str first = a->z.count ? a->z.entries[0].name : (heft_str){ "", 0 };
@@ -120,16 +106,31 @@ static heft_torch_storage *storage_of(const heft_torch *t, const archive *a,
     return begins(e->name, a->storage) ? heft_torch_storage_find(t, key) : NULL;
 }
 
+/* Locate the storage in a member whose end has not been found.  The storage is lost if more bytes
+ * follow, which then are not those of a descriptor. */
+static void locate_cut(heft_torch_storage *s, const heft_zip_entry *e)
+{
+    enum { DESCRIPTOR = 16 };
+    s->offset = e->data;
+    s->is_located = e->method == HEFT_ZIP_STORED && s->type->type &&
+                    (s->bytes > e->stored || e->stored - s->bytes < DESCRIPTOR);
+}
+
 /* Record the location of a storage.  The size only matters if the type is supported. */
 static heft_status locate_storage(const heft_torch *t, heft_torch_storage *s,
                                   const heft_zip_entry *e)
 {
+    if (e->is_cut) {
+        locate_cut(s, e);
+        return HEFT_OK;
+    }
     s->offset = e->data;
     s->stored = e->stored;
     s->is_located = true;
     s->is_deflated = e->method == HEFT_ZIP_DEFLATED;
+    s->is_opaque = e->is_opaque;
     s->crc = e->crc;
-    if (!s->type->type || s->bytes == e->content)
+    if (!s->type->type || s->is_opaque || s->bytes == e->content)
         return HEFT_OK;
     if (s->bytes > e->content || s->is_deflated)
         return heft_error_set(t->x->err, HEFT_E_FORMAT, e->head,
@@ -152,46 +153,107 @@ static heft_status locate_storages(const heft_torch *t, const archive *a)
     return HEFT_OK;
 }
 
+/* Place the storages of a truncated archive that it has lost after the end of the file: the tensors
+ * have names, and no bytes. */
+static heft_status place_lost(const heft_torch *t)
+{
+    uint64_t end = t->x->present;
+    heft_torch_storage *s = t->storages;
+    for (uint32_t i = 0; i < t->storage_count; i++) {
+        uint64_t last = s[i].offset + (s[i].is_deflated ? s[i].stored : s[i].bytes);
+        end = s[i].is_located && last > end ? last : end;
+    }
+    for (uint32_t i = 0; i < t->storage_count; i++) {
+        if (s[i].is_located)
+            continue;
+        s[i].is_located = true;
+        s[i].offset = end;
+        if (!heft_add(&end, end, s[i].bytes))
+            return heft_error_set(t->x->err, HEFT_E_FORMAT, s[i].at,
+                                  "the storages have more than 2^64 bytes");
+    }
+    return end <= t->in->size
+               ? HEFT_OK
+               : heft_error_expect(t->x->err,
+                                   heft_error_set(t->x->err, HEFT_E_FORMAT, t->in->size,
+                                                  "the archive is truncated: its tensors take at "
+                                                  "least %U bytes",
+                                                  end),
+                                   end, 0);
+}
+
 /* Add the checksum of a stored member.  0 means that the writer left the checksum out. */
-static heft_status add_checksum(const heft_torch *t, const heft_zip_entry *e, uint32_t tensor)
+static heft_status add_checksum(const heft_torch *t, const heft_zip_entry *e, uint32_t tensor,
+                                bool is_pickle)
 {
     heft_stored_checksum c = { .rule = "torch/crc32",
                                .algorithm = "crc32",
                                .range = { { e->data, e->stored } },
                                .tensor = tensor,
                                .part = HEFT_NONE,
-                               .at_open = tensor == HEFT_NONE };
+                               .at_open = is_pickle };
     heft_put_le64(c.expect, e->crc);
-    if (e->method != HEFT_ZIP_STORED || !e->stored || !e->crc)
+    if (e->is_opaque || e->method != HEFT_ZIP_STORED || !e->stored || !e->crc)
         return HEFT_OK;
     return heft_ix_checksum(t->x, c);
+}
+
+/* Return true for a constant in the code of TorchScript. */
+static bool is_constant(const archive *a, heft_str name)
+{
+    heft_str rest = { name.ptr + a->folder.len, name.len - a->folder.len };
+    return begins(name, a->folder) && heft_str_begins(rest, "constants/");
 }
 
 static heft_status add_checksums(const heft_torch *t, const archive *a,
                                  const heft_zip_entry *pickle)
 {
-    heft_status st = add_checksum(t, pickle, HEFT_NONE);
+    heft_status st = add_checksum(t, pickle, HEFT_NONE, true);
     for (uint32_t i = 0; !st && i < a->z.count; i++) {
         const heft_zip_entry *e = &a->z.entries[i];
         const heft_torch_storage *s = storage_of(t, a, e);
         if (s && s->first_tensor != HEFT_NONE)
-            st = add_checksum(t, e, s->first_tensor);
+            st = add_checksum(t, e, s->first_tensor, false);
+        else if (s || begins(e->name, a->storage) || is_constant(a, e->name))
+            st = add_checksum(t, e, HEFT_NONE, false);
     }
     return st;
+}
+
+/* Report storages that are not read: those that the pickle does not mention, and those of the
+ * constants that the code of TorchScript has. */
+static void report_members(const heft_torch *t, const archive *a)
+{
+    for (uint32_t i = 0; i < a->z.count; i++) {
+        const heft_zip_entry *e = &a->z.entries[i];
+        heft_str rest = { e->name.ptr + a->folder.len, e->name.len - a->folder.len };
+        heft_range where = { e->data, e->stored };
+        if (!e->content || !begins(e->name, a->folder))
+            continue;
+        if (is_constant(a, e->name))
+            heft_ix_left_out(t->x, HEFT_LEFT_OUT, "torch/constant", where,
+                             "%q is left out: a constant in the code of TorchScript", rest);
+        else if (begins(e->name, a->storage) && !storage_of(t, a, e))
+            heft_ix_left_out(t->x, HEFT_LEFT_OUT, "torch/storage", where,
+                             "%q is left out: a storage that the pickle does not mention", rest);
+    }
 }
 
 /* Read the pickle.  Values of a deflated pickle have the offset of the member. */
 static heft_status read_member(heft_torch *t, const heft_zip_entry *e)
 {
     heft_str bytes;
+    if (e->is_opaque)
+        return heft_zip_refuse_opaque(e, t->x->err);
     if (e->method == HEFT_ZIP_STORED)
-        return read_pickle(t, t->in, (heft_range){ e->data, e->stored }, HEFT_NOWHERE, "data.pkl");
+        return heft_torch_read_main(t, t->in, (heft_range){ e->data, e->stored }, HEFT_NOWHERE,
+                                    "data.pkl");
     heft_status st = heft_torch_inflate(t, e, &bytes);
     if (st)
         return st;
     t->inflated = heft_window_of(bytes.ptr, bytes.len, t->x->err);
-    return read_pickle(t, &t->inflated.in, (heft_range){ 0, bytes.len }, e->data,
-                       "data.pkl, inflated");
+    return heft_torch_read_main(t, &t->inflated.in, (heft_range){ 0, bytes.len }, e->data,
+                                "data.pkl, inflated");
 }
 
 static heft_status parse_zip(heft_torch *t)
@@ -203,14 +265,26 @@ static heft_status parse_zip(heft_torch *t)
     if (st)
         return st;
     const heft_zip_entry *pickle = find_member(&a, "data.pkl");
+    if (!pickle && a.z.is_recovered)
+        return heft_error_set(t->x->err, HEFT_E_FORMAT, t->x->present,
+                              "the archive ends before data.pkl, which names the tensors");
     if (!pickle)
         return heft_error_set(
             t->x->err, find_member(&a, "model.json") ? HEFT_E_UNSUPPORTED : HEFT_E_FORMAT,
             a.z.directory.offset, "the archive has no member data.pkl in its folder %q%s", a.folder,
             find_member(&a, "model.json") ? ": an early version of TorchScript" : "");
     st = read_member(t, pickle);
+    if (st == HEFT_E_FORMAT && a.z.is_recovered)
+        return heft_error_set(t->x->err, HEFT_E_FORMAT, t->x->present,
+                              "the archive ends within data.pkl, which names the tensors: %U bytes "
+                              "of data.pkl are left",
+                              pickle->stored);
     if (!st)
         st = locate_storages(t, &a);
+    if (!HEFT_IS_SMALL && !st && a.z.is_recovered)
+        st = place_lost(t);
+    if (!st && !t->x->pick.len)
+        report_members(t, &a);
     if (!st)
         st = heft_torch_walk(t);
     if (!st && t->is_script)
@@ -219,138 +293,13 @@ static heft_status parse_zip(heft_torch *t)
     return st ? st : add_checksums(t, &a, pickle);
 }
 
-/* ---- legacy ---- */
-
-/* 0x1950A86A20F9469CFC6C, as in protocol 2, and in decimal. */
-static const char magic_bytes[] = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
-static const char magic_text[] = "119547037146038801333356";
-
-/* Read a pickle that consists of a single value. */
-static heft_status read_preamble_pickle(const heft_torch *t, uint64_t *at, const char *what,
-                                        heft_pickle_value *value)
-{
-    heft_pickle p;
-    heft_range where = { *at, t->in->size - *at };
-    heft_status st = heft_pickle_read(&p, t->in, where, &t->x->arena, what);
-    if (!st)
-        *value = *heft_pickle_at(&p, p.root);
-    *at = heft_pickle_end(&p);
-    heft_pickle_free(&p);
-    return st;
-}
-
-static heft_status read_preamble(const heft_torch *t, uint64_t *at)
-{
-    heft_pickle_value v;
-    heft_status st = read_preamble_pickle(t, at, "the magic number", &v);
-    if (st)
-        return st;
-    bool is_magic = (v.kind == HEFT_PICKLE_BIG && v.as.s.len == sizeof magic_bytes - 1 &&
-                     !memcmp(v.as.s.ptr, magic_bytes, v.as.s.len)) ||
-                    (v.kind == HEFT_PICKLE_DECIMAL && heft_str_is(v.as.s, magic_text));
-    if (!is_magic)
-        return heft_error_set(t->x->err, HEFT_E_FORMAT, 0,
-                              "the magic number of PyTorch is missing");
-    uint64_t begins_at = *at;
-    st = read_preamble_pickle(t, at, "the protocol version", &v);
-    if (st)
-        return st;
-    if (v.kind != HEFT_PICKLE_INT || v.as.i != LEGACY_VERSION)
-        return heft_error_set(t->x->err, HEFT_E_UNSUPPORTED, begins_at,
-                              "the protocol version is not 1001");
-    return read_preamble_pickle(t, at, "the properties of the machine", &v);
-}
-
-/* Locate a storage and check the number of elements before the data.  On HEFT_AGAIN the caller
- * continues with the next storage, so that all sizes are requested at once: the offsets follow from
- * the pickle. */
-static heft_status locate_next_storage(const heft_torch *t, heft_torch_storage *s, uint64_t *at)
-{
-    enum { SIZE = 8 };
-    heft_cur c = heft_cur_whole(t->in, *at, SIZE, "the size of a storage");
-    uint64_t elements = heft_cur_u64(&c), first = *at;
-    s->offset = *at + SIZE;
-    s->is_located = true;
-    if (c.st && c.st != HEFT_AGAIN)
-        return c.st;
-    if (!c.st && elements != s->elements)
-        return heft_error_set(t->x->err, HEFT_E_FORMAT, first,
-                              "storage %q should have %U elements, the stream has %U", s->key,
-                              s->elements, elements);
-    if (!heft_range_in((heft_range){ s->offset, s->bytes }, t->in->size))
-        return heft_error_set(t->x->err, HEFT_E_FORMAT, s->offset,
-                              "storage %q: %U bytes are needed, only %U are left", s->key, s->bytes,
-                              t->in->size - s->offset);
-    *at = s->offset + s->bytes;
-    return c.st;
-}
-
-static heft_status take_key(const heft_torch *t, const heft_pickle *keys, uint32_t item,
-                            heft_torch_storage **s)
-{
-    uint64_t at = heft_pickle_offset(keys, item);
-    *s = NULL;
-    if (heft_pickle_is(keys, item, HEFT_PICKLE_TEXT))
-        *s = heft_torch_storage_find(t, heft_pickle_at(keys, item)->as.s);
-    if (!*s || (*s)->is_located)
-        return heft_error_set(t->x->err, HEFT_E_FORMAT, at,
-                              "the list of storages has a key that is unknown, or repeated");
-    if (!(*s)->type->type)
-        return heft_error_set(t->x->err, HEFT_E_UNSUPPORTED, at,
-                              "storage %q: element type %s is not supported", (*s)->key,
-                              (*s)->type->dtype);
-    return HEFT_OK;
-}
-
-static heft_status locate_in_stream(const heft_torch *t, const heft_pickle *keys)
-{
-    uint64_t at = heft_pickle_end(keys);
-    uint32_t item;
-    bool again = false;
-    if (!heft_pickle_is(keys, keys->root, HEFT_PICKLE_LIST))
-        return heft_error_set(t->x->err, HEFT_E_FORMAT, at,
-                              "the keys of the storages are not a list");
-    heft_pickle_items i = heft_pickle_items_of(keys, keys->root);
-    while (heft_pickle_next(keys, &i, &item)) {
-        heft_torch_storage *s;
-        heft_status st = take_key(t, keys, item, &s);
-        if (!st)
-            st = locate_next_storage(t, s, &at);
-        if (st && st != HEFT_AGAIN)
-            return st;
-        again = again || st == HEFT_AGAIN;
-    }
-    if (at < t->in->size)
-        heft_ix_note(t->x, HEFT_WARNING, "torch/trailing", at, HEFT_NONE,
-                     "unexpected bytes after the last storage");
-    return again ? HEFT_AGAIN : HEFT_OK;
-}
-
-static heft_status parse_legacy(heft_torch *t)
-{
-    uint64_t at = 0, size = t->in->size;
-    heft_pickle keys = { .arena = NULL };
-    heft_status st = read_preamble(t, &at);
-    if (!st)
-        st = read_pickle(t, t->in, (heft_range){ at, size - at }, HEFT_NOWHERE, "the pickle");
-    if (st)
-        return st;
-    at = heft_pickle_end(&t->p);
-    st = heft_pickle_read(&keys, t->in, (heft_range){ at, size - at }, &t->x->arena,
-                          "the keys of the storages");
-    if (!st)
-        st = locate_in_stream(t, &keys);
-    heft_pickle_free(&keys);
-    t->x->version = heft_lit("legacy");
-    return st ? st : heft_torch_walk(t);
-}
-
 /* ---- the format ---- */
 
 static heft_status torch_parse(heft_window *in, heft_index *x)
 {
     enum { TAR_HEAD = 512, TAR_MAGIC = 257, INDEX_TEXT = 8 };
     static const heft_shard_index_kind index = { .total_rule = "torch/total-size",
+                                                 .mark_rule = "torch/byte-order-mark",
                                                  .is_own = heft_shard_index_is_torch_name,
                                                  .title = "PyTorch" };
     heft_torch t = { .in = in, .x = x };
@@ -368,23 +317,11 @@ static heft_status torch_parse(heft_window *in, heft_index *x)
     }
     bool is_zip = have > 1 && head[0] == 'P' && head[1] == 'K';
     bool is_tar = have > TAR_MAGIC + 5 && !memcmp(head + TAR_MAGIC, "ustar", 5);
-    heft_status st = is_zip ? parse_zip(&t) : is_tar ? heft_torch_parse_tar(&t) : parse_legacy(&t);
+    heft_status st = is_zip   ? parse_zip(&t)
+                     : is_tar ? heft_torch_parse_tar(&t)
+                              : heft_torch_parse_legacy(&t);
     heft_pickle_free(&t.p);
     return st;
-}
-
-/* Recognise the pickle of the magic number, in any protocol. */
-static bool is_legacy(const uint8_t *head, size_t len)
-{
-    enum { FRAME = 9, SIZE = sizeof magic_bytes - 1 };
-    heft_str text = heft_lit(magic_text);
-    if (len > text.len + 1 && head[0] == 'L' && !memcmp(head + 1, text.ptr, text.len))
-        return true;
-    if (len < 2 || head[0] != 0x80 || head[1] > 5)
-        return false;
-    size_t at = len > 2 && head[2] == 0x95 ? 2 + FRAME : 2;
-    return len >= at + 2 + SIZE && head[at] == 0x8A && head[at + 1] == SIZE &&
-           !memcmp(head + at + 2, magic_bytes, SIZE);
 }
 
 static int torch_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len,
@@ -393,7 +330,7 @@ static int torch_probe(const uint8_t *head, size_t head_len, const uint8_t *tail
     enum { SURE = 80, TAR = 64, NAMED = 16, LISTED = 32 };
     int bits;
     (void)size;
-    if (is_legacy(head, head_len))
+    if (heft_torch_is_legacy(head, head_len))
         return SURE;
     if (heft_torch_is_tar(head, head_len))
         return TAR;

@@ -16,14 +16,17 @@ typedef struct heft_torch_type { /* an element type of PyTorch */
 
 typedef struct heft_torch_storage { /* memory of one or more tensors */
     heft_str key;                   /* name in the pickle and in the container */
-    const heft_torch_type *type;
-    uint64_t at;            /* offset of the first opcode that mentions the storage */
-    uint64_t elements;      /* number of elements of `type` */
-    uint64_t offset, bytes; /* file offset; size after inflating */
-    uint64_t stored;        /* stored size if deflated */
-    uint32_t crc;           /* CRC-32 if deflated, or 0 */
-    uint32_t first_tensor;  /* first tensor that is a view of the storage, or HEFT_NONE */
+    heft_str class;                 /* name of the class in the pickle */
+    const heft_torch_type *type;    /* never NULL */
+    uint64_t at;                    /* offset of the first opcode that mentions the storage */
+    uint64_t elements;              /* number of elements of `type` */
+    uint64_t offset, bytes;         /* file offset; size after inflating */
+    uint64_t stored;                /* stored size if deflated */
+    uint32_t crc;                   /* CRC-32 if deflated, or 0 */
+    uint32_t first_tensor;          /* first tensor that is a view of the storage, or HEFT_NONE */
     bool is_located, is_deflated;
+    bool is_opaque; /* encrypted, or compressed by an unsupported method */
+    bool is_hidden; /* follows a storage of unknown size, so that the offset is not known */
 } heft_torch_storage;
 
 /* The number of a storage or tensor in an archive before PyTorch 0.1.11. */
@@ -97,8 +100,15 @@ const heft_torch_type *heft_torch_type_of_dtype(const heft_pickle *p, uint32_t g
  * persistent ids with source code: ("module", class, file, text); tar archives: (class, file,
  * text). */
 uint32_t heft_torch_class(const heft_pickle *p, uint32_t value);
+/* Return true for a persistent id of a storage. */
+bool heft_torch_is_storage(const heft_pickle *p, uint32_t value);
+/* Return true if Heft does not know the class of the storage. */
+bool heft_torch_has_unknown_class(const heft_torch_storage *s);
 /* Collect all storages that the pickle mentions in t->storages. */
 heft_status heft_torch_storages(heft_torch *t);
+/* Read the main pickle, and collect the storages. */
+heft_status heft_torch_read_main(heft_torch *t, heft_window *in, heft_range where,
+                                 uint64_t decoded_from, const char *what);
 heft_torch_storage *heft_torch_storage_find(const heft_torch *t, heft_str key);
 
 /* ---- records of tar archives by key: torch_records.c ---- */
@@ -126,7 +136,9 @@ typedef enum heft_torch_kind {
     HEFT_TORCH_NUMBER,    /* a NumPy scalar */
     HEFT_TORCH_DEVICE,    /* a torch.device */
     HEFT_TORCH_OBJECT,    /* an object of an unknown class, with attributes and items */
-    HEFT_TORCH_OPAQUE,    /* a value that is left out */
+    HEFT_TORCH_OPAQUE,    /* a value without numbers, which is left out */
+    HEFT_TORCH_NUMBERS,   /* numbers or bytes, which are left out */
+    HEFT_TORCH_ARRAY,     /* an array of NumPy, which is left out */
     HEFT_TORCH_REFUSED    /* a call that rebuilds tensors in an unsupported form */
 } heft_torch_kind;
 
@@ -159,10 +171,14 @@ bool heft_torch_scalar(heft_torch *t, heft_value *out, uint32_t value);
 
 /* ---- tensors: torch_tensor.c ---- */
 
-/* Add the tensor that a call rebuilds. */
+/* Leave a tensor out if st, which x->err explains, is HEFT_E_UNSUPPORTED; else return st.  The file
+ * may have damaged bytes only where another status is returned. */
+heft_status heft_torch_leave_unsupported(const heft_torch *t, heft_status st, uint64_t at);
+/* Add the tensor that a call rebuilds, or leave the tensor out. */
 heft_status heft_torch_tensor(heft_torch *t, heft_str name, const heft_torch_interpretation *m);
 /* A contiguous tensor that is a part of a sparse tensor. */
 typedef struct heft_torch_contiguous {
+    heft_torch_storage *storage;
     heft_range where; /* stored bytes */
     uint64_t length;  /* decoded length */
     heft_encoding encoding;
@@ -178,13 +194,19 @@ heft_status heft_torch_digest(const heft_torch *t, heft_encoding e, uint32_t crc
 
 /* ---- sparse tensors: torch_sparse.c ---- */
 
-/* Add the sparse tensor that a call rebuilds. */
+/* Add the sparse tensor that a call rebuilds, or leave the tensor out. */
 heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_interpretation *m);
 
 /* ---- the graph: torch_walk.c ---- */
 
 /* Add the tensors and metadata of the value that x->pick names, or of all values. */
 heft_status heft_torch_walk(heft_torch *t);
+
+/* ---- streams, before PyTorch 1.6: torch_legacy.c ---- */
+
+/* Recognise the pickle of the magic number, in any protocol. */
+bool heft_torch_is_legacy(const uint8_t *head, size_t len);
+heft_status heft_torch_parse_legacy(heft_torch *t);
 
 /* ---- tar archives, before PyTorch 0.1.11: torch_tar.c ---- */
 

@@ -13,7 +13,9 @@ typedef enum action {
     DEVICE,
     VARIABLE, /* a tensor before PyTorch 0.4: the first argument, or in the state */
     INSTANCE, /* an instance of the class in the first argument, in protocols 0 and 1 */
-    OPAQUE,   /* harmless, and left out */
+    OPAQUE,   /* without numbers, and left out */
+    NUMBERS,  /* numbers or bytes that are left out */
+    ARRAY,    /* an array of NumPy */
     REFUSE
 } action;
 
@@ -32,6 +34,8 @@ static const call calls[] = {
     { "torch._utils", "_rebuild_sparse_csr_tensor", SPARSE, 0 },
     { "torch._utils", "_rebuild_parameter", UNWRAP, 0 },
     { "torch._utils", "_rebuild_parameter_with_state", UNWRAP, 0 },
+    { "torch._utils", "_rebuild_device_tensor_from_cpu_tensor", UNWRAP, 0 },
+    { "torch._utils", "_rebuild_device_tensor_from_numpy", UNWRAP, 0 },
     { "torch._tensor", "_rebuild_from_type_v2", REBUILD, 0 },
     { "torch._tensor", "_rebuild_from_type", REBUILD, 0 },
     { "torch._utils", NULL, REFUSE, 0 },
@@ -65,14 +69,21 @@ static const call calls[] = {
     { "numpy._core.multiarray", "scalar", NUMBER, 0 },
     { "copyreg", "_reconstructor", INSTANCE, 0 },
     { "copy_reg", "_reconstructor", INSTANCE, 0 },
-    { "numpy.core.multiarray", "_reconstruct", OPAQUE, 0 },
-    { "numpy._core.multiarray", "_reconstruct", OPAQUE, 0 },
+    { "numpy.core.multiarray", "_reconstruct", ARRAY, 0 },
+    { "numpy._core.multiarray", "_reconstruct", ARRAY, 0 },
+    { "numpy.core.numeric", "_frombuffer", ARRAY, 0 },
+    { "numpy._core.numeric", "_frombuffer", ARRAY, 0 },
     { "numpy", "dtype", OPAQUE, 0 },
-    { "_codecs", "encode", OPAQUE, 0 },
-    { "builtins", "complex", OPAQUE, 0 },
-    { "builtins", "slice", OPAQUE, 0 },
-    { "builtins", "range", OPAQUE, 0 },
-    { "builtins", "bytearray", OPAQUE, 0 },
+    { "_codecs", "encode", NUMBERS, 0 },
+    { "builtins", "complex", NUMBERS, 0 },
+    { "builtins", "slice", NUMBERS, 0 },
+    { "builtins", "range", NUMBERS, 0 },
+    { "builtins", "bytearray", NUMBERS, 0 },
+    { "__builtin__", "complex", NUMBERS, 0 },
+    { "__builtin__", "slice", NUMBERS, 0 },
+    { "__builtin__", "xrange", NUMBERS, 0 },
+    { "__builtin__", "bytearray", NUMBERS, 0 },
+    { "__builtin__", "bytes", NUMBERS, 0 },
     { "datetime", "date", OPAQUE, 0 },
     { "datetime", "datetime", OPAQUE, 0 },
     { "datetime", "timedelta", OPAQUE, 0 },
@@ -147,7 +158,8 @@ static bool interpret_step(const heft_pickle *p, heft_torch_interpretation *m)
         [TENSOR] = HEFT_TORCH_TENSOR,       [SPARSE] = HEFT_TORCH_SPARSE,
         [NAMESPACE] = HEFT_TORCH_NAMESPACE, [NUMBER] = HEFT_TORCH_NUMBER,
         [DEVICE] = HEFT_TORCH_DEVICE,       [INSTANCE] = HEFT_TORCH_OBJECT,
-        [OPAQUE] = HEFT_TORCH_OPAQUE,       [REFUSE] = HEFT_TORCH_REFUSED
+        [OPAQUE] = HEFT_TORCH_OPAQUE,       [NUMBERS] = HEFT_TORCH_NUMBERS,
+        [ARRAY] = HEFT_TORCH_ARRAY,         [REFUSE] = HEFT_TORCH_REFUSED
     };
     if (!c || (c->action == UNWRAP && first == HEFT_NONE && v->as.object.state != HEFT_NONE)) {
         m->kind = HEFT_TORCH_OBJECT;
@@ -181,7 +193,7 @@ heft_torch_interpretation heft_torch_interpret(const heft_torch *t, uint32_t val
         heft_torch_class(&t->p, m.value) == m.value) {
         bool is_storage;
         heft_torch_record_of(t, m.value, &is_storage);
-        m.kind = is_storage ? HEFT_TORCH_OPAQUE : HEFT_TORCH_TENSOR;
+        m.kind = is_storage ? HEFT_TORCH_NUMBERS : HEFT_TORCH_TENSOR;
         m.form = HEFT_TORCH_RECORDED;
     }
     return m;

@@ -27,13 +27,11 @@ static heft_status fail(const heft_torch *t, const sparse *s, heft_status st, co
     return heft_error_set(t->x->err, st, s->at, "tensor %q: %s", s->name, what);
 }
 
-/* Interpret torch.serialization._get_layout("torch.sparse_coo"); LAYOUTS if the layout is
+/* Interpret a call: torch.serialization._get_layout("torch.sparse_coo"); LAYOUTS if the layout is
  * unknown. */
 static uint32_t layout_of(const heft_pickle *p, uint32_t value)
 {
     uint32_t n = 0;
-    if (!heft_pickle_is(p, value, HEFT_PICKLE_OBJECT))
-        return LAYOUTS;
     uint32_t text = heft_pickle_item(p, heft_pickle_at(p, value)->as.object.args, 0);
     if (!heft_pickle_is(p, text, HEFT_PICKLE_TEXT))
         return LAYOUTS;
@@ -84,26 +82,36 @@ static heft_status read_shape(const heft_torch *t, sparse *s, uint32_t value)
     return HEFT_OK;
 }
 
+/* Read the parts and the shape. */
+static heft_status read_parts(heft_torch *t, sparse *s, const heft_torch_interpretation *m)
+{
+    uint32_t layout = heft_pickle_item(&t->p, m->args, 0);
+    uint32_t data = heft_pickle_item(&t->p, m->args, 1);
+    if (!heft_pickle_is(&t->p, layout, HEFT_PICKLE_OBJECT))
+        return fail(t, s, HEFT_E_FORMAT, "the layout of the sparse tensor is missing");
+    s->layout = layout_of(&t->p, layout);
+    if (s->layout == LAYOUTS)
+        return fail(t, s, HEFT_E_UNSUPPORTED, "the layout of the sparse tensor is not supported");
+    uint32_t count = layouts[s->layout].parts;
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; !st && i < count; i++) {
+        uint32_t part = heft_pickle_item(&t->p, data, i);
+        st = part == HEFT_NONE ? fail(t, s, HEFT_E_FORMAT, "the sparse tensor has too few parts")
+                               : heft_torch_contiguous_of(t, s->name, part, &s->parts[i]);
+    }
+    if (!st)
+        st = read_shape(t, s, heft_pickle_item(&t->p, data, count));
+    return st ? st : check_counts(t, s);
+}
+
 heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_interpretation *m)
 {
     sparse s = { .name = name, .at = heft_pickle_offset(&t->p, m->value) };
     uint64_t *dims;
-    s.layout = layout_of(&t->p, heft_pickle_item(&t->p, m->args, 0));
-    if (s.layout == LAYOUTS)
-        return fail(t, &s, HEFT_E_UNSUPPORTED, "the layout of the sparse tensor is not supported");
-    uint32_t data = heft_pickle_item(&t->p, m->args, 1), count = layouts[s.layout].parts;
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; !st && i < count; i++) {
-        uint32_t part = heft_pickle_item(&t->p, data, i);
-        st = part == HEFT_NONE ? fail(t, &s, HEFT_E_FORMAT, "the sparse tensor has too few parts")
-                               : heft_torch_contiguous_of(t, name, part, &s.parts[i]);
-    }
-    if (!st)
-        st = read_shape(t, &s, heft_pickle_item(&t->p, data, count));
-    if (!st)
-        st = check_counts(t, &s);
-    if (!st)
-        st = heft_torch_charge(t, s.rank, s.at);
+    heft_status st = read_parts(t, &s, m);
+    if (st)
+        return heft_torch_leave_unsupported(t, st, s.at);
+    st = heft_torch_charge(t, s.rank, s.at);
     if (!st)
         st = heft_ix_tensor(t->x, name, s.parts[layouts[s.layout].values].type, s.rank, &dims,
                             &s.id);
@@ -112,8 +120,10 @@ heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_int
     for (uint32_t i = 0; i < s.rank; i++)
         dims[i] = dim(&t->p, s.size, i);
     st = heft_ix_set_layout(t->x, s.id, heft_lit(layouts[s.layout].layout));
-    for (uint32_t i = 0; !st && i < count; i++) {
+    for (uint32_t i = 0; !st && i < layouts[s.layout].parts; i++) {
         const heft_torch_contiguous *part = &s.parts[i];
+        if (part->storage->first_tensor == HEFT_NONE)
+            part->storage->first_tensor = s.id;
         st = heft_ix_part(t->x, s.id, heft_lit(layouts[s.layout].roles[i]), part->type, part->where,
                           part->length, part->encoding);
         if (!st && t->is_big_endian)

@@ -41,6 +41,13 @@ static const heft_torch_type types[] = {
 };
 enum { TYPES = sizeof types / sizeof *types, MAX_KEY = 1024 };
 
+static const heft_torch_type unknown_type = { "unknown", NULL, HEFT_UNTYPED, true };
+
+bool heft_torch_has_unknown_class(const heft_torch_storage *s)
+{
+    return s->type == &unknown_type;
+}
+
 const heft_torch_type *heft_torch_type_of_class(const heft_pickle *p, uint32_t global,
                                                 const char *end)
 {
@@ -92,9 +99,9 @@ uint32_t heft_torch_class(const heft_pickle *p, uint32_t value)
     return is_id_of(p, value, "module") ? heft_pickle_item(p, id, 1) : value;
 }
 
-static bool is_storage(const heft_pickle *p, uint32_t value)
+bool heft_torch_is_storage(const heft_pickle *p, uint32_t value)
 {
-    return heft_pickle_is(p, value, HEFT_PICKLE_PERSISTENT) && !is_id_of(p, value, "module");
+    return heft_pickle_is(p, value, HEFT_PICKLE_PERSISTENT) && is_id_of(p, value, "storage");
 }
 
 static heft_status refuse(const heft_torch *t, uint32_t persistent, const char *what)
@@ -108,13 +115,14 @@ static heft_status read_storage(const heft_torch *t, uint32_t persistent, heft_t
     const heft_pickle *p = &t->p;
     uint32_t id = heft_pickle_at(p, persistent)->as.id;
     uint32_t class = heft_pickle_item(p, id, 1), key = heft_pickle_item(p, id, 2);
-    if (!is_id_of(p, persistent, "storage"))
-        return refuse(t, persistent, "it does not begin with 'storage'");
-    *s = (heft_torch_storage){ .type = heft_torch_type_of_class(p, class, "Storage"),
+    if (!heft_pickle_is(p, class, HEFT_PICKLE_GLOBAL))
+        return refuse(t, persistent, "the class is missing");
+    *s = (heft_torch_storage){ .class = heft_pickle_name(p, class),
+                               .type = heft_torch_type_of_class(p, class, "Storage"),
                                .at = heft_pickle_offset(p, persistent),
                                .first_tensor = HEFT_NONE };
     if (!s->type)
-        return refuse(t, persistent, "unknown storage class");
+        s->type = &unknown_type;
     if (!heft_pickle_is(p, key, HEFT_PICKLE_TEXT))
         return refuse(t, persistent, "the key is not a string");
     s->key = heft_pickle_at(p, key)->as.s;
@@ -142,11 +150,11 @@ static heft_status merge(const heft_torch *t, const heft_torch_storage *all, con
         const heft_torch_storage *s = &all[order[i]], *previous = kept ? &to[kept - 1] : NULL;
         if (!previous || !heft_str_eq(previous->key, s->key))
             to[kept++] = *s;
-        else if (previous->type != s->type || previous->elements != s->elements)
+        else if (!heft_str_eq(previous->class, s->class) || previous->elements != s->elements)
             return heft_error_set(t->x->err, HEFT_E_FORMAT, s->at,
-                                  "storage %q is first a %s of %U elements, then a %s of %U",
-                                  s->key, previous->type->storage, previous->elements,
-                                  s->type->storage, s->elements);
+                                  "storage %q is first a %q of %U elements, then a %q of %U",
+                                  s->key, previous->class, previous->elements, s->class,
+                                  s->elements);
     }
     *count = kept;
     return HEFT_OK;
@@ -158,7 +166,7 @@ heft_status heft_torch_storages(heft_torch *t)
     uint32_t count = 0, n = 0;
     uint64_t bytes;
     for (uint32_t v = 0; v < p->values.len; v++)
-        count += is_storage(p, v);
+        count += heft_torch_is_storage(p, v);
     heft_arena *arena = &t->x->arena;
     if (!count)
         return HEFT_OK;
@@ -170,7 +178,7 @@ heft_status heft_torch_storages(heft_torch *t)
     if (!all || !merged || !order)
         return heft_error_no_memory(t->x->err, "for a list of storages");
     for (uint32_t v = 0; v < p->values.len; v++) {
-        if (!is_storage(p, v))
+        if (!heft_torch_is_storage(p, v))
             continue;
         heft_status st = read_storage(t, v, &all[n++]);
         if (st)
@@ -180,6 +188,13 @@ heft_status heft_torch_storages(heft_torch *t)
     t->storages = merged;
     t->storage_count = count;
     return merge(t, all, order, merged, &t->storage_count);
+}
+
+heft_status heft_torch_read_main(heft_torch *t, heft_window *in, heft_range where,
+                                 uint64_t decoded_from, const char *what)
+{
+    heft_status st = heft_torch_read_pickle(t, in, where, decoded_from, what);
+    return st ? st : heft_torch_storages(t);
 }
 
 heft_torch_storage *heft_torch_storage_find(const heft_torch *t, heft_str key)

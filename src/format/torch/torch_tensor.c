@@ -2,6 +2,9 @@
  * the tensor. */
 #include "format/torch/torch.h"
 
+/* Arguments of a call that rebuilds a tensor. */
+enum { STORAGE, OFFSET, SIZE, STRIDE, QUANTIZER, DTYPE = 6 };
+
 typedef struct view { /* a tensor as a view of a storage */
     heft_str name;    /* name of the tensor */
     heft_torch_storage *s;
@@ -12,6 +15,7 @@ typedef struct view { /* a tensor as a view of a storage */
     /* In a tar archive, instead of size and stride: `rank` sizes, then `rank` strides. */
     const uint8_t *sizes;
     uint64_t at;
+    uint8_t signs; /* HEFT_P_SIGNS */
 } view;
 
 static const uint8_t no_elements[2 * 8]; /* shape [0] and a stride of 0 */
@@ -19,6 +23,16 @@ static const uint8_t no_elements[2 * 8]; /* shape [0] and a stride of 0 */
 static heft_status fail(const heft_torch *t, const view *v, heft_status st, const char *what)
 {
     return heft_error_set(t->x->err, st, v->at, "tensor %q: %s", v->name, what);
+}
+
+heft_status heft_torch_leave_unsupported(const heft_torch *t, heft_status st, uint64_t at)
+{
+    const heft_error *err = t->x->err;
+    if (st != HEFT_E_UNSUPPORTED)
+        return st;
+    heft_ix_left_out(t->x, HEFT_LEFT_OUT, "torch/unreadable", (heft_range){ at, 0 }, "%s: left out",
+                     err ? err->message : "a tensor that is not supported");
+    return HEFT_OK;
 }
 
 /* Return dimension i, or the stride of dimension i. */
@@ -36,16 +50,29 @@ static uint64_t number_at(const heft_torch *t, const view *v, bool is_stride, ui
 static heft_status find_storage(const heft_torch *t, view *v, uint32_t arg)
 {
     const heft_pickle *p = &t->p;
+    if (heft_pickle_is(p, arg, HEFT_PICKLE_OBJECT))
+        return fail(t, v, HEFT_E_UNSUPPORTED, "the storage is the result of a call");
     if (!heft_pickle_is(p, arg, HEFT_PICKLE_PERSISTENT))
         return fail(t, v, HEFT_E_FORMAT, "the storage is not a persistent id");
+    if (heft_torch_class(p, arg) != arg)
+        return fail(t, v, HEFT_E_FORMAT, "a class stands in place of the storage");
+    if (!heft_torch_is_storage(p, arg))
+        return fail(t, v, HEFT_E_UNSUPPORTED,
+                    "the persistent id of the storage does not begin with 'storage'");
     uint32_t id = heft_pickle_at(p, arg)->as.id, key = heft_pickle_item(p, id, 2);
     if (!heft_pickle_is(p, key, HEFT_PICKLE_TEXT))
         return fail(t, v, HEFT_E_FORMAT, "the storage has no key");
     v->s = heft_torch_storage_find(t, heft_pickle_at(p, key)->as.s);
+    if (v->s && v->s->is_hidden)
+        return fail(t, v, HEFT_E_UNSUPPORTED,
+                    "the storage follows one whose elements have an unknown size");
     if (!v->s || !v->s->is_located)
         return heft_error_set(t->x->err, HEFT_E_FORMAT, v->at,
                               "tensor %q: the storage %q is missing", v->name,
                               heft_pickle_at(p, key)->as.s);
+    if (v->s->is_opaque)
+        return fail(t, v, HEFT_E_UNSUPPORTED,
+                    "the storage is encrypted, or neither stored nor deflated");
     v->type = v->s->type;
     v->bytes = v->s->bytes;
     /* Legacy files append a view, (key, offset, elements), counted in elements of the storage. */
@@ -102,12 +129,57 @@ static heft_status read_record(heft_torch *t, view *v, uint32_t persistent)
         v->sizes = no_elements;
         v->first = 0;
     }
-    return HEFT_OK;
+    return v->type && v->type->type
+               ? HEFT_OK
+               : fail(t, v, HEFT_E_UNSUPPORTED, "the class of the tensor is not known");
+}
+
+/* Read the bits of a lazy conjugate or negative, a dictionary since PyTorch 2.0. */
+static heft_status read_signs(const heft_torch *t, view *v, uint32_t dict)
+{
+    static const struct {
+        const char *key;
+        uint8_t sign;
+    } bits[] = { { "conj", HEFT_P_CONJUGATED }, { "neg", HEFT_P_NEGATED } };
+    const heft_pickle *p = &t->p;
+    if (dict != HEFT_NONE)
+        dict = heft_torch_interpret(t, dict).value;
+    if (!heft_pickle_is(p, dict, HEFT_PICKLE_DICT))
+        return HEFT_OK;
+    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++) {
+        uint32_t bit = heft_pickle_dict_get(p, dict, bits[i].key);
+        if (heft_pickle_is(p, bit, HEFT_PICKLE_BOOL) && heft_pickle_at(p, bit)->as.b)
+            v->signs |= bits[i].sign;
+    }
+    bool has_sign = v->type->type == HEFT_C64 || v->type->type == HEFT_C128 ||
+                    v->type->type == HEFT_F16 || v->type->type == HEFT_BF16 ||
+                    v->type->type == HEFT_F32 || v->type->type == HEFT_F64;
+    return has_sign || !(v->signs & HEFT_P_NEGATED)
+               ? HEFT_OK
+               : fail(t, v, HEFT_E_UNSUPPORTED, "the negative bit of a type without a sign");
+}
+
+/* Take the element type from the storage or, in a call with a dtype, from the argument. */
+static heft_status read_type(const heft_torch *t, view *v, const heft_torch_interpretation *m)
+{
+    uint32_t dtype = m->form == HEFT_TORCH_TYPED ? heft_pickle_item(&t->p, m->args, DTYPE)
+                                                 : HEFT_NONE;
+    heft_str name = heft_torch_has_unknown_class(v->s) ? v->s->class : heft_lit(v->type->dtype);
+    bool is_known = v->type->type;
+    if (m->form == HEFT_TORCH_TYPED && !heft_pickle_is(&t->p, dtype, HEFT_PICKLE_GLOBAL))
+        return fail(t, v, HEFT_E_FORMAT, "the element type is missing");
+    if (is_known && dtype != HEFT_NONE) {
+        name = heft_pickle_name(&t->p, dtype);
+        v->type = heft_torch_type_of_dtype(&t->p, dtype);
+        is_known = v->type && v->type->type;
+    }
+    return is_known ? HEFT_OK
+                    : heft_error_set(t->x->err, HEFT_E_UNSUPPORTED, v->at,
+                                     "tensor %q: element type %q is not supported", v->name, name);
 }
 
 static heft_status read_view(heft_torch *t, view *v, const heft_torch_interpretation *m)
 {
-    enum { STORAGE, OFFSET, SIZE, STRIDE, DTYPE = 6 };
     const heft_pickle *p = &t->p;
     uint32_t strides = 0;
     v->at = heft_pickle_offset(p, m->value);
@@ -124,13 +196,11 @@ static heft_status read_view(heft_torch *t, view *v, const heft_torch_interpreta
         strides != v->rank)
         return fail(t, v, HEFT_E_FORMAT,
                     "shape and strides must be lists of non-negative numbers of the same length");
-    if (m->form == HEFT_TORCH_TYPED)
-        v->type = heft_torch_type_of_dtype(p, heft_pickle_item(p, m->args, DTYPE));
-    if (!v->type || !v->type->type)
-        return heft_error_set(t->x->err, HEFT_E_UNSUPPORTED, v->at,
-                              "tensor %q: element type %s is not supported", v->name,
-                              v->type ? v->type->dtype : "unknown");
-    return HEFT_OK;
+    st = read_type(t, v, m);
+    if (st || m->form >= HEFT_TORCH_QUANTIZED)
+        return st;
+    return read_signs(
+        t, v, heft_pickle_item(p, m->args, m->form == HEFT_TORCH_TYPED ? DTYPE + 1 : DTYPE));
 }
 
 /* ---- attributes ---- */
@@ -190,6 +260,8 @@ static heft_status add_part(heft_torch *t, const view *v, uint32_t id)
     heft_status st = heft_ix_strided(x, id, v->at, where, e, content, first, strides);
     if (!st && t->is_big_endian)
         heft_ix_big_endian(x);
+    if (!st)
+        heft_ix_signs(x, v->signs);
     return st ? st : heft_torch_digest(t, e, v->s->crc);
 }
 
@@ -241,25 +313,34 @@ static heft_status add(heft_torch *t, const view *v, uint32_t *id)
     return HEFT_OK;
 }
 
-/* Add the scales and zero points of each channel, if given as tensors: NAME.scale and
- * NAME.zero_point. */
+/* Add the scales or zero points of each channel, if given as a tensor. */
+static heft_status add_channel(heft_torch *t, heft_str name, uint32_t arg)
+{
+    uint32_t id;
+    heft_value scalar;
+    view v = { .name = name, .at = heft_pickle_offset(&t->p, arg) };
+    heft_torch_interpretation m = heft_torch_interpret(t, arg);
+    if (heft_torch_scalar(t, &scalar, arg) || t->st)
+        return t->st;
+    heft_status st = m.kind == HEFT_TORCH_TENSOR && m.form < HEFT_TORCH_QUANTIZED
+                         ? read_view(t, &v, &m)
+                         : fail(t, &v, HEFT_E_UNSUPPORTED, "neither a number nor a tensor");
+    if (!st)
+        return add(t, &v, &id);
+    return heft_torch_leave_unsupported(t, st, v.at);
+}
+
+/* Add NAME.scale and NAME.zero_point. */
 static heft_status add_channels(heft_torch *t, heft_str name, uint32_t params)
 {
     static const char *const suffixes[] = { NULL, ".scale", ".zero_point" };
     for (uint32_t i = 1; i < sizeof suffixes / sizeof *suffixes; i++) {
-        uint32_t arg = heft_pickle_item(&t->p, params, i), id;
-        heft_torch_interpretation m = { .kind = HEFT_TORCH_VALUE };
-        if (arg != HEFT_NONE)
-            m = heft_torch_interpret(t, arg);
-        if (m.kind != HEFT_TORCH_TENSOR || m.form >= HEFT_TORCH_QUANTIZED)
+        uint32_t arg = heft_pickle_item(&t->p, params, i);
+        if (arg == HEFT_NONE)
             continue;
-        view v = { .name = heft_arena_join(&t->x->arena, name, heft_lit(suffixes[i]),
-                                           heft_lit("")) };
-        if (!v.name.ptr)
-            return heft_error_no_memory(t->x->err, "for a name");
-        heft_status st = read_view(t, &v, &m);
-        if (!st)
-            st = add(t, &v, &id);
+        heft_str joined = heft_arena_join(&t->x->arena, name, heft_lit(suffixes[i]), heft_lit(""));
+        heft_status st = joined.ptr ? add_channel(t, joined, arg)
+                                    : heft_error_no_memory(t->x->err, "for a name");
         if (st)
             return st;
     }
@@ -268,12 +349,12 @@ static heft_status add_channels(heft_torch *t, heft_str name, uint32_t params)
 
 heft_status heft_torch_tensor(heft_torch *t, heft_str name, const heft_torch_interpretation *m)
 {
-    enum { QUANTIZER = 4 };
     uint32_t id, params = heft_pickle_item(&t->p, m->args, QUANTIZER);
     view v = { .name = name };
     heft_status st = read_view(t, &v, m);
-    if (!st)
-        st = add(t, &v, &id);
+    if (st)
+        return heft_torch_leave_unsupported(t, st, v.at);
+    st = add(t, &v, &id);
     if (st || m->form != HEFT_TORCH_QUANTIZED)
         return st;
     st = put_quantizer(t, id, params);
@@ -308,6 +389,8 @@ heft_status heft_torch_contiguous_of(heft_torch *t, heft_str name, uint32_t valu
     heft_status st = read_view(t, &v, &m);
     if (st)
         return st;
+    if (v.signs)
+        return fail(t, &v, HEFT_E_UNSUPPORTED, "a part of the sparse tensor is a lazy negative");
     if (!is_contiguous(t, &v, &elements))
         return fail(t, &v, HEFT_E_UNSUPPORTED, "a part of the sparse tensor is not contiguous");
     uint64_t size = heft_dtype_size(v.type->type);
@@ -326,6 +409,6 @@ heft_status heft_torch_contiguous_of(heft_torch *t, heft_str name, uint32_t valu
         out->encoding = HEFT_DEFLATE;
         out->crc = v.s->crc;
     }
-    v.s->first_tensor = heft_ix_tensors(t->x);
+    out->storage = v.s;
     return check_total_bytes(t, &v, out->length);
 }

@@ -16,6 +16,7 @@ typedef struct frame { /* an open container */
     uint32_t index;    /* index of the next item */
     uint8_t keys;
     bool skips_scalars; /* scalars are attributes of objects, not settings */
+    bool is_argument;   /* arguments of a call that is not made: tensors are left out */
 } frame;
 
 typedef struct walk {
@@ -96,9 +97,15 @@ static bool skips_scalars(const walk *w)
     return w->depth && w->frames[w->depth - 1].skips_scalars;
 }
 
+static bool is_argument(const walk *w)
+{
+    return w->depth && w->frames[w->depth - 1].is_argument;
+}
+
 static heft_status enter(walk *w, uint32_t container, keys how, uint32_t marked, bool skip_scalars)
 {
     uint64_t at = heft_pickle_offset(&w->t->p, container);
+    bool in_arguments = is_argument(w);
     if (w->depth == w->max_depth)
         return heft_error_rule(w->t->x->err,
                                heft_error_set(w->t->x->err, HEFT_E_LIMIT, at,
@@ -109,7 +116,8 @@ static heft_status enter(walk *w, uint32_t container, keys how, uint32_t marked,
                                      .value = marked,
                                      .path_len = w->path.len,
                                      .keys = (uint8_t)how,
-                                     .skips_scalars = skip_scalars };
+                                     .skips_scalars = skip_scalars,
+                                     .is_argument = in_arguments };
     return heft_torch_charge(w->t, 1, at);
 }
 
@@ -118,33 +126,42 @@ static bool is_dict(const walk *w, uint32_t value)
     return heft_pickle_is(&w->t->p, value, HEFT_PICKLE_DICT);
 }
 
-/* Recognise the state_dict() of a torch.optim optimizer, or a top-level key that begins with
- * "optim". */
+/* Recognise the state_dict() of a torch.optim optimizer; under a key that begins with "optim", it
+ * may lack the list of parameters. */
 static bool is_optimizer(const walk *w, uint32_t dict)
 {
     static const char name[] = "optim";
     const heft_pickle *p = &w->t->p;
-    if (!w->depth)
-        return false;
-    if (w->depth == 1 && w->path.len >= sizeof name - 1 &&
-        !memcmp(w->path.ptr, name, sizeof name - 1))
-        return true;
-    return heft_pickle_dict_get(p, dict, "state") != HEFT_NONE &&
-           heft_pickle_is(p, heft_pickle_dict_get(p, dict, "param_groups"), HEFT_PICKLE_LIST);
+    bool is_named = w->path.len >= sizeof name - 1 && !memcmp(w->path.ptr, name, sizeof name - 1);
+    return w->depth && heft_pickle_dict_get(p, dict, "state") != HEFT_NONE &&
+           (is_named ||
+            heft_pickle_is(p, heft_pickle_dict_get(p, dict, "param_groups"), HEFT_PICKLE_LIST));
 }
 
-static heft_status note_optimizer(walk *w, uint64_t at)
+/* Record that the current value is left out. */
+static heft_status leave_out(const walk *w, heft_left_out how, const char *rule, uint64_t at,
+                             const char *what)
 {
-    static const char end[] = ": the state of an optimizer, left out (--key opens it)";
-    char text[200];
-    heft_str path = { w->path.ptr, w->path.len < 100 ? w->path.len : 100 };
-    for (size_t i = 0; i < path.len; i++)
-        text[i] = path.ptr[i] >= ' ' && path.ptr[i] < 0x7F ? path.ptr[i] : '?';
-    memcpy(text + path.len, end, sizeof end);
-    heft_str copy = heft_ix_copy(w->t->x, (heft_str){ text, path.len + sizeof end });
-    if (!copy.ptr)
-        return heft_error_no_memory(w->t->x->err, purpose);
-    heft_ix_note(w->t->x, HEFT_NOTE, "torch/optimizer", at, HEFT_NONE, copy.ptr);
+    heft_str path = { w->path.len ? w->path.ptr : "value", w->path.len ? w->path.len : 5 };
+    heft_ix_left_out(w->t->x, how, rule, (heft_range){ at, 0 }, "%q is left out: %s", path, what);
+    return HEFT_OK;
+}
+
+/* Record that the current value, which is not a scalar for Heft, is left out. */
+static heft_status leave_out_value(const walk *w, uint32_t value)
+{
+    heft_torch_interpretation m = heft_torch_interpret(w->t, value);
+    uint64_t at = heft_pickle_offset(&w->t->p, value);
+    bool has_numbers = m.kind == HEFT_TORCH_NUMBERS || m.kind == HEFT_TORCH_NUMBER;
+    if (heft_torch_is_storage(&w->t->p, m.value))
+        return leave_out(w, HEFT_LEFT_OUT, "torch/storage", at, "a storage without a tensor");
+    if (heft_pickle_is(&w->t->p, m.value, HEFT_PICKLE_PERSISTENT))
+        return leave_out(w, HEFT_LEFT_OUT, "torch/storage", at, "an object outside of the pickle");
+    if (has_numbers)
+        return leave_out(w, HEFT_LEFT_OUT, "torch/numbers", at,
+                         "numbers or bytes in a form that is not supported");
+    heft_ix_note(w->t->x, HEFT_NOTE, "torch/opaque", at, HEFT_NONE,
+                 "a value that is neither a tensor nor a simple setting is left out");
     return HEFT_OK;
 }
 
@@ -196,12 +213,13 @@ static heft_status enter_object(walk *w, uint32_t object, bool is_known)
 {
     uint32_t state = attributes(w, object), marked = object;
     uint32_t content = heft_pickle_at(&w->t->p, object)->as.object.content;
-    uint32_t depth = w->depth;
+    uint32_t args = heft_pickle_at(&w->t->p, object)->as.object.args, depth = w->depth;
     bool skip_scalars = skips_scalars(w);
+    bool has_arguments = !is_known && heft_pickle_item(&w->t->p, args, 0) != HEFT_NONE;
     heft_status st = HEFT_OK;
     if (!is_known)
         heft_torch_report(w->t, object);
-    if ((state == HEFT_NONE && content == HEFT_NONE) || !begin_listing(w, object))
+    if ((state == HEFT_NONE && content == HEFT_NONE && !has_arguments) || !begin_listing(w, object))
         return HEFT_OK;
     if (state != HEFT_NONE)
         st = heft_torch_charge(w->t, heft_pickle_at(&w->t->p, state)->as.items.count,
@@ -215,6 +233,10 @@ static heft_status enter_object(walk *w, uint32_t object, bool is_known)
         st = enter(w, state, KEYED, HEFT_NONE, skip_scalars || !is_known);
     if (!st && content != HEFT_NONE)
         st = enter(w, content, is_dict(w, content) ? KEYED : COUNTED, HEFT_NONE, skip_scalars);
+    if (!st && has_arguments) {
+        st = enter(w, args, COUNTED, HEFT_NONE, true);
+        w->frames[w->depth - 1].is_argument = true;
+    }
     if (!st && w->depth == depth)
         heft_pickle_at(&w->t->p, object)->mark = false;
     else if (!st)
@@ -257,6 +279,8 @@ static heft_status put_list(walk *w, uint32_t list)
         st = heft_torch_charge(w->t, 1, heft_pickle_offset(p, item));
         if (!st && heft_torch_scalar(w->t, &v, item))
             st = heft_ix_meta(w->t->x, v);
+        else if (!st && !w->t->st)
+            st = leave_out_value(w, item);
         st = st ? st : w->t->st;
     }
     if (!st)
@@ -275,7 +299,8 @@ static heft_status visit_container(walk *w, uint32_t value)
         return st;
     if (v->kind == HEFT_PICKLE_DICT) {
         if (is_optimizer(w, value))
-            return note_optimizer(w, at);
+            return leave_out(w, HEFT_LEFT_OUT_READABLE, "torch/optimizer", at,
+                             "the state of an optimizer (--key opens it)");
         return begin_listing(w, value) ? enter(w, value, KEYED, value, skips_scalars(w)) : HEFT_OK;
     }
     if (is_flat(w, value))
@@ -286,16 +311,13 @@ static heft_status visit_container(walk *w, uint32_t value)
 static heft_status visit_scalar(walk *w, uint32_t value)
 {
     heft_value v;
-    uint64_t at = heft_pickle_offset(&w->t->p, value);
-    if (skips_scalars(w))
+    bool is_persistent = heft_pickle_is(&w->t->p, heft_torch_interpret(w->t, value).value,
+                                        HEFT_PICKLE_PERSISTENT);
+    if (skips_scalars(w) && !is_persistent)
         return HEFT_OK;
     if (heft_torch_scalar(w->t, &v, value))
-        return put_meta(w, at, v);
-    if (w->t->st)
-        return w->t->st;
-    heft_ix_note(w->t->x, HEFT_NOTE, "torch/opaque", at, HEFT_NONE,
-                 "a value that is neither a tensor nor a simple setting is left out");
-    return HEFT_OK;
+        return put_meta(w, heft_pickle_offset(&w->t->p, value), v);
+    return w->t->st ? w->t->st : leave_out_value(w, value);
 }
 
 static bool is_container(uint8_t kind)
@@ -316,6 +338,9 @@ static heft_status visit(walk *w, uint32_t value)
     switch (m.kind) {
     case HEFT_TORCH_TENSOR:
     case HEFT_TORCH_SPARSE:
+        if (is_argument(w))
+            return leave_out(w, HEFT_LEFT_OUT, "torch/unreadable", at,
+                             "a tensor in the arguments of a call that heft does not make");
         st = copy_name(w, at, "tensor", &name);
         if (st)
             return st;
@@ -327,10 +352,13 @@ static heft_status visit(walk *w, uint32_t value)
     case HEFT_TORCH_OBJECT:
     case HEFT_TORCH_NAMESPACE:
         return enter_object(w, m.value, m.kind == HEFT_TORCH_NAMESPACE);
+    case HEFT_TORCH_ARRAY:
+        return leave_out(w, HEFT_LEFT_OUT, "torch/array", at, "an array of NumPy");
     case HEFT_TORCH_REFUSED:
-        return heft_error_set(
+        st = heft_error_set(
             w->t->x->err, HEFT_E_UNSUPPORTED, at, "%q: tensors rebuilt by %q are not supported",
             (heft_str){ w->path.ptr, w->path.len }, heft_pickle_name(&w->t->p, m.callable));
+        return heft_torch_leave_unsupported(w->t, st, at);
     default:
         if (m.kind == HEFT_TORCH_VALUE && is_container(heft_pickle_at(&w->t->p, m.value)->kind))
             return visit_container(w, m.value);
@@ -445,7 +473,7 @@ static heft_status pick(const walk *w, uint32_t *root)
 
 heft_status heft_torch_walk(heft_torch *t)
 {
-    enum { EXTRA_FRAMES = 3 }; /* a module's dictionaries and an object's items share a level */
+    enum { EXTRA_FRAMES = 4 }; /* dictionaries of a module, items and arguments share a level */
     walk w = { .t = t, .max_depth = t->x->limits.depth + EXTRA_FRAMES };
     uint32_t root, dropped = 0;
     w.frames = heft_arena_alloc(&t->x->arena, w.max_depth * sizeof *w.frames, 8);
@@ -455,6 +483,10 @@ heft_status heft_torch_walk(heft_torch *t)
     if (!st)
         st = walk_from(&w, root);
     heft_vec_free(&t->x->mem, &w.path, 1);
+    if (!st && !heft_ix_tensors(t->x) && !t->x->left_out)
+        heft_ix_left_out(t->x, HEFT_LEFT_OUT_READABLE, "torch/no-tensor",
+                         (heft_range){ heft_pickle_offset(&t->p, root), 0 },
+                         "the file has no tensor");
     if (!st)
         st = heft_ix_meta_keep_last(t->x, HEFT_NONE, &dropped);
     if (!st && dropped)

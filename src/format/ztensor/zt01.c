@@ -8,7 +8,7 @@
  * "sparsecoo" and "sparsecsr" tensors have all their data in one range, which is kept as raw bytes.
  */
 #include "format/ztensor/ztensor.h"
-#include "model/names.h"
+#include "model/unique_keys.h"
 
 enum { NAME, OFFSET, SIZE, DTYPE, LAYOUT, SHAPE, ENCODING, ENDIANNESS, CHECKSUM, FIELDS };
 
@@ -96,6 +96,11 @@ static heft_status add_data(heft_index *x, entry *e)
         return st;
     e->part.role = heft_lit("data");
     e->part.dtype = row->layout == HEFT_DENSE ? row->dtype : (heft_dtype)HEFT_UNTYPED;
+    if (row->layout != HEFT_DENSE)
+        heft_ix_note(x, HEFT_NOTE, "ztensor/layout-undefined", e->part.at, e->id,
+                     HEFT_IS_SMALL ? "the layout is not defined"
+                                   : "version 0.1 does not define the layout: the bytes are "
+                                     "listed as they are");
     if (e->part.is_zstd)
         e->part.is_big_endian = false; /* the field applies to raw data only */
     if (e->part.is_big_endian && row->layout != HEFT_DENSE)

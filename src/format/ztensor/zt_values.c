@@ -1,6 +1,6 @@
 /* zt_values.c - reads and writes attributes as CBOR items. */
 #include "format/ztensor/ztensor.h"
-#include "model/names.h"
+#include "model/unique_keys.h"
 
 /* ---- reading ---- */
 

@@ -24,6 +24,7 @@ static void load(void)
     } members[] = {
         { "curl_global_init", offsetof(heft_curl, global_init) },
         { "curl_version_info", offsetof(heft_curl, version_info) },
+        { "curl_getdate", offsetof(heft_curl, getdate) },
         { "curl_easy_init", offsetof(heft_curl, easy_init) },
         { "curl_easy_cleanup", offsetof(heft_curl, easy_cleanup) },
         { "curl_easy_setopt", offsetof(heft_curl, easy_setopt) },

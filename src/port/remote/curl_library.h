@@ -8,6 +8,7 @@
 typedef struct heft_curl {
     CURLcode (*global_init)(long flags);
     curl_version_info_data *(*version_info)(CURLversion age);
+    time_t (*getdate)(const char *text, const time_t *unused);
     CURL *(*easy_init)(void);
     void (*easy_cleanup)(CURL *e);
     CURLcode (*easy_setopt)(CURL *e, CURLoption option, ...);

@@ -4,35 +4,39 @@
  *
  * The commit of the list is the revision of all files. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "port/remote/session.h"
 
-enum { NAME_BYTES = 256, COMMIT_BYTES = 20 };
+enum { NAME_BYTES = 512, COMMIT_BYTES = 20 };
 
-/* Call fn with the names of the files at the top of the repository. */
-static heft_status each_name(void *ctx, void (*fn)(void *arg, const char *name), void *arg,
-                             heft_error *err)
+/* Add the names of the files below a folder, which ends with a slash or is empty, to a listing.  A
+ * file in a folder of that folder is added with the name of the inner folder. */
+static void add_names(heft_folder_listing *l, const heft_settings *s, heft_str folder)
 {
-    const heft_settings *s = ctx;
     uint32_t list = heft_settings_find_path(s, HEFT_STR("siblings"));
     uint32_t end = list == HEFT_NONE ? 0 : heft_settings_next(s, list);
-    (void)err;
     for (uint32_t i = list == HEFT_NONE ? 0 : list + 1; i < end; i++) {
         char name[NAME_BYTES];
         heft_value v = heft_settings_value_at(s, i);
-        bool is_name = v.kind == HEFT_KIND_STR && heft_str_is(v.key, "rfilename") &&
-                       v.as.s.len < sizeof name && !memchr(v.as.s.ptr, '/', v.as.s.len) &&
-                       !memchr(v.as.s.ptr, '\0', v.as.s.len);
-        if (!is_name)
+        bool is_below = v.kind == HEFT_KIND_STR && heft_str_is(v.key, "rfilename") &&
+                        v.as.s.len > folder.len && v.as.s.len < sizeof name &&
+                        !memcmp(v.as.s.ptr, folder.ptr, folder.len) &&
+                        !memchr(v.as.s.ptr, '\0', v.as.s.len);
+        if (!is_below)
             continue;
-        memcpy(name, v.as.s.ptr, v.as.s.len);
-        name[v.as.s.len] = '\0';
-        fn(arg, name);
+        size_t len = v.as.s.len - folder.len;
+        memcpy(name, v.as.s.ptr + folder.len, len);
+        name[len] = '\0';
+        heft_folder_listing_add(l, name);
     }
-    return HEFT_OK;
+}
+
+void heft_hub_list_folder(heft_folder_listing *out, const heft_settings *s, const char *folder)
+{
+    heft_folder_listing_init(out, &heft_libc_allocator);
+    add_names(out, s, heft_str_from(folder));
 }
 
 /* Find the commit of the list; false: none is stated. */
@@ -46,9 +50,8 @@ static bool find_commit(heft_str *out, const heft_settings *s)
     return out->len == 2 * COMMIT_BYTES && heft_hex_read(id, sizeof id, *out);
 }
 
-/* Write hf://OWNER/NAME@COMMIT/FILE. */
-static heft_status write_address(char *out, const char *url, const heft_settings *s,
-                                 const char *file, heft_error *err)
+heft_status heft_hub_address(char *out, const char *url, const heft_settings *s, const char *folder,
+                             const char *file, heft_error *err)
 {
     heft_str commit;
     const char *at = strchr(url, '@');
@@ -57,24 +60,9 @@ static heft_status write_address(char *out, const char *url, const heft_settings
         len--;
     if (!find_commit(&commit, s))
         commit = (heft_str){ at ? at + 1 : "main", at ? strcspn(at + 1, "/") : 4 };
-    int n = snprintf(out, HEFT_URL_MAX, "%.*s@%.*s/%s", (int)len, url, (int)commit.len, commit.ptr,
-                     file);
+    int n = snprintf(out, HEFT_URL_MAX, "%.*s@%.*s/%s%s", (int)len, url, (int)commit.len,
+                     commit.ptr, folder, file);
     if ((size_t)n >= HEFT_URL_MAX)
         return heft_error_plain(err, HEFT_E_LIMIT, "the address is too long");
     return HEFT_OK;
-}
-
-heft_status heft_hub_main_file(char *out, const char *url, heft_str list, heft_error *err)
-{
-    char *file = NULL;
-    const char *passed_over;
-    heft_settings *s = NULL;
-    heft_status st = heft_settings_parse_json(&s, list, NULL, err);
-    if (!st)
-        st = heft_names_main_file(&file, &passed_over, each_name, s, err);
-    if (!st)
-        st = write_address(out, url, s, file, err);
-    free(file);
-    heft_settings_close(s);
-    return st;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "port/pipeline_folder.h"
 #include "port/remote/partial_file.h"
 #include "port/remote/s3_shares.h"
 
@@ -28,7 +29,7 @@ typedef struct expected_shard { /* has been requested, and is not yet open */
 /* Write the URL of the file `name` in the folder of the first file. */
 static heft_status address_of(char *out, const url_folder *f, const char *name, heft_error *err)
 {
-    const char *query = f->url + strcspn(f->url, "?#"), *slash = query;
+    const char *query = f->url + heft_url_before_query(f->url), *slash = query;
     while (slash > f->url && slash[-1] != '/')
         slash--;
     bool is_encoded = !strncmp(f->url, "http", 4);
@@ -148,58 +149,29 @@ static void close_folder(url_folder *f)
     free(f);
 }
 
-/* ---- repositories ---- */
-
-/* If the URL names a repository, replace it by the URL of the repository's main file. */
-static heft_status resolve_repository(url_folder *f, heft_error *err)
-{
-    heft_address *t = malloc(sizeof *t);
-    char *text = NULL, *url = malloc(HEFT_URL_MAX);
-    size_t length;
-    heft_status st = t && url ? heft_address_of(t, f->url, err)
-                              : heft_error_no_memory(err, "for an address");
-    if (!st && t->is_repository) {
-        st = heft_url_read_whole(&text, &length, f->session, t, MAX_LIST, err);
-        if (!st)
-            st = heft_hub_main_file(url, f->url, (heft_str){ text, length }, err);
-        if (!st)
-            strcpy(f->url, url);
-    }
-    free(text);
-    free(url);
-    free(t);
-    return st;
-}
-
 /* ---- opening ---- */
 
 /* Set the name of the file; names of shards begin with this name. */
 static void set_name(url_folder *f)
 {
-    const char *end = f->url + strcspn(f->url, "?#"), *from = end;
+    const char *end = f->url + heft_url_before_query(f->url), *from = end;
     while (from > f->url && from[-1] != '/')
         from--;
     snprintf(f->name, sizeof f->name, "%.*s", (int)(end - from), from);
 }
 
-static heft_status open_file(heft_file **out, const char *url, const heft_open_options *opt,
-                             const heft_url_options *url_opt, heft_error *err)
+/* Open the file of an address, with shards next to the file.  opt is complete. */
+static heft_status open_address(heft_file **out, heft_session *s, const char *url,
+                                const heft_open_options *opt, heft_error *err)
 {
-    heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
+    heft_open_options o = *opt;
     heft_source *source;
-    heft_error own;
-    err = err ? err : &own;
     url_folder *f = calloc(1, sizeof *f);
-    heft_status st = f ? heft_sized_copy(&o, offsetof(heft_open_options, reserved), opt, err)
-                       : heft_error_no_memory(err, "for an address");
-    if (!st && (size_t)snprintf(f->url, sizeof f->url, "%s", url) >= sizeof f->url)
-        st = heft_error_plain(err, HEFT_E_LIMIT, "the address is too long");
-    if (!st)
-        st = heft_session_new(&f->session, url_opt, err);
-    if (!st)
-        st = resolve_repository(f, err);
-    if (!st)
-        st = open_source_in(&source, f->session, f->url, err);
+    if (!f)
+        return heft_error_no_memory(err, "for an address");
+    f->session = heft_session_share(s);
+    strcpy(f->url, url);
+    heft_status st = open_source_in(&source, s, url, err);
     if (!st) {
         set_name(f);
         heft_shard_folder shards = { sizeof shards, f->name, open_shard, f, NULL, expect_shard };
@@ -207,6 +179,119 @@ static heft_status open_file(heft_file **out, const char *url, const heft_open_o
         st = heft_file_open_source(out, source, &o, err);
     }
     close_folder(f);
+    return st;
+}
+
+/* ---- repositories ---- */
+
+typedef struct repository {
+    heft_session *session;
+    const char *url;
+    heft_settings *answer;   /* the list of the files */
+    char file[HEFT_URL_MAX]; /* address of a file */
+} repository;
+
+/* Open the model of a folder of the repository: "" or "unet/". */
+static heft_status open_folder(heft_file **out, repository *r, const char *folder,
+                               const heft_open_options *opt, heft_error *err)
+{
+    heft_open_options o = *opt;
+    heft_folder_choice c;
+    heft_folder_listing l;
+    heft_hub_list_folder(&l, r->answer, folder);
+    heft_status st = heft_folder_choose(&c, &l, NULL, err);
+    if (!st)
+        st = heft_hub_address(r->file, r->url, r->answer, folder, c.main, err);
+    if (!st) {
+        c.folder.prefix = *folder ? folder : NULL;
+        o.folder = &c.folder;
+        st = open_address(out, r->session, r->file, &o, err);
+    }
+    heft_folder_listing_free(&l);
+    return st;
+}
+
+static heft_status open_component(heft_file **out, void *ctx, const char *name,
+                                  const heft_open_options *opt, heft_error *err)
+{
+    char folder[NAME_BYTES];
+    snprintf(folder, sizeof folder, "%s/", name);
+    *out = NULL;
+    return open_folder(out, ctx, folder, opt, err);
+}
+
+static heft_status list_repository(heft_folder_listing *l, void *ctx, heft_error *err)
+{
+    const repository *r = ctx;
+    (void)err;
+    heft_hub_list_folder(l, r->answer, "");
+    return HEFT_OK;
+}
+
+static heft_status open_index(heft_source **out, void *ctx, heft_error *err)
+{
+    repository *r = ctx;
+    heft_folder_listing l;
+    *out = NULL;
+    heft_hub_list_folder(&l, r->answer, "");
+    heft_status st = HEFT_OK;
+    if (l.is_pipeline)
+        st = heft_hub_address(r->file, r->url, r->answer, "", HEFT_PIPELINE_INDEX, err);
+    if (!st && l.is_pipeline)
+        st = open_source_in(out, r->session, r->file, err);
+    heft_folder_listing_free(&l);
+    return st;
+}
+
+static heft_status open_repository(heft_file **out, heft_session *s, const char *url,
+                                   const heft_address *t, const heft_open_options *opt,
+                                   heft_error *err)
+{
+    size_t length;
+    char *text = NULL;
+    repository *r = calloc(1, sizeof *r);
+    *out = NULL;
+    if (!r)
+        return heft_error_no_memory(err, "for an address");
+    r->session = s;
+    r->url = url;
+    heft_pipeline_store store = { open_index, open_component, list_repository, r };
+    heft_status st = heft_url_read_whole(&text, &length, s, t, MAX_LIST, err);
+    if (!st)
+        st = heft_settings_parse_json(&r->answer, (heft_str){ text, length }, NULL, err);
+    if (!st)
+        st = heft_pipeline_open(out, &store, opt, err);
+    if (!st && !*out)
+        st = open_folder(out, r, "", opt, err);
+    heft_settings_close(r->answer);
+    free(text);
+    free(r);
+    return st;
+}
+
+static heft_status open_file(heft_file **out, const char *url, const heft_open_options *opt,
+                             const heft_url_options *url_opt, heft_error *err)
+{
+    heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
+    heft_session *s = NULL;
+    heft_error own;
+    err = err ? err : &own;
+    *out = NULL;
+    heft_address *t = malloc(sizeof *t);
+    heft_status st = t ? heft_sized_copy(&o, offsetof(heft_open_options, reserved), opt, err)
+                       : heft_error_no_memory(err, "for an address");
+    if (!st && strlen(url) >= HEFT_URL_MAX)
+        st = heft_error_plain(err, HEFT_E_LIMIT, "the address is too long");
+    if (!st)
+        st = heft_session_new(&s, url_opt, err);
+    if (!st)
+        st = heft_address_of(t, url, err);
+    if (!st)
+        st = t->is_repository ? open_repository(out, s, url, t, &o, err)
+                              : open_address(out, s, url, &o, err);
+    if (s)
+        heft_session_release(s);
+    free(t);
     return st;
 }
 

@@ -4,8 +4,9 @@
  * bytes after a row are requested ahead, up to the beginning of another row. */
 #include "port/remote/source_url.h"
 
-enum { GAP = 1 << 20 }; /* reads so far from the end of a row still continue the row */
-enum { RECENT = 1024 }; /* a row has ended if so many reads do not continue it */
+enum { GAP = 1 << 20 };   /* reads so far from the end of a row still continue the row */
+enum { NEAR = 64 << 10 }; /* bytes between reads that cost less than another request */
+enum { RECENT = 1024 };   /* a row has ended if so many reads do not continue it */
 
 static bool is_active(const url_source *u, const url_row *r)
 {
@@ -129,8 +130,10 @@ void heft_url_follow(url_source *u, uint64_t offset, size_t len, uint64_t most)
     most /= others + 1;
     if (offset > row->expected + GAP) /* the bytes between the reads are not of this row */
         row->first = offset;
-    row->bytes += end - row->expected < len ? end - row->expected : len;
+    uint64_t skipped = offset > row->expected + NEAR ? offset - row->expected : 0;
+    row->bytes -= skipped < row->bytes ? skipped : row->bytes;
+    row->bytes += skipped ? len : end - row->expected;
     row->expected = end;
     row->ahead = row->bytes * 2 > HEFT_URL_BLOCK ? row->bytes * 2 : HEFT_URL_BLOCK;
-    row->ahead = row->ahead < most ? row->ahead : most;
+    row->ahead = row->bytes <= HEFT_URL_HEAD ? 0 : row->ahead < most ? row->ahead : most;
 }

@@ -187,7 +187,9 @@ static heft_status begin_states(resumed_source *s, heft_error *err)
 heft_status heft_resumed_source(heft_source **source, const heft_url_options *opt, heft_error *err)
 {
     url_source *u = (url_source *)*source;
-    if (u->whole || u->base.size <= HEFT_URL_HEAD) /* is in memory, or in a file of its own */
+    if (u->whole) /* an answer from the beginning would be needed again */
+        heft_session_say(u->session, "nothing is kept of a file that the server sends as a whole");
+    if (u->whole || u->base.size <= HEFT_URL_HEAD)
         return HEFT_OK;
     resumed_source *s = calloc(1, sizeof *s);
     if (!s)

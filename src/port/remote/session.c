@@ -6,7 +6,9 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "port/remote/transfer.h"
@@ -26,6 +28,8 @@ struct heft_session {
     heft_url_options options;
     unsigned users, running_count;
     bool has_thread, is_ending;
+    const char *said;   /* the last text of heft_session_say() */
+    int64_t said_until; /* the user knows that requests wait until this time */
 };
 
 static int64_t now(void)
@@ -129,6 +133,52 @@ static int64_t delay_of(const heft_request *r)
     return r->retry_after ? (int64_t)r->retry_after * 1000 : delay;
 }
 
+/* Tell the user why nothing happens; many requests wait for the same time. */
+static void say_wait(heft_session *s, const heft_request *r)
+{
+    enum { NOTED = 2, SAME = 1000 };
+    char host[128], text[256];
+    if (r->retry_after < NOTED || r->due <= s->said_until + SAME || !s->options.say)
+        return;
+    s->said_until = r->due;
+    heft_url_redact(host, sizeof host, r->target->url);
+    const char *name = strstr(host, "://");
+    name = name ? name + 3 : host;
+    snprintf(text, sizeof text, "%.*s limits requests: waiting for %u seconds",
+             (int)strcspn(name, "/?#"), name, r->retry_after);
+    s->options.say(s->options.say_ctx, text);
+}
+
+static void end_one(heft_session *s, heft_request *r, CURLcode result)
+{
+    bool repeats = heft_transfer_judge(r, result);
+    pthread_mutex_lock(&s->lock);
+    stop_running(s, r);
+    if (repeats) {
+        r->due = now() + delay_of(r);
+        r->state = HEFT_REQUEST_QUEUED;
+        r->next = s->queue;
+        s->queue = r;
+    } else
+        finish(s, r);
+    pthread_mutex_unlock(&s->lock);
+    if (repeats) /* no other thread ends the request */
+        say_wait(s, r);
+}
+
+/* End the transfers that are too slow: libcurl would wait for a server that sends a byte a second.
+ * Only the thread of the session changes the list of running requests. */
+static void end_slow(heft_session *s)
+{
+    int64_t at = now();
+    heft_request *next;
+    for (heft_request *r = s->running; r; r = next) {
+        next = r->next;
+        if (heft_transfer_is_slow(r, at))
+            end_one(s, r, CURLE_OPERATION_TIMEDOUT);
+    }
+}
+
 static void end_finished(heft_session *s)
 {
     CURLMsg *m;
@@ -138,17 +188,7 @@ static void end_finished(heft_session *s)
         CURLcode result = m->data.result;
         if (m->msg != CURLMSG_DONE || s->curl->easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &r))
             continue;
-        bool repeats = heft_transfer_judge(r, result);
-        pthread_mutex_lock(&s->lock);
-        stop_running(s, r);
-        if (repeats) {
-            r->due = now() + delay_of(r);
-            r->state = HEFT_REQUEST_QUEUED;
-            r->next = s->queue;
-            s->queue = r;
-        } else
-            finish(s, r);
-        pthread_mutex_unlock(&s->lock);
+        end_one(s, r, result);
     }
 }
 
@@ -167,6 +207,7 @@ static void *run(void *ctx)
             return NULL;
         s->curl->multi_perform(s->multi, &active);
         end_finished(s);
+        end_slow(s);
         pthread_mutex_lock(&s->lock);
         bool has_work = s->queue && s->running_count < s->options.connections && wait == IDLE;
         pthread_mutex_unlock(&s->lock);
@@ -233,7 +274,8 @@ heft_status heft_session_new(heft_session **out, const heft_url_options *opt, he
     o->spool_bytes = o->spool_bytes ? o->spool_bytes : UINT64_C(1) << 30;
     o->cache_bytes = o->cache_bytes ? o->cache_bytes : 64 << 20;
     o->connections = o->connections ? o->connections : 8;
-    o->timeout = o->timeout ? o->timeout : 30;
+    o->timeout = o->timeout ? o->timeout : 20;
+    o->slowest = o->slowest ? o->slowest : 1024;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
     s->curl->multi_setopt(s->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)o->connections);
@@ -272,6 +314,16 @@ void heft_session_release(heft_session *s)
 const heft_url_options *heft_session_options(const heft_session *s)
 {
     return &s->options;
+}
+
+void heft_session_say(heft_session *s, const char *text)
+{
+    pthread_mutex_lock(&s->lock);
+    bool is_new = s->said != text;
+    s->said = text;
+    pthread_mutex_unlock(&s->lock);
+    if (is_new && s->options.say)
+        s->options.say(s->options.say_ctx, text);
 }
 
 void heft_session_lock(heft_session *s)

@@ -3,6 +3,7 @@
 #define HEFT_PORT_REMOTE_SESSION_H
 #include <stdatomic.h>
 
+#include "folder/folder_choice.h"
 #include "port/url.h"
 
 /* ---- addresses, target.c ---- */
@@ -25,20 +26,32 @@ heft_status heft_s3_target(heft_address *t, const char *bucket_and_key, heft_err
 
 /* ---- repositories of the hub, hub_list.c ---- */
 
-/* Write hf://OWNER/NAME@COMMIT/FILE for the main file of the repository `url` to out, of
- * HEFT_URL_MAX bytes.  list: the hub's answer. */
-heft_status heft_hub_main_file(char *out, const char *url, heft_str list, heft_error *err);
+/* List the files of a folder of a repository, "" or "unet/", from the hub's answer.  *out is
+ * initialised. */
+void heft_hub_list_folder(heft_folder_listing *out, const heft_settings *s, const char *folder);
+/* Write hf://OWNER/NAME@COMMIT/FOLDER/FILE for a file of the repository `url` to out, which has
+ * HEFT_URL_MAX bytes. */
+heft_status heft_hub_address(char *out, const char *url, const heft_settings *s, const char *folder,
+                             const char *file, heft_error *err);
 
 /* ---- answers, answer.c ---- */
 
 /* The headers of an answer that Heft reads; texts are empty if the header is missing. */
 typedef struct heft_answer {
-    char etag[256], modified[64];
+    char etag[256], modified[64], date[64];
     char linked[72]; /* X-Linked-Etag, also of a redirect: the SHA-256 that the hub states */
     bool has_range, has_total, is_encoded;
+    bool is_dated;               /* Last-Modified was in the past: see heft_answer_is_strong() */
     bool is_checked;             /* the range has been compared with the request */
     uint64_t first, last, total; /* Content-Range */
+    /* A failure has the name and the text of the hub or of S3, cut and in printable ASCII. */
+    char code[40], text[192], region[32];
+    uint64_t reset; /* seconds, or the time since 1970, until requests are allowed; 0: not stated */
 } heft_answer;
+/* Return true if the ETag changes with every byte (RFC 9110 8.8.1): it does not begin with "W/". */
+bool heft_answer_has_strong_etag(const heft_answer *a);
+/* Take the code, the text and the region from a body in XML, where a header has not stated them. */
+void heft_answer_body(heft_answer *a, const char *body);
 /* Read a line of a header; a status line clears the answer.  Other lines are ignored. */
 void heft_answer_line(heft_answer *a, heft_str line);
 
@@ -62,10 +75,19 @@ typedef struct heft_exchange {
     heft_answer answer;
 } heft_exchange;
 
+/* The target of a redirect: the next requests for the file are sent to that address, until the
+ * server refuses a request, as when a signed address has expired.  For the thread of the session
+ * only. */
+typedef struct heft_route {
+    char url[HEFT_URL_MAX]; /* empty: not known */
+} heft_route;
+
 /* A request for a range; `state` and `status` change under the lock of the session. */
 typedef struct heft_request {
     struct heft_request *next; /* in the queue, or in the list of running requests */
     const heft_address *target;
+    heft_route *route;         /* the route of the file; NULL: none */
+    bool is_routed;            /* this try is sent to the route */
     const heft_answer *pinned; /* first answer, with the version of the file; NULL: first request */
     uint64_t offset, size;     /* size: of the file; of the first request HEFT_UNKNOWN_LENGTH */
     uint8_t *buf;
@@ -73,15 +95,23 @@ typedef struct heft_request {
     _Atomic size_t have;   /* bytes received */
     _Atomic size_t wanted; /* a thread waits for so many bytes; SIZE_MAX: none waits */
     heft_scratch *spool;   /* receives a whole file; NULL: not begun */
-    uint64_t spooled;
-    bool is_whole; /* the answer is the whole file */
+    uint64_t spooled;      /* bytes in the spool; `have` counts them, too */
+    uint64_t position;     /* bytes of the present answer; those before `spooled` are compared */
+    bool is_whole;         /* the answer is the whole file */
+    bool asks_whole;       /* ask for the whole file, of which bytes beyond a limit are dropped */
     bool is_cancelled;
     int state;
     heft_status status;
     heft_error error;
     heft_answer answer;
-    unsigned tries, retry_after;
-    int64_t due; /* do not send before this time, in milliseconds */
+    unsigned tries, slow_tries;
+    unsigned retry_after;  /* seconds that the server demands; 0: none */
+    size_t begun_with;     /* bytes that earlier tries have received */
+    int64_t window_begin;  /* time since which `window_bytes` is counted; 0: not connected */
+    uint64_t window_bytes; /* bytes that had been sent and received at that time */
+    bool is_slow;          /* the transfer was ended because it was too slow */
+    char failure[1024];    /* beginning of the body of a failure, terminated */
+    int64_t due;           /* do not send before this time, in milliseconds */
     void *easy, *headers;
     heft_session *session;
     const struct heft_curl *curl;
@@ -92,6 +122,8 @@ heft_status heft_session_new(heft_session **out, const heft_url_options *opt, he
 heft_session *heft_session_share(heft_session *s);
 void heft_session_release(heft_session *s); /* NULL is ignored */
 const heft_url_options *heft_session_options(const heft_session *s);
+/* Tell the user something, once; the lock is not held.  text: a literal. */
+void heft_session_say(heft_session *s, const char *text);
 void heft_session_lock(heft_session *s);
 void heft_session_unlock(heft_session *s);
 void heft_session_signal(heft_session *s); /* tell waiting threads that a request has changed */

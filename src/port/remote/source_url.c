@@ -12,7 +12,7 @@
 #include "port/remote/source_url.h"
 
 enum { HEAD = HEFT_URL_HEAD, BLOCK = HEFT_URL_BLOCK };
-enum { SMALL = 64 << 10, INDEX = 16 << 20, WAIT = 256 << 10 };
+enum { LEAST = 16 << 10, SMALL = 64 << 10, INDEX = 16 << 20, WAIT = 256 << 10 };
 
 /* ---- blocks; the lock of the session is held ---- */
 
@@ -48,6 +48,7 @@ static block *new_block(url_source *u, uint64_t offset, size_t length)
         return NULL;
     }
     b->request = (heft_request){ .target = &u->target,
+                                 .route = &u->route,
                                  .offset = offset,
                                  .buf = buf,
                                  .length = length,
@@ -69,8 +70,6 @@ static void free_block(url_source *u, block *b)
         at = &(*at)->next;
     *at = b->next;
     u->cached -= b->request.length;
-    if (b->request.spool)
-        b->request.spool->ops->close(b->request.spool);
     free_buffer(u, b->request.buf, b->capacity);
     free(b);
 }
@@ -95,10 +94,13 @@ static uint64_t next_block_at(const url_source *u, uint64_t offset)
 }
 
 /* Return where a request for the offset begins: near the end of the file SMALL bytes before the
- * end, because trailers are read backwards; never within another block. */
-static uint64_t begin_of_request(const url_source *u, uint64_t offset)
+ * end, because trailers are read backwards; in an index after the bytes of the first request; never
+ * within another block. */
+static uint64_t begin_of_request(const url_source *u, uint64_t offset, bool is_long)
 {
     uint64_t begin = offset;
+    if (is_long && offset > HEAD && offset - HEAD < SMALL)
+        begin = HEAD;
     if (u->base.size > SMALL && offset > u->base.size - SMALL)
         begin = u->base.size - SMALL;
     for (const block *b = u->blocks; b; b = b->next) {
@@ -169,9 +171,8 @@ static heft_status request_block(block **out, url_source *u, uint64_t offset, ui
                                  bool is_urgent, heft_error *err)
 {
     uint64_t end = next_block_at(u, offset);
-    if (offset == HEAD &&
-        !u->is_directed) /* perhaps an index of unknown length, to be read with a single request */
-        length = INDEX;
+    if (offset == HEAD && length >= SMALL && !u->is_directed)
+        length = INDEX; /* perhaps an index of unknown length, to be read with a single request */
     length = length < end - offset ? length : end - offset;
     *out = NULL;
     if (!make_space(u, length, is_urgent) && !is_urgent)
@@ -192,15 +193,15 @@ static uint64_t clip(const url_source *u, uint64_t offset, uint64_t length)
     return length < row - offset ? length : row - offset;
 }
 
-/* Request the blocks of a range that are missing.  The last one may exceed the range, unless the
- * caller reads blocks of its own. */
-static void request_range(url_source *u, uint64_t offset, uint64_t end)
+/* Request the blocks of a range that are missing.  The last one may exceed the range, unless
+ * is_exact. */
+static void request_range(url_source *u, uint64_t offset, uint64_t end, bool is_exact)
 {
     heft_error ignored;
     end = end < u->base.size ? end : u->base.size;
     while (offset < end) {
         block *b = heft_url_find_block(u, offset);
-        uint64_t most = u->is_directed && end - offset < BLOCK ? end - offset : BLOCK;
+        uint64_t most = is_exact && end - offset < BLOCK ? end - offset : BLOCK;
         if (!b && (request_block(&b, u, offset, clip(u, offset, most), false, &ignored) || !b))
             return;
         offset = b->request.offset + b->request.length;
@@ -211,9 +212,10 @@ static void request_range(url_source *u, uint64_t offset, uint64_t end)
  * row.  The bytes between another read and the end of its row have been requested before. */
 static void request_ahead(url_source *u, const url_row *row, uint64_t offset, uint64_t len)
 {
-    request_range(u, offset, offset + len);
+    request_range(u, offset, offset + len, u->is_directed);
     if (row && offset + len >= row->expected)
-        request_range(u, offset > row->expected ? offset : row->expected, heft_url_row_end(u, row));
+        request_range(u, offset > row->expected ? offset : row->expected, heft_url_row_end(u, row),
+                      u->is_directed);
 }
 
 /* ---- reading ---- */
@@ -282,13 +284,13 @@ heft_status heft_url_hold(url_bytes *out, url_source *u, uint64_t offset, uint64
         block *b = heft_url_find_block(u, offset);
         const url_row *row = heft_url_row_near(u, offset);
         bool is_long = len > BLOCK || (row && row->ahead);
-        uint64_t want = is_long ? BLOCK : len > SMALL ? len : SMALL;
+        uint64_t want = is_long ? BLOCK : len > LEAST ? len : LEAST;
         if (!b && must_wait(u, want)) {
             if (!heft_url_digest_step(u))
                 heft_session_wait(u->session);
             continue;
         }
-        uint64_t begin = begin_of_request(u, offset);
+        uint64_t begin = begin_of_request(u, offset, is_long);
         if (!b)
             st = request_block(&b, u, begin, offset - begin + clip(u, offset, want), true, err);
         bool is_far = b && b->request.offset + b->request.length - offset > BLOCK;
@@ -329,13 +331,11 @@ static heft_status read_blocks(url_source *u, uint64_t offset, uint8_t *to, size
 static heft_status read_url(heft_source *s, uint64_t offset, void *buf, size_t len, heft_error *err)
 {
     url_source *u = (url_source *)s;
-    if (u->whole) {
-        memcpy(buf, u->whole + offset, len);
-        return u->spool->ops->check(u->spool, err);
-    }
     heft_session_lock(u->session);
     heft_status st = u->status;
-    if (st) {
+    if (u->whole)
+        st = heft_url_whole_read(u, offset, buf, len, err);
+    else if (st) {
         heft_error_set(err, st, HEFT_NOWHERE, "%s", u->error.message);
         heft_error_os(err, st, u->error.os);
     } else {
@@ -347,6 +347,7 @@ static heft_status read_url(heft_source *s, uint64_t offset, void *buf, size_t l
     return st;
 }
 
+/* Request the range and no more: around a header in an archive are data that nobody may need. */
 static void will_need(heft_source *s, uint64_t offset, uint64_t len)
 {
     url_source *u = (url_source *)s;
@@ -354,8 +355,8 @@ static void will_need(heft_source *s, uint64_t offset, uint64_t len)
         return;
     heft_session_lock(u->session);
     uint64_t most = heft_session_options(u->session)->cache_bytes / 2;
-    request_range(u, offset, offset + (len < most ? len : most));
-    if (!u->is_directed && !heft_url_row_near(u, offset))
+    request_range(u, offset, offset + (len < most ? len : most), true);
+    if (!u->is_directed && len > SMALL && !heft_url_row_near(u, offset))
         heft_url_begin_row(u, offset);
     heft_session_unlock(u->session);
 }
@@ -389,9 +390,8 @@ static void close_url(heft_source *s)
             heft_session_wait(u->session);
         free_block(u, u->blocks);
     }
+    heft_url_whole_end(u);
     heft_session_unlock(u->session);
-    if (u->spool)
-        u->spool->ops->close(u->spool);
     while (u->spare_count)
         heft_large_unmap(u->spare[--u->spare_count], BLOCK);
     heft_session_release(u->session);
@@ -437,43 +437,40 @@ heft_status heft_url_source_begin(heft_source **out, heft_session *s, const heft
     return st;
 }
 
-static heft_status use_spool(url_source *u, heft_request *r, heft_error *err)
+/* Use the answer to the first request, of a range. */
+static heft_status use_range(url_source *u, heft_request *r, heft_error *err)
 {
-    static const uint8_t nothing[1];
-    const void *map = nothing;
-    const heft_url_options *o = heft_session_options(u->session);
-    u->base.size = r->spooled;
-    u->spool = r->spool;
-    r->spool = NULL;
-    heft_status st = r->spooled ? u->spool->ops->map(u->spool, &map, err) : HEFT_OK;
-    if (!st && r->spooled)
-        u->whole = map;
-    if (!st && o->say && r->spooled > HEAD)
-        o->say(o->say_ctx, "the server sends no ranges: the whole file was downloaded into a "
-                           "temporary file");
-    return st;
+    heft_status st = r->status ? fail(u, r, err) : HEFT_OK;
+    bool is_rest_safe = st || r->size <= r->have || heft_url_is_one_version(u, r);
+    u->base.size = r->size;
+    r->length = r->have;
+    u->cached = r->length;
+    heft_url_begin_row(u, 0);
+    r->pinned = &u->pinned;
+    if (st || !r->length || !is_rest_safe)
+        free_block(u, u->blocks);
+    return is_rest_safe ? st : heft_url_whole_begin(u, NULL, err);
 }
 
 heft_status heft_url_source_finish(heft_source *source, heft_error *err)
 {
+    heft_status st;
     url_source *u = (url_source *)source;
     heft_request *r = &u->blocks->request;
     heft_session_lock(u->session);
-    while (r->state != HEFT_REQUEST_DONE)
+    heft_session_wait_for(u->session, r, 1);
+    while (!r->is_whole && r->state != HEFT_REQUEST_DONE)
         heft_session_wait(u->session);
-    heft_status st = r->status ? fail(u, r, err) : HEFT_OK;
     u->pinned = r->answer;
-    u->base.size = r->size;
-    if (!st && r->is_whole)
-        st = use_spool(u, r, err);
-    else
-        r->length = r->have;
-    u->cached = r->length;
-    heft_url_begin_row(u, r->have);
-    r->pinned = &u->pinned;
-    if (st || !r->length || r->is_whole)
-        free_block(u, u->blocks);
+    if (r->is_whole) { /* readers wait for its bytes */
+        u->blocks = NULL;
+        u->cached = 0;
+        st = heft_url_whole_begin(u, r, err);
+    } else
+        st = use_range(u, r, err);
     heft_session_unlock(u->session);
+    if (!st)
+        heft_url_whole_say(u);
     return st;
 }
 

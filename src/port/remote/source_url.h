@@ -22,7 +22,7 @@ typedef struct url_digest {
 } url_digest;
 
 struct block {
-    heft_request request;
+    heft_request request; /* first member */
     struct block *next;
     uint64_t used;   /* time of the last read, by url_source.clock */
     size_t capacity; /* bytes of the buffer */
@@ -35,7 +35,7 @@ typedef struct url_row {
     pthread_t thread;  /* the last reader */
     uint64_t first;    /* offset of the first read */
     uint64_t expected; /* offset after the foremost read */
-    uint64_t bytes;    /* bytes read in a row */
+    uint64_t bytes;    /* bytes read in a row, less the bytes that were skipped */
     uint64_t ahead;    /* bytes to request ahead */
     uint64_t used;     /* time of the last read, by url_source.clock; 0: no row */
 } url_row;
@@ -44,13 +44,13 @@ typedef struct url_source {
     heft_source base;
     heft_session *session;
     heft_address target;
+    heft_route route;
     heft_answer pinned;
     block *blocks;
     uint64_t cached, clock; /* bytes of all blocks; counts reads */
     url_row rows[URL_ROWS];
     bool is_directed;    /* the caller reads blocks, and announces each in advance: no rows */
-    heft_scratch *spool; /* the file, downloaded whole; NULL: read by ranges */
-    const uint8_t *whole;
+    heft_request *whole; /* receives the file by one answer; NULL: read by ranges */
     uint8_t *spare[SPARE_BUFFERS]; /* buffers of freed blocks */
     unsigned spare_count;
     url_digest digest;
@@ -73,6 +73,20 @@ void heft_url_let_go(url_source *u, const url_bytes *bytes);
 /* Return the block with the byte at the offset; NULL: not requested. */
 block *heft_url_find_block(const url_source *u, uint64_t offset);
 
+/* ---- whole files, whole_file.c; the lock of the session is held ---- */
+
+/* Return true if answers of this version can be told from those of any other version. */
+bool heft_url_is_one_version(const url_source *u, const heft_request *first);
+/* Read the file by one answer: that of `take`, the first member of a block that is taken over, or
+ * of a new request if `take` is NULL.  Wait until the size is known. */
+heft_status heft_url_whole_begin(url_source *u, heft_request *take, heft_error *err);
+/* Wait for bytes, and read them; the lock is released meanwhile. */
+heft_status heft_url_whole_read(url_source *u, uint64_t offset, void *buf, size_t len,
+                                heft_error *err);
+void heft_url_whole_end(url_source *u);
+/* Tell the user, without the lock. */
+void heft_url_whole_say(const url_source *u);
+
 /* ---- rows of reads, read_rows.c; the lock of the session is held ---- */
 
 /* Return the row that a read at the offset continues, or NULL. */
@@ -83,7 +97,8 @@ url_row *heft_url_begin_row(url_source *u, uint64_t offset);
  * be requested ahead of the row. */
 void heft_url_lead(url_source *u, uint64_t offset, uint64_t ahead);
 /* Continue a row with a read, or begin one.  The bytes to request ahead grow with the bytes that
- * were read in a row; `most`: for all rows together. */
+ * were read in a row, unless reads skip more than they read, as those of headers between the data
+ * do; `most`: for all rows together. */
 void heft_url_follow(url_source *u, uint64_t offset, size_t len, uint64_t most);
 /* Return where the first row at or after the offset begins, or the size of the file. */
 uint64_t heft_url_next_row(const url_source *u, uint64_t offset);

@@ -9,22 +9,14 @@
 
 #include "base/text.h"
 #include "port/remote/session.h"
+#include "port/remote/url_settings.h"
+
+enum { ENDPOINT_BYTES = 1024 };
 
 static const char *setting(const char *name)
 {
     const char *value = secure_getenv(name);
     return value && *value ? value : NULL;
-}
-
-/* Read the first line of a file up to a space; the text is empty if the file does not exist, or if
- * the line does not fit. */
-static void read_line(char *out, size_t size, const char *path)
-{
-    FILE *f = fopen(path, "re");
-    size_t len = f && fgets(out, (int)size, f) ? strcspn(out, "\r\n \t") : 0;
-    out[len + 1 < size ? len : 0] = '\0';
-    if (f)
-        fclose(f);
 }
 
 /* Join a folder and a name; the path is empty without a folder, or if the path does not fit. */
@@ -34,23 +26,40 @@ static void join_path(char path[PATH_MAX], const char *folder, const char *name)
         *path = '\0';
 }
 
+/* Remove slashes at the end of the address of a server, and check its form. */
+static heft_status check_endpoint(char *endpoint, const char *origin, heft_error *err)
+{
+    for (size_t n = strlen(endpoint); n && endpoint[n - 1] == '/';)
+        endpoint[--n] = '\0';
+    bool is_http = !strncmp(endpoint, "http://", 7) || !strncmp(endpoint, "https://", 8);
+    if (!*endpoint || (is_http && !strpbrk(endpoint, "?#")))
+        return HEFT_OK;
+    return heft_error_plain(err, HEFT_E_ARGUMENT,
+                            "%s is not an address of the form https://HOST[:PORT][/PATH]", origin);
+}
+
 /* ---- the hub ---- */
 
 /* Find the token in HF_TOKEN, or in the file of `hf auth login`. */
-static void find_token(char *out, size_t size)
+static heft_status find_token(char *out, size_t size, heft_error *err)
 {
     char path[PATH_MAX];
-    const char *token = setting("HF_TOKEN"), *named = setting("HF_TOKEN_PATH"),
-               *home = setting("HF_HOME");
-    if (token && strlen(token) < size)
-        strcpy(out, token);
-    if (token)
-        return;
+    const char *named = setting("HF_TOKEN_PATH"), *home = setting("HF_HOME");
+    heft_status st = heft_setting_of_variable(out, size, "HF_TOKEN", err);
+    if (st || *out)
+        return st;
     if (named || home)
         join_path(path, named ? named : home, named ? "" : "/token");
     else
         join_path(path, setting("HOME"), "/.cache/huggingface/token");
-    read_line(out, size, path);
+    return heft_setting_of_file(out, size, path, err);
+}
+
+/* Read the address of a server, without slashes at the end; empty: not set. */
+static heft_status find_endpoint(char out[ENDPOINT_BYTES], const char *variable, heft_error *err)
+{
+    heft_status st = heft_setting_of_variable(out, ENDPOINT_BYTES, variable, err);
+    return st ? st : check_endpoint(out, variable, err);
 }
 
 static heft_str take_until(const char **p, const char *stops)
@@ -79,14 +88,12 @@ static bool is_path(const char *p)
 static heft_status hub_target(heft_address *t, const char *name, heft_error *err)
 {
     static const char form[] = "hf://[datasets/]OWNER/NAME[@REVISION][/FILE]";
-    const char *endpoint = setting("HF_ENDPOINT"), *kind = "", *p = name;
+    const char *kind = "", *p = name;
+    char endpoint[ENDPOINT_BYTES];
     heft_str revision = { "main", 4 };
-    size_t len = endpoint ? strlen(endpoint) : 0;
     if (!strncmp(p, "datasets/", 9) || !strncmp(p, "spaces/", 7))
         kind = *p == 'd' ? "datasets/" : "spaces/";
     p += strlen(kind);
-    while (len && endpoint[len - 1] == '/')
-        len--;
     heft_str owner = take_until(&p, "/@");
     p += *p == '/';
     heft_str repository = take_until(&p, "/@");
@@ -100,9 +107,13 @@ static heft_status hub_target(heft_address *t, const char *name, heft_error *err
         return heft_error_plain(err, HEFT_E_ARGUMENT, "is not an address of the form %s", form);
     t->is_repository = !file;
     t->is_hub_file = file;
-    snprintf(t->url, sizeof t->url, "%.*s/%s%s", len ? (int)len : 22,
-             len ? endpoint : "https://huggingface.co", file ? "" : "api/",
-             *kind || file ? kind : "models/");
+    heft_status st = find_endpoint(endpoint, "HF_ENDPOINT", err);
+    if (!st)
+        st = find_token(t->bearer, sizeof t->bearer, err);
+    if (st)
+        return st;
+    snprintf(t->url, sizeof t->url, "%s/%s%s", *endpoint ? endpoint : "https://huggingface.co",
+             file ? "" : "api/", *kind || file ? kind : "models/");
     const struct {
         heft_str text;
         const char *kept;
@@ -118,43 +129,18 @@ static heft_status hub_target(heft_address *t, const char *name, heft_error *err
     bool fits = true;
     for (size_t i = 0, count = file ? 7 : 5; i < count; i++)
         fits &= heft_url_append(t->url, sizeof t->url, parts[i].text, parts[i].kept);
-    find_token(t->bearer, sizeof t->bearer);
     return fits ? HEFT_OK : heft_error_plain(err, HEFT_E_LIMIT, "the address is too long");
 }
 
 /* ---- S3 ---- */
 
-/* Look up a key in a section of an INI file: "[default]", "[profile NAME]". */
-static bool find_in_file(char *out, size_t size, const char *path, const char *section,
-                         const char *key)
-{
-    char line[4096];
-    bool is_section = false, found = false;
-    FILE *f = fopen(path, "re");
-    while (f && !found && fgets(line, sizeof line, f)) {
-        line[strcspn(line, "\r\n")] = '\0';
-        char *p = line + strspn(line, " \t");
-        size_t name = strcspn(p, " \t=");
-        char *value = p + name + strspn(p + name, " \t");
-        if (*p == '[') {
-            p[strcspn(p, "]")] = '\0';
-            is_section = !strcmp(p + 1, section);
-        } else if (is_section && *value == '=') {
-            value += 1 + strspn(value + 1, " \t");
-            for (size_t n = strlen(value); n && (value[n - 1] == ' ' || value[n - 1] == '\t');)
-                value[--n] = '\0';
-            found = name == strlen(key) && !memcmp(p, key, name) && strlen(value) < size;
-            if (found)
-                strcpy(out, value);
-        }
-    }
-    if (f)
-        fclose(f);
-    return found;
-}
+typedef struct s3_setting {
+    const char *variables[3]; /* the last is NULL */
+    const char *key;          /* in the files of the profile */
+} s3_setting;
 
-/* Look for a setting in variables, of which NULL is the last, then in the files of the profile. */
-static bool find_s3(char *out, size_t size, const char *const *variables, const char *key)
+/* Look for a setting in the variables, then in the files of the profile. */
+static heft_status find_s3(char *out, size_t size, const s3_setting *what, heft_error *err)
 {
     static const struct {
         const char *variable, *name, *prefix;
@@ -162,62 +148,108 @@ static bool find_s3(char *out, size_t size, const char *const *variables, const 
         { "AWS_SHARED_CREDENTIALS_FILE", "/.aws/credentials", "" }, /* secrets */
         { "AWS_CONFIG_FILE", "/.aws/config", "profile " },          /* other settings */
     };
-    char path[PATH_MAX], section[300];
-    const char *profile = setting("AWS_PROFILE");
+    char path[PATH_MAX], profile[256], section[300];
+    heft_status st = HEFT_OK;
     *out = '\0';
-    for (; *variables; variables++) {
-        const char *value = setting(*variables);
-        if (value && strlen(value) < size) {
-            strcpy(out, value);
-            return true;
-        }
-    }
-    profile = profile ? profile : "default";
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    for (size_t i = 0; what->variables[i] && !st && !*out; i++)
+        st = heft_setting_of_variable(out, size, what->variables[i], err);
+    if (!st && !*out)
+        st = heft_setting_of_variable(profile, sizeof profile, "AWS_PROFILE", err);
+    if (st || *out)
+        return st;
+    bool is_default = !*profile || !strcmp(profile, "default");
+    for (size_t i = 0; i < sizeof files / sizeof *files && !st && !*out; i++) {
         const char *named = setting(files[i].variable);
         join_path(path, named ? named : setting("HOME"), named ? "" : files[i].name);
-        snprintf(section, sizeof section, "%s%s",
-                 strcmp(profile, "default") != 0 ? files[i].prefix : "", profile);
-        if (find_in_file(out, size, path, section, key))
-            return true;
+        snprintf(section, sizeof section, "%s%s", is_default ? "" : files[i].prefix,
+                 is_default ? "default" : profile);
+        st = heft_setting_of_profile(out, size, path, section, what->key, err);
     }
-    return false;
+    return st;
+}
+
+/* Find the address of the server.  Without a setting it is that of AWS in the region: a host named
+ * like the bucket would not match the certificate if the bucket has dots. */
+static heft_status find_s3_server(char endpoint[ENDPOINT_BYTES], const char *region,
+                                  heft_error *err)
+{
+    static const s3_setting endpoints = { { "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL" },
+                                          "endpoint_url" };
+    static const char allowed[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
+    if (region[strspn(region, allowed)])
+        return heft_error_plain(err, HEFT_E_ARGUMENT,
+                                "AWS_REGION, or the region of the profile, is not the name of a "
+                                "region: %s",
+                                region);
+    heft_status st = find_s3(endpoint, ENDPOINT_BYTES, &endpoints, err);
+    if (!st && !*endpoint)
+        snprintf(endpoint, ENDPOINT_BYTES, "https://s3.%s.amazonaws.com", region);
+    return st ? st : check_endpoint(endpoint, "AWS_ENDPOINT_URL", err);
+}
+
+/* Find the keys; requests are signed only with both. */
+static heft_status find_s3_keys(heft_address *t, const char *region, heft_error *err)
+{
+    static const s3_setting keys = { { "AWS_ACCESS_KEY_ID" }, "aws_access_key_id" },
+                            secrets = { { "AWS_SECRET_ACCESS_KEY" }, "aws_secret_access_key" },
+                            sessions = { { "AWS_SESSION_TOKEN" }, "aws_session_token" };
+    char key[256] = "", secret[512] = "";
+    heft_status st = find_s3(key, sizeof key, &keys, err);
+    if (!st)
+        st = find_s3(secret, sizeof secret, &secrets, err);
+    if (st || !*key || !*secret)
+        return st;
+    snprintf(t->user, sizeof t->user, "%s:%s", key, secret);
+    snprintf(t->signature, sizeof t->signature, "aws:amz:%s:s3", region);
+    return find_s3(t->session, sizeof t->session, &sessions, err);
 }
 
 heft_status heft_s3_target(heft_address *t, const char *bucket_and_key, heft_error *err)
 {
-    static const char *const keys[] = { "AWS_ACCESS_KEY_ID", NULL },
-                             *const secrets[] = { "AWS_SECRET_ACCESS_KEY", NULL },
-                             *const sessions[] = { "AWS_SESSION_TOKEN", NULL },
-                             *const regions[] = { "AWS_REGION", "AWS_DEFAULT_REGION", NULL },
-                             *const endpoints[] = { "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL",
-                                                    NULL };
-    char key[256], secret[512], region[64], endpoint[1024];
+    static const s3_setting regions = { { "AWS_REGION", "AWS_DEFAULT_REGION" }, "region" };
+    char region[64], endpoint[ENDPOINT_BYTES];
     const char *p = bucket_and_key;
     heft_str bucket = take_until(&p, "/");
     if (!is_component(bucket) || *p != '/' || !p[1])
         return heft_error_plain(err, HEFT_E_ARGUMENT,
                                 "is not an address of the form "
                                 "s3://BUCKET/KEY");
-    if (!find_s3(region, sizeof region, regions, "region"))
+
+    heft_status st = find_s3(region, sizeof region, &regions, err);
+    if (!st && !*region)
         strcpy(region, "us-east-1");
-    bool has_key = find_s3(key, sizeof key, keys, "aws_access_key_id") &&
-                   find_s3(secret, sizeof secret, secrets, "aws_secret_access_key");
-    find_s3(t->session, sizeof t->session, sessions, "aws_session_token");
-    bool has_endpoint = find_s3(endpoint, sizeof endpoint, endpoints, "endpoint_url");
-    /* A host named like the bucket would not match the certificate if the bucket has dots. */
-    if (!has_endpoint)
-        snprintf(endpoint, sizeof endpoint, "https://s3.%s.amazonaws.com", region);
-    for (size_t n = strlen(endpoint); n && endpoint[n - 1] == '/';)
-        endpoint[--n] = '\0';
+    if (!st)
+        st = find_s3_server(endpoint, region, err);
+    if (!st)
+        st = find_s3_keys(t, region, err);
+    if (st)
+        return st;
+
     snprintf(t->url, sizeof t->url, "%s/", endpoint);
-    if (has_key) {
-        snprintf(t->user, sizeof t->user, "%s:%s", key, secret);
-        snprintf(t->signature, sizeof t->signature, "aws:amz:%s:s3", region);
-    } else
-        *t->session = '\0';
     bool fits = heft_url_append(t->url, sizeof t->url, bucket, "");
     fits &= heft_url_append(t->url, sizeof t->url, heft_str_from(p), "/");
+    return fits ? HEFT_OK : heft_error_plain(err, HEFT_E_LIMIT, "the address is too long");
+}
+
+/* ---- other servers ---- */
+
+/* Copy the address.  Spaces and letters that are not ASCII are percent-encoded, as browsers do;
+ * a line feed would end the line of the request, and is refused. */
+static heft_status plain_target(heft_address *t, const char *url, heft_error *err)
+{
+    static const char kept[] = "!\"#$%&'()*+,/:;<=>?@[\\]^`{|}"; /* all of ASCII */
+    for (const char *p = url; *p; p++)
+        if ((*p > 0 && *p < ' ') || *p == 0x7F)
+            return heft_error_plain(err, HEFT_E_ARGUMENT,
+                                    "the address has a control character as byte %U",
+                                    (uint64_t)(p - url));
+    size_t host = (size_t)(strstr(url, "://") - url) + 3; /* names may be international */
+    host += strcspn(url + host, "/?#");
+    bool fits = host < sizeof t->url;
+    if (fits)
+        memcpy(t->url, url, host);
+    fits = fits && heft_url_append(t->url, sizeof t->url, heft_str_from(url + host), kept);
     return fits ? HEFT_OK : heft_error_plain(err, HEFT_E_LIMIT, "the address is too long");
 }
 
@@ -228,8 +260,5 @@ heft_status heft_address_of(heft_address *out, const char *url, heft_error *err)
         return hub_target(out, url + 5, err);
     if (!strncmp(url, "s3://", 5))
         return heft_s3_target(out, url + 5, err);
-    if (strlen(url) >= sizeof out->url)
-        return heft_error_plain(err, HEFT_E_LIMIT, "the address is too long");
-    strcpy(out->url, url);
-    return HEFT_OK;
+    return plain_target(out, url, err);
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_TRIES = 5, MAX_RETRY_AFTER = 60, MAX_REDIRECTS = 5, LAST_SECONDS = 2 };
+enum { MAX_REDIRECTS = 5, LAST_SECONDS = 2 };
 enum { BUFFER = 100 << 10 }; /* bytes that libcurl receives at once */
 
 /* ---- answers ---- */
@@ -21,16 +21,10 @@ static size_t on_header(char *data, size_t unit, size_t count, void *ctx)
     return unit * count;
 }
 
-static heft_status reject(heft_request *r, heft_status st, const char *text)
-{
-    r->status = heft_error_plain(&r->error, st, "%s", text);
-    r->error.os = EIO;
-    return r->status;
-}
-
 static heft_status changed(heft_request *r)
 {
-    return reject(r, HEFT_E_IO, "the file changed on the server while it was being read");
+    return heft_request_reject(r, HEFT_E_IO,
+                               "the file changed on the server while it was being read");
 }
 
 /* Compare the version of the file with the version of the first answer. */
@@ -40,7 +34,7 @@ static heft_status check_version(heft_request *r)
     if (!pinned)
         return HEFT_OK;
     bool is_same = !strcmp(a->etag, pinned->etag) && !strcmp(a->modified, pinned->modified) &&
-                   !strcmp(a->linked, pinned->linked);
+                   (r->is_routed || !strcmp(a->linked, pinned->linked));
     return is_same ? HEFT_OK : changed(r);
 }
 
@@ -50,11 +44,11 @@ static heft_status check_range(heft_request *r)
     const heft_answer *a = &r->answer;
     uint64_t first = r->offset + r->have, last = r->offset + r->length - 1;
     if (!a->has_range)
-        return reject(r, HEFT_E_IO, "the server sent a range without saying which");
+        return heft_request_reject(r, HEFT_E_IO, "the server sent a range without saying which");
     if (check_version(r))
         return r->status;
     if (!r->pinned && !a->has_total)
-        return reject(r, HEFT_E_IO, "the server does not say how large the file is");
+        return heft_request_reject(r, HEFT_E_IO, "the server does not say how large the file is");
     if (!r->pinned)
         r->size = a->total;
     if (a->has_total && a->total != r->size)
@@ -62,49 +56,81 @@ static heft_status check_range(heft_request *r)
     if (last >= r->size)
         last = r->size - 1;
     if (a->first != first || a->last != last)
-        return reject(r, HEFT_E_IO, "the server sent another range than the one requested");
+        return heft_request_reject(r, HEFT_E_IO,
+                                   "the server sent another range than the one requested");
     return HEFT_OK;
 }
 
-static long status_of(const heft_request *r)
+/* ---- whole files ---- */
+
+static heft_status fail_limit(heft_request *r, uint64_t size)
 {
-    long code = 0;
-    r->curl->easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &code);
-    return code;
+    uint64_t limit = heft_session_options(r->session)->spool_bytes;
+    if (size == HEFT_UNKNOWN_LENGTH)
+        return r->status = heft_error_plain(&r->error, HEFT_E_LIMIT,
+                                            "the server sends no ranges, and the file has more "
+                                            "bytes than the limit of %U for a whole download",
+                                            limit);
+    return r->status = heft_error_plain(&r->error, HEFT_E_LIMIT,
+                                        "the server sends no ranges, and the file has %U bytes, "
+                                        "more than the limit of %U for a whole download",
+                                        size, limit);
 }
 
-static bool begin_spool(heft_request *r)
+/* Begin the storage with the first answer; a repeated answer must have the same size. */
+static bool begin_answer(heft_request *r)
 {
     curl_off_t length = -1;
     r->curl->easy_getinfo(r->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
-    uint64_t size = length > 0 ? (uint64_t)length : 0,
+    uint64_t size = length > 0 ? (uint64_t)length : HEFT_UNKNOWN_LENGTH,
              limit = heft_session_options(r->session)->spool_bytes;
     heft_error why;
-    if (size > limit)
-        r->status = heft_error_plain(&r->error, HEFT_E_LIMIT,
-                                     "the server sends no ranges, and the file has %U bytes, more "
-                                     "than the limit of %U for a whole download",
-                                     size, limit);
-    else if (heft_scratch_temporary(&r->spool, size, &why))
-        reject(r, HEFT_E_IO, why.message);
+    if (r->spool && size != r->size)
+        changed(r);
+    else if (!r->spool && !r->asks_whole && length > 0 && size > limit)
+        fail_limit(r, size);
+    else if (!r->spool && heft_scratch_temporary(&r->spool, 0, &why))
+        heft_request_reject(r, HEFT_E_IO, why.message);
+    r->size = size;
     r->is_whole = true;
     return !r->status;
 }
 
-static bool store_whole(heft_request *r, const void *data, size_t len)
+/* Compare bytes with those of an earlier answer, which may have been read.  Return their number. */
+static size_t compare_earlier(heft_request *r, const char *data, size_t len)
 {
-    if (!r->spool && !begin_spool(r))
-        return false;
-    if (len > heft_session_options(r->session)->spool_bytes - r->spooled) {
-        r->status = heft_error_plain(&r->error, HEFT_E_LIMIT,
-                                     "the server sends no ranges, and the file has more bytes than "
-                                     "the limit of %U for a whole download",
-                                     heft_session_options(r->session)->spool_bytes);
-        return false;
+    char earlier[4096];
+    size_t done = 0;
+    while (done < len && r->position < r->spooled && !r->status) {
+        uint64_t left = r->spooled - r->position;
+        size_t n = len - done < sizeof earlier ? len - done : sizeof earlier;
+        n = n < left ? n : (size_t)left;
+        r->status = heft_scratch_read(r->spool, r->position, earlier, n, &r->error);
+        if (!r->status && memcmp(earlier, data + done, n) != 0)
+            changed(r);
+        r->position += n;
+        done += n;
     }
-    r->spooled += len;
-    r->status = r->spool->ops->write(r->spool, data, len, &r->error);
-    return !r->status;
+    return done;
+}
+
+static bool store_whole(heft_request *r, const char *data, size_t len)
+{
+    uint64_t limit = heft_session_options(r->session)->spool_bytes;
+    if (!r->position && !begin_answer(r))
+        return false;
+    size_t n = compare_earlier(r, data, len);
+    if (r->status)
+        return false;
+    if (len - n > limit - r->spooled)
+        return !fail_limit(r, r->size);
+    r->status = n < len ? r->spool->ops->write(r->spool, data + n, len - n, &r->error) : HEFT_OK;
+    if (r->status || n == len)
+        return !r->status;
+    r->spooled += len - n;
+    r->position += len - n;
+    heft_session_received(r->session, r, len - n);
+    return true;
 }
 
 static bool store_range(heft_request *r, const char *data, size_t len)
@@ -113,7 +139,7 @@ static bool store_range(heft_request *r, const char *data, size_t len)
         return false;
     r->answer.is_checked = true;
     if (len > r->length - r->have) {
-        reject(r, HEFT_E_IO, "the server sent more bytes than requested");
+        heft_request_reject(r, HEFT_E_IO, "the server sent more bytes than requested");
         return false;
     }
     memcpy(r->buf + r->have, data, len);
@@ -121,22 +147,35 @@ static bool store_range(heft_request *r, const char *data, size_t len)
     return true;
 }
 
-/* Bodies of other statuses are read and dropped, so that the connection stays usable. */
+/* Keep the beginning of the body of a failure; the rest is read and dropped, so that the connection
+ * stays usable. */
+static size_t keep_failure(heft_request *r, const char *data, size_t len)
+{
+    size_t have = strlen(r->failure), space = sizeof r->failure - 1 - have;
+    memcpy(r->failure + have, data, len < space ? len : space);
+    r->failure[have + (len < space ? len : space)] = '\0';
+    return len;
+}
+
 static size_t on_body(char *data, size_t unit, size_t count, void *ctx)
 {
     heft_request *r = ctx;
     size_t len = unit * count;
-    long code = status_of(r);
+    long code = heft_request_code(r);
     if (code != 200 && code != 206)
-        return len;
+        return keep_failure(r, data, len);
     if (r->answer.is_encoded) {
-        reject(r, HEFT_E_IO,
-               "the server sends the file in a compressed form that was not "
-               "requested");
+        heft_request_reject(r, HEFT_E_IO,
+                            "the server sends the file in a compressed form that was not "
+                            "requested");
         return 0;
     }
     if (code == 200 && r->pinned) {
         changed(r);
+        return 0;
+    }
+    if (code == 206 && r->is_whole) {
+        heft_request_reject(r, HEFT_E_IO, "the server sent another range than the one requested");
         return 0;
     }
     return (code == 200 ? store_whole(r, data, len) : store_range(r, data, len)) ? len : 0;
@@ -146,6 +185,8 @@ static size_t on_exchange_body(char *data, size_t unit, size_t count, void *ctx)
 {
     heft_request *r = ctx;
     heft_exchange *x = r->exchange;
+    if (heft_request_code(r) >= 300)
+        keep_failure(r, data, unit * count);
     size_t have = r->have, space = x->text_size ? x->text_size - 1 - have : 0;
     size_t n = unit * count < space ? unit * count : space;
     if (n) {
@@ -156,101 +197,67 @@ static size_t on_exchange_body(char *data, size_t unit, size_t count, void *ctx)
     return unit * count;
 }
 
-/* Retry-After as a number of seconds; libcurl reads both forms of the header. */
-static unsigned retry_after(const heft_request *r)
+/* ---- the addresses of redirects ---- */
+
+/* Return the length of "https://HOST:PORT". */
+static size_t origin_length(const char *url)
 {
-    curl_off_t seconds = 0;
-    r->curl->easy_getinfo(r->easy, CURLINFO_RETRY_AFTER, &seconds);
-    seconds = seconds > 0 ? seconds : 0;
-    return (unsigned)(seconds < MAX_RETRY_AFTER ? seconds : MAX_RETRY_AFTER);
+    const char *host = strstr(url, "://");
+    return host ? (size_t)(host - url) + 3 + strcspn(host + 3, "/?#") : 0;
 }
 
-static bool is_temporary_status(long code)
+static bool is_same_origin(const char *a, const char *b)
 {
-    return code == 408 || code == 429 || code == 500 || code == 502 || code == 503 || code == 504;
+    size_t n = origin_length(a);
+    return n && n == origin_length(b) && !memcmp(a, b, n);
 }
 
-static bool is_temporary_failure(CURLcode code)
+/* Remember where redirects led, if that server states a version of the file: the first server could
+ * no longer notice a change.  An address with a password is not taken along. */
+static void keep_route(heft_request *r)
 {
-    static const CURLcode codes[] = {
-        CURLE_COULDNT_CONNECT, CURLE_OPERATION_TIMEDOUT, CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING,
-        CURLE_SEND_ERROR,      CURLE_RECV_ERROR,         CURLE_HTTP2,        CURLE_HTTP2_STREAM,
-        CURLE_HTTP3,           CURLE_QUIC_CONNECT_ERROR,
-    };
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
-        if (codes[i] == code)
-            return true;
-    return false;
+    const char *url = NULL, *target = r->target->url;
+    r->curl->easy_getinfo(r->easy, CURLINFO_EFFECTIVE_URL, &url);
+    bool is_redirect = url && r->route && !r->is_routed && strcmp(url, target) != 0;
+    bool has_password = memchr(target, '@', origin_length(target)) != NULL;
+    if (is_redirect && !has_password && heft_answer_has_strong_etag(&r->answer) &&
+        strlen(url) < sizeof r->route->url)
+        strcpy(r->route->url, url);
 }
 
-static void fail_status(heft_request *r, long code)
+/* After a failure of the address that a redirect led to, ask the first server again; false: the
+ * failure is another, or the address has failed too often. */
+static bool leave_route(heft_request *r, CURLcode result)
 {
-    const char *advice = code == 401 || code == 403
-                             ? ": access is not allowed; check the credentials (docs/remote.md)"
-                         : code == 429 ? ": too many requests"
-                                       : "";
-    bool is_missing = code == 404 || code == 410;
-    r->status = heft_error_plain(&r->error, HEFT_E_IO,
-                                 is_missing ? "does not exist on the server (HTTP status %U)%s"
-                                            : "the server answered with HTTP status %U%s",
-                                 (uint64_t)code, advice);
-    r->error.os = is_missing ? ENOENT : code == 401 || code == 403 ? EACCES : EIO;
-}
-
-/* Say which redirect libcurl refused; false: the failure is another. */
-static bool refuse_redirect(heft_request *r, CURLcode result)
-{
-    char address[160];
-    const char *refused = NULL;
-    r->curl->easy_getinfo(r->easy, CURLINFO_EFFECTIVE_URL, &refused);
-    if (result != CURLE_UNSUPPORTED_PROTOCOL || !refused || r->exchange ||
-        !strcmp(refused, r->target->url))
+    enum { MAX_FAILURES = 3 };
+    bool is_lost = result != CURLE_OK || heft_request_code(r) >= 300;
+    if (!r->is_routed || !is_lost || r->have > r->begun_with || r->tries > MAX_FAILURES)
         return false;
-    heft_url_redact(address, sizeof address, refused);
-    r->status = heft_error_plain(&r->error, HEFT_E_IO,
-                                 "the server redirects from %s to %s, which is refused: if you "
-                                 "trust that address, open that address instead",
-                                 !strncmp(r->target->url, "https:", 6) ? "https" : "http", address);
-    r->error.os = EIO;
+    *r->route->url = '\0';
+    r->retry_after = 0;
     return true;
 }
 
-/* Return true if a failed transfer should be repeated; otherwise record the failure. */
-static bool judge_failure(heft_request *r, CURLcode result, bool is_answer)
+/* RFC 9110 §8.8.2.2: a time of change is a strong validator if the answer was made a second later
+ * or more, because the file could change again within the second. */
+static void note_date(heft_request *r)
 {
-    char text[320];
-    long code = status_of(r);
-    bool is_temporary = result == CURLE_OK ? is_answer || is_temporary_status(code)
-                                           : is_temporary_failure(result);
-    bool is_last = r->exchange && r->exchange->ends_upload && heft_url_is_interrupted();
-    if (is_temporary && r->tries < MAX_TRIES && !is_last) {
-        r->retry_after = retry_after(r);
-        return true;
-    }
-    if (refuse_redirect(r, result))
-        return false;
-    if (result != CURLE_OK) {
-        snprintf(text, sizeof text, "%s the server: %s",
-                 r->exchange ? "cannot be written to" : "cannot be read from",
-                 r->curl->easy_strerror(result));
-        reject(r, HEFT_E_IO, text);
-    } else if (is_answer)
-        reject(r, HEFT_E_IO, "the server's answer is truncated");
-    else
-        fail_status(r, code);
-    return false;
+    heft_answer *a = &r->answer;
+    time_t changed_at = *a->modified ? r->curl->getdate(a->modified, NULL) : -1,
+           sent_at = *a->date ? r->curl->getdate(a->date, NULL) : -1;
+    a->is_dated = changed_at > 0 && sent_at > changed_at;
 }
 
 static bool judge_exchange(heft_request *r, CURLcode result)
 {
-    long code = r->exchange->code = status_of(r);
+    long code = r->exchange->code = heft_request_code(r);
     bool is_done = result == CURLE_OK && code >= 200 && code < 300;
-    return !is_done && judge_failure(r, result, false);
+    return !is_done && heft_failure_judge(r, result, false);
 }
 
 bool heft_transfer_judge(heft_request *r, CURLcode result)
 {
-    long code = status_of(r);
+    long code = heft_request_code(r);
     if (r->status || r->is_cancelled)
         return false;
     if (r->exchange)
@@ -266,13 +273,20 @@ bool heft_transfer_judge(heft_request *r, CURLcode result)
         changed(r);
         return false;
     }
+    if (is_answer) {
+        note_date(r);
+        keep_route(r);
+    }
     if (is_answer && code == 200) { /* also for a body without a byte */
         r->is_whole = true;
+        r->size = r->spooled;
         return false;
     }
     if (is_answer && r->have == end && end)
         return false;
-    return judge_failure(r, result, is_answer);
+    if (leave_route(r, result))
+        return true;
+    return heft_failure_judge(r, result, is_answer);
 }
 
 /* ---- sending ---- */
@@ -280,9 +294,12 @@ bool heft_transfer_judge(heft_request *r, CURLcode result)
 /* A connection with TLS is redirected to TLS only.  libcurl sends credentials to the first host
  * only.  The header with the token of a session would be sent to every host, so that signed
  * requests follow no redirect. */
-static void set_trust(const heft_curl *curl, CURL *e, const heft_address *t)
+static void set_trust(const heft_request *r, CURL *e)
 {
+    const heft_curl *curl = r->curl;
+    const heft_address *t = r->target;
     bool is_tls = !strncmp(t->url, "https://", 8);
+    bool is_first = !r->is_routed || is_same_origin(r->route->url, t->url);
     const char *protocols = is_tls ? "https" : "http,https";
     curl->easy_setopt(e, CURLOPT_PROTOCOLS_STR, protocols);
     curl->easy_setopt(e, CURLOPT_REDIR_PROTOCOLS_STR, protocols);
@@ -293,7 +310,7 @@ static void set_trust(const heft_curl *curl, CURL *e, const heft_address *t)
     authorities = authorities && *authorities ? authorities : secure_getenv("SSL_CERT_FILE");
     if (authorities && *authorities)
         curl->easy_setopt(e, CURLOPT_CAINFO, authorities);
-    if (*t->bearer) {
+    if (*t->bearer && is_first) {
         curl->easy_setopt(e, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
         curl->easy_setopt(e, CURLOPT_XOAUTH2_BEARER, t->bearer);
     }
@@ -343,14 +360,17 @@ static void set_headers(heft_request *r)
 static void set_range(heft_request *r)
 {
     char range[64];
-    if (!r->pinned) { /* the first bytes may be of another version of the file */
+    bool is_whole = r->is_whole || r->asks_whole;
+    if (!r->pinned && !r->is_whole) { /* the first bytes may be of another version of the file */
         r->have = 0;
         r->size = HEFT_UNKNOWN_LENGTH;
     }
+    r->is_routed = r->pinned && r->route && *r->route->url;
     uint64_t first = r->offset + r->have, last = r->offset + r->length - 1;
     snprintf(range, sizeof range, "%" PRIu64 "-%" PRIu64, first, last);
-    r->curl->easy_setopt(r->easy, CURLOPT_URL, r->target->url);
-    r->curl->easy_setopt(r->easy, CURLOPT_RANGE, range);
+    r->curl->easy_setopt(r->easy, CURLOPT_URL, r->is_routed ? r->route->url : r->target->url);
+    if (!is_whole)
+        r->curl->easy_setopt(r->easy, CURLOPT_RANGE, range);
     r->curl->easy_setopt(r->easy, CURLOPT_WRITEFUNCTION, on_body);
 }
 
@@ -382,6 +402,7 @@ bool heft_transfer_begin(heft_request *r)
         set_range(r);
     curl->easy_setopt(e, CURLOPT_USERAGENT, "heft");
     curl->easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
+    curl->easy_setopt(e, CURLOPT_PATH_AS_IS, 1L); /* "a/../b" is the name of an object of S3 */
     /* Without TLS there is no HTTP/2, and requests would wait for the first answer in vain. */
     curl->easy_setopt(e, CURLOPT_PIPEWAIT, strncmp(r->target->url, "https:", 6) ? 0L : 1L);
     /* A larger one would leave the processor's cache, and malloc() would map each one anew. */
@@ -389,21 +410,53 @@ bool heft_transfer_begin(heft_request *r)
     curl->easy_setopt(e, CURLOPT_CONNECTTIMEOUT, (long)heft_session_options(r->session)->timeout);
     if (heft_url_is_interrupted()) /* the end of an upload */
         curl->easy_setopt(e, CURLOPT_TIMEOUT, (long)LAST_SECONDS);
-    curl->easy_setopt(e, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    curl->easy_setopt(e, CURLOPT_LOW_SPEED_TIME, (long)heft_session_options(r->session)->timeout);
     curl->easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header);
     curl->easy_setopt(e, CURLOPT_HEADERDATA, r);
     curl->easy_setopt(e, CURLOPT_WRITEDATA, r);
     curl->easy_setopt(e, CURLOPT_PRIVATE, r);
-    set_trust(curl, e, r->target);
+    set_trust(r, e);
     set_headers(r);
-    if (r->spool)
-        r->spool->ops->close(r->spool);
-    r->spool = NULL;
-    r->spooled = 0;
+    r->position = 0;
     r->answer = (heft_answer){ .has_range = false };
+    *r->failure = '\0';
+    r->begun_with = r->have;
+    r->window_begin = 0;
+    r->is_slow = false;
     r->tries++;
     return true;
+}
+
+/* Return the bytes that were sent and received. */
+static uint64_t moved_bytes(const heft_request *r)
+{
+    curl_off_t sent = 0, received = 0;
+    long headers = 0;
+    r->curl->easy_getinfo(r->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+    r->curl->easy_getinfo(r->easy, CURLINFO_SIZE_DOWNLOAD_T, &received);
+    r->curl->easy_getinfo(r->easy, CURLINFO_HEADER_SIZE, &headers);
+    return (uint64_t)sent + (uint64_t)received + (uint64_t)headers;
+}
+
+/* S3 completes an upload in minutes, and sends a space from time to time meanwhile. */
+bool heft_transfer_is_slow(heft_request *r, int64_t now)
+{
+    enum { PATIENCE = 4 };
+    const heft_url_options *o = heft_session_options(r->session);
+    bool is_completion = r->exchange && r->exchange->ends_upload;
+    int64_t window = (int64_t)o->timeout * 1000 * (is_completion ? PATIENCE : 1);
+    uint64_t least = is_completion ? 1 : (uint64_t)o->slowest * o->timeout, moved;
+    curl_off_t connected = 0;
+    r->curl->easy_getinfo(r->easy, CURLINFO_PRETRANSFER_TIME_T, &connected);
+    if (!connected) /* CURLOPT_CONNECTTIMEOUT holds */
+        return false;
+
+    if (r->window_begin && now - r->window_begin < window)
+        return false;
+    moved = moved_bytes(r);
+    r->is_slow = r->window_begin && moved - r->window_bytes < least;
+    r->window_begin = now;
+    r->window_bytes = moved;
+    return r->is_slow;
 }
 
 void heft_transfer_end(heft_request *r)

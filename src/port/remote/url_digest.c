@@ -80,6 +80,20 @@ bool heft_url_digest_step(url_source *u)
     return true;
 }
 
+/* Add the next bytes of a file that is read by one answer. */
+static heft_status add_of_whole(url_source *u, heft_error *err)
+{
+    uint64_t left = u->base.size - u->digest.done;
+    size_t n = left < STEP ? (size_t)left : STEP;
+    uint8_t *buf = malloc(n);
+    heft_status st = buf ? heft_url_whole_read(u, u->digest.done, buf, n, err)
+                         : heft_error_no_memory(err, "to compute a digest");
+    if (!st)
+        add(u, buf, n);
+    free(buf);
+    return st;
+}
+
 static heft_status add_missing(url_source *u, heft_error *err)
 {
     url_digest *d = &u->digest;
@@ -89,7 +103,7 @@ static heft_status add_missing(url_source *u, heft_error *err)
         if (d->is_busy)
             heft_session_wait(u->session);
         else if (u->whole)
-            add(u, u->whole, (size_t)u->base.size);
+            st = add_of_whole(u, err);
         else if (!heft_url_digest_step(u)) {
             heft_url_lead(u, d->done, heft_session_options(u->session)->cache_bytes / 2);
             st = heft_url_hold(&bytes, u, d->done, STEP, err);

@@ -9,7 +9,7 @@ try $HEFT append s from.zt
 cmp s t && echo untouched
 try $HEFT append --no-verify s from.zt
 $HEFT verify s
-$HEFT convert --to embd --cast f32 two.safetensors m.weights
+$HEFT convert --to embd --cast '*=f32' two.safetensors m.weights
 $PYTHON -c "
 b = bytearray(open('m.weights', 'rb').read())
 b[b.index(b'license')] ^= 1

@@ -1,5 +1,5 @@
 try() { "$@"; echo "= $?"; }
-$HEFT split -n 2 --name m two.safetensors set
+$HEFT split --count 2 --name m two.safetensors set
 $HEFT convert small.safetensors s.zt
 $HEFT append s.zt set
 $HEFT ls s.zt

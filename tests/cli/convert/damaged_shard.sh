@@ -3,7 +3,7 @@ $PYTHON -c '
 from samples import f32, write_safetensors
 write_safetensors("m.safetensors", {"w%d" % i: ("F32", [2048], f32(i) * 2048) for i in range(4)})'
 damaged() {
-    $HEFT split -n 2 --to ztensor "$@" m.safetensors set
+    $HEFT split --count 2 --to ztensor "$@" m.safetensors set
     $PYTHON -c '
 with open("set/m-2.zt", "r+b") as f:
     f.seek(4100)

@@ -10,4 +10,4 @@ tensors = {"w": f.tensor("f32", [2**31, 2**30], "sparse_coo",
 open("large.zt", "wb").write(f.end(f.root(tensors)))
 END
 $HEFT ls large.zt
-$HEFT convert --densify '*' --cast f64 large.zt out.safetensors; echo $?
+$HEFT convert --densify '*' --cast '*=f64' large.zt out.safetensors; echo $?

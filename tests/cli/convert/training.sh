@@ -1,6 +1,6 @@
 say() { $HEFT ls --json "$1" | grep -o '"name": "[^"]*"\|"attributes.*}}'; }
 try() { command=$1; shift; $HEFT $command "$@"; echo "exit $?"; }
-$HEFT convert --cast f32 two.safetensors in.safetensors 2> /dev/null
+$HEFT convert --cast '*=f32' two.safetensors in.safetensors 2> /dev/null
 for to in gptrs-checkpoint gptrs-archive; do
     try convert --to $to --requires-grad '*.bias=false' --requires-grad 'layer*=true' --base-ids none in.safetensors $to && say $to
 done

@@ -35,5 +35,5 @@ for name, last in ("m", 8), ("n", 9):
     write_safetensors(name + ".safetensors", {
         "64": ("F32", [2] * 3 + [1] * 61, values), "65": ("F32", [2] * 3 + [1] * 62, values),
         "scalar": ("F32", [], f32(last))})'
-$HEFT diff m.safetensors n.safetensors | grep -o '^[^:]*:\|first at.*'
+$HEFT diff m.safetensors n.safetensors | grep -oE '^[a-z0-9]+|[^ ]+$'
 $HEFT diff --json m.safetensors n.safetensors | grep -o '"first": [^}]*'

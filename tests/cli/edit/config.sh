@@ -1,4 +1,4 @@
-$HEFT convert --cast f32 two.safetensors m.gptrs 2> /dev/null
+$HEFT convert --cast '*=f32' two.safetensors m.gptrs 2> /dev/null
 echo '{"kind": "gpt", "config": {"n": 1}}' > short.json
 $PYTHON -c 'print("{\"kind\": \"gpt\", \"config\": {\"text\": \"" + "x" * 500 + "\"}}")' > long.json
 echo '{"vocab_size": 8, "context_length": 4, "embed_dim": 2, "num_layers": 1, "num_heads": 1, "mlp_ratio": 4, "dropout": 0.5}' > bare.json

@@ -1,7 +1,7 @@
 # One file of several is not edited; damage is not written anew.
 try() { "$@"; echo "= $?"; }
 for to in safetensors ztensor gguf; do
-    $HEFT split -n 2 --to $to --name m two.safetensors set-$to
+    $HEFT split --count 2 --to $to --name m two.safetensors set-$to
     for f in set-$to/*; do
         cp "$f" before
         try $HEFT edit --set license=other "$f"
@@ -9,7 +9,7 @@ for to in safetensors ztensor gguf; do
     done
     try $HEFT verify set-$to
 done
-$HEFT convert --to embd --cast f32 two.safetensors m.weights
+$HEFT convert --to embd --cast '*=f32' two.safetensors m.weights
 $PYTHON -c "
 b = bytearray(open('m.weights', 'rb').read())
 b[b.index(b'license')] ^= 1

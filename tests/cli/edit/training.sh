@@ -1,4 +1,4 @@
-$HEFT convert --cast f32 two.safetensors m.gptrs 2> /dev/null
+$HEFT convert --cast '*=f32' two.safetensors m.gptrs 2> /dev/null
 say() { $HEFT ls --json m.gptrs | grep -o '"name": "[^"]*"\|"attributes.*}}'; $HEFT verify m.gptrs; }
 try() { $HEFT edit "$@"; echo "exit $?"; }
 try -v --requires-grad '*.weight=true' m.gptrs && say
@@ -8,7 +8,7 @@ try --requires-grad maybe m.gptrs
 try --requires-grad 'none.*=true' m.gptrs
 try --base-ids hash m.gptrs
 try --base-ids name --rename "bias=$(printf 'b\303\274')" m.gptrs
-$HEFT convert --cast f32 two.safetensors m.weights 2> /dev/null
+$HEFT convert --cast '*=f32' two.safetensors m.weights 2> /dev/null
 try --requires-grad true m.weights
 try --base-ids name m.weights
 $PYTHON - <<'END'

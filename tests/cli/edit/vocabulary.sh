@@ -21,7 +21,7 @@ try --vocab long.txt m.weights
 try --vocab few.txt two.safetensors
 $HEFT convert two.safetensors m.gguf
 try --vocab few.txt m.gguf
-$HEFT convert two.safetensors --cast f32 none.weights 2> /dev/null
+$HEFT convert two.safetensors --cast '*=f32' none.weights 2> /dev/null
 try --special pad=0 none.weights
 try --dry-run --vocab many.txt m.weights
 cmp m.weights kept

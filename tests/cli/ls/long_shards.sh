@@ -1,3 +1,3 @@
-$HEFT split -n 2 two.safetensors set
+$HEFT split --count 2 two.safetensors set
 $HEFT ls -l set
 $HEFT ls set

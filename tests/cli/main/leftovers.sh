@@ -25,7 +25,7 @@ for args in (["convert", "small.safetensors", "a.mag"], ["convert", "--force", "
     os.spawnv(os.P_WAIT, traced.HEFT, [traced.HEFT, *args])
     done()
 leave("shards")
-os.spawnv(os.P_WAIT, traced.HEFT, [traced.HEFT, "split", "-n", "1", "small.safetensors", "shards"])
+os.spawnv(os.P_WAIT, traced.HEFT, [traced.HEFT, "split", "--count", "1", "small.safetensors", "shards"])
 done("shards")
 leave()
 os.spawnv(os.P_WAIT, traced.HEFT, [traced.HEFT, "convert", "--dry-run", "small.safetensors", "c.mag"])

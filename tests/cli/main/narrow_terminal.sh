@@ -24,6 +24,20 @@ for words in (["ls"], ["ls", "-l"], ["ls", "--tree"], ["stats"], ["stats", "--qu
             print(*lines, sep="\n")
         if columns == 40 and words == ["ls"]:
             print(*lines[-4:], sep="\n")
+deep = {".".join(["block"] * n) + ".weight": ("F32", [2], bytes(8)) for n in (1, 9, 30)}
+write_safetensors("deep.safetensors", deep)
+write_safetensors("other.safetensors", {n: ("F32", [2, 3], bytes(20) + b"\0\0\x80\x3f")
+                                        for n in names})
+for words in (["formats"], ["diff", "m.safetensors", "other.safetensors"],
+              ["diff", "--tree", "m.safetensors", "other.safetensors"],
+              ["stats", "m.safetensors"], ["ls", "--tree", "deep.safetensors"]):
+    for columns in (50, 80, 120):
+        text, code = terminal.run([heft, *words], columns)
+        lines = re.sub(r"\x1b\[\d*m", "", text).splitlines()
+        if code > 1 or any(width(line) > columns for line in lines):
+            print(words, columns, code, [n for n in lines if width(n) > columns])
+        if columns != 120:
+            print(*lines, sep="\n")
 text = subprocess.run([heft, "ls", "m.safetensors"], capture_output=True, text=True).stdout
 print("a pipe gets whole names:", all(n in text for n in names))
 P

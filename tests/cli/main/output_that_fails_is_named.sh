@@ -8,9 +8,9 @@ limited() { (ulimit -f 10; "$@" 2> err); echo "$? $(cat err)"; }
 limited $HEFT convert in.safetensors out.npz
 limited $HEFT convert in.safetensors out.zt
 limited $HEFT merge in.safetensors small.safetensors out.mag
-limited $HEFT split -n 3 in.safetensors shards
-limited $HEFT split -n 3 --to ztensor in.safetensors shards
-limited $HEFT split -n 3 --to gguf in.safetensors shards
+limited $HEFT split --count 3 in.safetensors shards
+limited $HEFT split --count 3 --to ztensor in.safetensors shards
+limited $HEFT split --count 3 --to gguf in.safetensors shards
 limited $HEFT edit --set "k=$(printf %09000d 0)" in.safetensors
 (ulimit -f 10; $HEFT convert --to npz in.safetensors - > out 2> err); echo "$? $(cat err)"
 (ulimit -f 10; $HEFT cat in.safetensors a > out 2> err); echo "$? $(cat err)"

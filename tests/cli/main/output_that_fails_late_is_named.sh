@@ -8,7 +8,7 @@ if traced.SKIP:
     sys.exit(77)
 write_safetensors("in.safetensors", {n: ("I8", [9000], bytes(9000)) for n in "abc"})
 MERGE = ("merge", "in.safetensors", "out.safetensors")
-SPLIT = ("split", "-n", "3", "in.safetensors", "shards")
+SPLIT = ("split", "--count", "3", "in.safetensors", "shards")
 for call, error in ("?pwrite64,?pwritev", "ENOSPC"), ("?pwrite64,?pwritev", "EDQUOT"), ("fsync", "EIO"):
     for command in MERGE, SPLIT, (*SPLIT, "--to", "ztensor"), (*SPLIT, "--to", "gguf"):
         code, text = traced.run([f"inject={call}:error={error}:when=1"], *command)

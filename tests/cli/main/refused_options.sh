@@ -11,7 +11,7 @@ try verify --share 1/2 --profile minilm two.safetensors
 try verify --signature two.sig --hub two.safetensors
 try verify --signature two.sig --profile minilm two.safetensors
 try verify --signature two.sig --quick two.safetensors
-try verify --signature two.sig --key key.pem two.safetensors none.safetensors
+try verify --signature two.sig --public-key key.pem two.safetensors none.safetensors
 try verify --ca trusted.pem two.safetensors
 try verify --certificate own.pem two.safetensors
 try verify --key '' two.safetensors
@@ -65,7 +65,7 @@ for command in hash stats; do
     try $command --share 1/2 --join record two.safetensors
 done
 try ids --model none two.safetensors
-try verify --signature none --key key.pem two.safetensors
+try verify --signature none --public-key key.pem two.safetensors
 try sbom --force -o bert two.safetensors
 long=$($PYTHON -c "print('r' * 8000)")
 $HEFT ls $long/file 2>&1 | tail -c 60

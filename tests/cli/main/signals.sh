@@ -22,7 +22,7 @@ for name in ("INT", "TERM", "HUP", "QUIT", "XCPU"):
 at_write = "inject=pwrite64:signal=TERM:when=1"
 check("replacing", [traced.NAMED, at_write], "convert", "--force", "in.safetensors", "old.mag")
 check("merge", [traced.NAMED, at_write], "merge", "in.safetensors", "new.mag")
-check("split", [traced.NAMED, at_write], "split", "-n", "3", "in.safetensors", "shards")
+check("split", [traced.NAMED, at_write], "split", "--count", "3", "in.safetensors", "shards")
 check("edit in a new file", ["inject=copy_file_range:signal=TERM:when=1"], "edit", "--set", "k=" + 5000 * "v", "in.safetensors")
 check("a second signal kills", ["inject=pwrite64:signal=HUP:when=1+"], "convert", "-j1", "in.safetensors", "new.mag")
 check("before there is an output", ["inject=openat:signal=HUP:when=1"], "convert",

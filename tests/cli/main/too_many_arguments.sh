@@ -1,1 +1,1 @@
-$HEFT hash two.safetensors small.safetensors
+$HEFT info two.safetensors small.safetensors

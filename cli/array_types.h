@@ -1,0 +1,17 @@
+/* array_types.h - --view NAME=TYPE: the types of arrays that a file stores without a type. */
+#ifndef HEFT_CLI_ARRAY_TYPES_H
+#define HEFT_CLI_ARRAY_TYPES_H
+#include "cmd.h"
+
+/* Add a rule, NAME=TYPE or PATTERN=TYPE. Return false if the text is not one. */
+bool array_types_add(const char *text);
+/* Return the rules for heft_open_options, or NULL if there are none. */
+const heft_array_types *array_types_chosen(void);
+/* Report each rule that has been used for no array of the files opened so far: an error if a tensor
+ * of f matches, which has a type of its own, else a warning (an error under --strict). Return an
+ * exit code. */
+int array_types_check(const heft_file *f, const char *path);
+/* Forget the rules. */
+void array_types_release(void);
+
+#endif

@@ -1,0 +1,64 @@
+/* scheme.h - quantised tensors: which stored tensors of a file belong together.  Included by
+ * heft.h; the general rules of heft.h apply.
+ *
+ * Quantised models store a weight as several tensors, such as packed numbers and their scales.  A
+ * scheme is the rule that joins them; docs/quantisation.md lists the schemes.  Schemes are
+ * recognised by names, element types, shapes and attributes of the stored tensors, and by the
+ * settings of the model.  No data are read.
+ *
+ * Numbers of a stored tensor that is part of a scheme mean nothing alone: heft_file_convert(),
+ * heft_array_read(), heft_array_read_slice() and heft_derivation_f32() refuse to cast them. */
+#include <heft/heft.h> /* before the guard: heft.h includes this header before write.h */
+#ifndef HEFT_SCHEME_H
+#define HEFT_SCHEME_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* ---- quantised tensors -------------------------------------------------------------------- */
+/* A tensor that several stored tensors represent.  Texts are borrowed from heft_schemes. */
+typedef struct heft_quantised {
+    heft_str name;    /* name of the represented tensor, "layers.0.up_proj.weight" */
+    heft_str scheme;  /* "fp8", "awq", ...; the settings' name of a scheme that is not recognised */
+    heft_str variant; /* "ModelOpt", "nf4", ...; may be empty */
+    uint32_t bits;    /* bits of a stored element; 0: not known */
+    uint32_t part_count;
+    /* Rows and columns of a block of elements with the same scale; 0: all rows or columns.  {1, 32}
+     * are groups of 32 elements in a row, {1, 0} is a scale for each row. */
+    uint64_t block[2];
+    bool has_block; /* block is known */
+    uint8_t reserved[31];
+} heft_quantised;
+
+/* A stored tensor, and what it is for the quantised tensor. */
+typedef struct heft_quantised_part {
+    uint32_t tensor;  /* id in the file */
+    const char *role; /* "weight", "scale", "zero_point", ...; static */
+} heft_quantised_part;
+
+/* The quantised tensors of a file.  Several threads may use one object at the same time. */
+typedef struct heft_schemes heft_schemes;
+/* Find the quantised tensors of f.  settings: values of the config.json, quantize_config.json or
+ * hf_quant_config.json that belongs to the model, or NULL; not used after the call.  The
+ * time grows with the number of tensors, not with the size of the data.  f must outlive the
+ * object. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_schemes_open(heft_schemes **out, const heft_file *f,
+                                                       const heft_settings *settings,
+                                                       heft_error *err);
+/* Close the object.  NULL is ignored. */
+HEFT_API void heft_schemes_close(heft_schemes *s);
+/* Return the number of quantised tensors. */
+HEFT_API uint32_t heft_schemes_count(const heft_schemes *s);
+/* Return quantised tensor i, which must be below heft_schemes_count(). */
+HEFT_API heft_quantised heft_schemes_at(const heft_schemes *s, uint32_t i);
+/* Return part k of quantised tensor i; k must be below its part_count. */
+HEFT_API heft_quantised_part heft_schemes_part_at(const heft_schemes *s, uint32_t i, uint32_t k);
+/* Return the quantised tensor that a stored tensor is part of, or HEFT_NONE. */
+HEFT_API uint32_t heft_schemes_find(const heft_schemes *s, uint32_t tensor);
+/* Return true if the settings say how a model is quantised, under the usual keys. */
+HEFT_API bool heft_settings_are_quantised(const heft_settings *s);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

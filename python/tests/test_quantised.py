@@ -1,0 +1,49 @@
+"""Numbers of quantised tensors: no conversion loses their scales without being told to."""
+import heft
+import pytest
+
+from command_files import write_safetensors
+
+np = pytest.importorskip("numpy")
+
+
+@pytest.fixture
+def fp8(tmp_path):
+    path = tmp_path / "fp8.safetensors"
+    write_safetensors(path, {
+        "l.weight": ("F8_E4M3", [8, 8], bytes([0x38] * 64)),
+        "l.weight_scale_inv": ("F32", [1, 1], np.float32(2).tobytes()),
+        "plain.weight": ("F8_E4M3", [8, 8], bytes([0x38] * 64))
+    })
+    return path
+
+
+def test_a_cast_is_refused(fp8):
+    with heft.open(fp8) as f:
+        for read in (lambda t: t.to("f32"), lambda t: t.read_into(bytearray(256), "f32")):
+            with pytest.raises(heft.UnsupportedError, match="fp8, scaled by") as caught:
+                read(f["l.weight"])
+            assert caught.value.rule == "heft/quantised"
+            assert caught.value.tensor == "l.weight"
+        assert f["plain.weight"].to("f32").sum() == 64
+        assert len(bytes(f["l.weight"])) == 64
+
+
+def test_stored_numbers_can_be_insisted_on(fp8):
+    with heft.open(fp8, raw_tensors=True) as f:
+        assert f["l.weight"].to("f32").sum() == 64
+
+
+def test_a_store_refuses_a_cast(fp8):
+    with heft.ParamStore() as store:
+        store.add(fp8)
+        with pytest.raises(heft.UnsupportedError, match="fp8, scaled by"):
+            store.acquire("l.weight", dtype="f32")
+        with store.acquire("l.weight_scale_inv", dtype="f32") as scale:
+            assert scale == 2
+
+
+def test_info_names_the_convention(fp8):
+    quantised, = heft.info(fp8).quantised
+    assert (quantised.scheme, quantised.bits, quantised.tensors, quantised.parts) == ("fp8", 8, 1, 2)
+    assert quantised.block == (0, 0) and quantised.variant is None

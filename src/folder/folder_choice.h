@@ -1,0 +1,55 @@
+/* folder_choice.h - choose the files of a model from the names of the files in a folder.
+ *
+ * Give every name to heft_folder_listing_add(), then call heft_folder_choose(). The order of the
+ * names does not matter. */
+#ifndef HEFT_FOLDER_CHOICE_H
+#define HEFT_FOLDER_CHOICE_H
+#include <heft/heft_ext.h>
+
+#include "base/arena.h"
+#include "folder/weight_names.h"
+
+enum { HEFT_MAX_MODULES = 64 }; /* further modules are not looked for */
+
+typedef struct heft_folder_listing {
+    heft_memory mem;
+    heft_arena arena;
+    heft_vec weights; /* heft_weight_name: files that may hold weights */
+    heft_vec modules; /* const char *: "2_Dense/model.safetensors" */
+    heft_vec files;   /* heft_folder_file: the result */
+    /* Names of files or folders that were found, or NULL. */
+    const char *distributed;       /* "__0_0.distcp" */
+    const char *megatron;          /* "mp_rank_00" */
+    heft_weight_name foreign;      /* a file of weights that this build does not read */
+    uint32_t module_folders;       /* number of folders like "2_Dense/" */
+    bool has_modules;              /* modules.json of sentence-transformers */
+    bool has_common, has_metadata; /* common.pt and metadata.json of Megatron */
+    bool is_pipeline;              /* model_index.json */
+    bool has_no_memory;
+} heft_folder_listing;
+
+typedef struct heft_folder_choice {
+    const char *main;   /* the file to open */
+    heft_folder folder; /* the other files */
+} heft_folder_choice;
+
+void heft_folder_listing_init(heft_folder_listing *l, const heft_allocator *al);
+void heft_folder_listing_free(heft_folder_listing *l);
+/* Add a name: "model.safetensors", a folder "2_Dense/", or a file of a folder whose name
+ * heft_folder_is_module() accepts, "2_Dense/model.safetensors".  Names may be added twice. */
+void heft_folder_listing_add(heft_folder_listing *l, const char *text);
+/* Return true for the folder of a module of sentence-transformers, "2_Dense", of which the files
+ * are of interest. */
+bool heft_folder_is_module(heft_str name);
+/* Choose.  named: the file that the caller has named, of which only the other files are sought; or
+ * NULL.  *out is borrowed from the listing.
+ *   HEFT_E_IO           there is no weight file, or several are equally good: the message lists
+ *                       them
+ *   HEFT_E_UNSUPPORTED  this build reads no file of the folder */
+heft_status heft_folder_choose(heft_folder_choice *out, heft_folder_listing *l, const char *named,
+                               heft_error *err);
+/* List all files that may hold weights, as other forms of a model that another file describes.
+ * *out is borrowed from the listing. */
+heft_status heft_folder_list_forms(heft_folder *out, heft_folder_listing *l, heft_error *err);
+
+#endif

@@ -1,0 +1,97 @@
+/* folder_listing.c - keeps the names of a folder that matter for the choice of files. */
+#include "base/text.h"
+#include "folder/folder_choice.h"
+
+void heft_folder_listing_init(heft_folder_listing *l, const heft_allocator *al)
+{
+    *l = (heft_folder_listing){ .mem = { al, UINT64_MAX, 0 } };
+    l->arena.mem = &l->mem;
+}
+
+void heft_folder_listing_free(heft_folder_listing *l)
+{
+    heft_vec_free(&l->mem, &l->weights, sizeof(heft_weight_name));
+    heft_vec_free(&l->mem, &l->modules, sizeof(const char *));
+    heft_vec_free(&l->mem, &l->files, sizeof(heft_folder_file));
+    heft_arena_free(&l->arena);
+}
+
+bool heft_folder_is_module(heft_str name)
+{
+    size_t digits = 0;
+    while (digits < name.len && name.ptr[digits] >= '0' && name.ptr[digits] <= '9')
+        digits++;
+    return digits && digits < name.len && name.ptr[digits] == '_';
+}
+
+/* Return a copy with a terminator; NULL: no memory. */
+static const char *keep(heft_folder_listing *l, heft_str name)
+{
+    char *copy = heft_arena_alloc(&l->arena, name.len + 1, 1);
+    l->has_no_memory = l->has_no_memory || !copy;
+    if (!copy)
+        return NULL;
+    memcpy(copy, name.ptr, name.len);
+    copy[name.len] = '\0';
+    return copy;
+}
+
+/* Keep one file of weights for each module. */
+static void add_in_module(heft_folder_listing *l, heft_str name, heft_str folder)
+{
+    const char *const *known = l->modules.ptr;
+    for (uint32_t i = 0; i < l->modules.len; i++)
+        if (heft_lit(known[i]).len > folder.len && !memcmp(known[i], folder.ptr, folder.len) &&
+            known[i][folder.len] == '/')
+            return;
+    if (l->modules.len == HEFT_MAX_MODULES || !heft_weight_name_of(name.ptr + folder.len + 1).rank)
+        return;
+    const char *copy = keep(l, name);
+    if (copy && !heft_vec_add(&l->mem, &l->modules, &copy, sizeof copy))
+        l->has_no_memory = true;
+}
+
+static void add_in_folder(heft_folder_listing *l, heft_str name, heft_str folder)
+{
+    heft_str rest = { name.ptr + folder.len + 1, name.len - folder.len - 1 };
+    if (!l->megatron && heft_glob(HEFT_STR("mp_rank_*"), folder))
+        l->megatron = keep(l, folder);
+    l->module_folders += !rest.len && heft_folder_is_module(folder);
+    bool is_deep = heft_str_seek((const uint8_t *)rest.ptr, (const uint8_t *)rest.ptr + rest.len,
+                                 "/", 1);
+    if (rest.len && !is_deep && heft_folder_is_module(folder))
+        add_in_module(l, name, folder);
+}
+
+static void add_file(heft_folder_listing *l, heft_str name)
+{
+    heft_weight_name w = heft_weight_name_of(name.ptr);
+    bool is_piece = !l->distributed && name.ptr[0] != '.' && heft_str_ends(name, ".distcp");
+    l->is_pipeline = l->is_pipeline || heft_str_is(name, "model_index.json");
+    l->has_modules = l->has_modules || heft_str_is(name, "modules.json");
+    l->has_metadata = l->has_metadata || heft_str_is(name, "metadata.json");
+    l->has_common = l->has_common || heft_str_is(name, "common.pt");
+    if (!w.rank && !w.foreign && !is_piece)
+        return;
+    const char *copy = keep(l, name);
+    if (!copy)
+        return;
+    w = heft_weight_name_of(copy);
+    if (is_piece)
+        l->distributed = copy;
+    if (w.foreign)
+        l->foreign = w;
+    if (w.rank && !heft_vec_add(&l->mem, &l->weights, &w, sizeof w))
+        l->has_no_memory = true;
+}
+
+void heft_folder_listing_add(heft_folder_listing *l, const char *text)
+{
+    heft_str name = heft_lit(text), folder = { text, 0 };
+    while (folder.len < name.len && text[folder.len] != '/')
+        folder.len++;
+    if (folder.len < name.len)
+        add_in_folder(l, name, folder);
+    else
+        add_file(l, name);
+}

@@ -1,0 +1,235 @@
+/* tar_members.c - searches the blocks of a tar archive for headers.  tar.c has the layout.
+ *
+ * After a header, the search goes on after the smallest content that a reader could see, so that a
+ * header within a content that another reader skips is found, too.
+ */
+#include "grammar/tar_members.h"
+
+#include "base/checked_math.h"
+#include "base/cursor.h"
+#include "base/text.h"
+
+enum {
+    BLOCK = 512,
+    NAME = 100,
+    SIZE = 124,
+    SIZE_BYTES = 12,
+    CHECKSUM = 148,
+    CHECKSUM_BYTES = 8,
+    TYPE = 156
+};
+
+/* ---- numbers, as Python reads them ---- */
+
+static bool is_space(uint8_t c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* Read octal text up to a NUL, with spaces, a sign, "0o" and underscores. */
+static bool read_octal(uint64_t *out, const uint8_t *p, const uint8_t *end)
+{
+    const uint8_t *nul = heft_str_seek(p, end, "", 1);
+    end = nul ? nul : end;
+    while (p < end && is_space(*p))
+        p++;
+    while (p < end && is_space(end[-1]))
+        end--;
+    if (p < end && *p == '+')
+        p++;
+    if (end - p > 2 && p[0] == '0' && (p[1] | 0x20) == 'o')
+        p += 2;
+    for (*out = 0; p < end; p++) {
+        if (*p == '_')
+            continue;
+        if (*p < '0' || *p > '7' || *out >> 61)
+            return false;
+        *out = *out << 3 | (uint64_t)(*p - '0');
+    }
+    return true;
+}
+
+/* Read octal text, or GNU's base 256; negative numbers are no sizes. */
+static bool read_number(uint64_t *out, const uint8_t *p, size_t len)
+{
+    if (p[0] != 0x80)
+        return read_octal(out, p, p + len);
+    *out = 0;
+    for (size_t i = 1; i < len; i++) {
+        if (*out >> 56)
+            return false;
+        *out = *out << 8 | p[i];
+    }
+    return true;
+}
+
+/* Python sums signed or unsigned bytes, and counts the checksum as spaces. */
+static bool is_header(const uint8_t *p)
+{
+    uint64_t stored;
+    uint32_t sum = CHECKSUM_BYTES * ' ', high = 0, others = 0;
+    if (!read_number(&stored, p + CHECKSUM, CHECKSUM_BYTES))
+        return false;
+    for (uint32_t i = 0; i < BLOCK; i++) {
+        if (i >= CHECKSUM && i < CHECKSUM + CHECKSUM_BYTES)
+            continue;
+        sum += p[i];
+        high += p[i] >> 7;
+        others |= p[i];
+    }
+    return others && (stored == sum || stored + 256 * (uint64_t)high == sum);
+}
+
+static bool is_zero(const uint8_t *block)
+{
+    for (uint32_t i = 0; i < BLOCK; i++)
+        if (block[i])
+            return false;
+    return true;
+}
+
+/* ---- extension headers ---- */
+
+static bool is_extension(uint8_t type)
+{
+    return type == 'x' || type == 'X' || type == 'g' || type == 'L' || type == 'K';
+}
+
+/* Read digits, up to a number past `most`. */
+static uint64_t read_decimal(heft_str s, uint64_t most)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < s.len && n <= most && s.ptr[i] >= '0' && s.ptr[i] <= '9'; i++)
+        n = n * 10 + (uint64_t)(s.ptr[i] - '0');
+    return n;
+}
+
+/* Read pax records: "LENGTH KEY=VALUE\n". */
+static void read_pax(heft_tar_search *t, heft_str *name, uint64_t *size, bool *is_sparse,
+                     heft_range data)
+{
+    const uint8_t *p = t->bytes + data.offset, *end = p + data.length;
+    while (p < end) {
+        uint64_t len = 0;
+        const uint8_t *start = p, *equals, *key;
+        for (; p < end && *p >= '0' && *p <= '9' && len < data.length; p++)
+            len = len * 10 + (uint64_t)(*p - '0');
+        key = p + 1;
+        if (p == end || *p != ' ' || len > (uint64_t)(end - start) ||
+            len < (uint64_t)(key - start) + 2)
+            return;
+        p = start + len;
+        equals = heft_str_seek(key, p - 1, "=", 1);
+        if (!equals)
+            continue;
+        heft_str k = { (const char *)key, (size_t)(equals - key) };
+        heft_str value = { (const char *)equals + 1, (size_t)(p - equals) - 2 };
+        if (heft_str_is(k, "path"))
+            *name = value;
+        if (heft_str_is(k, "size"))
+            *size = read_decimal(value, t->size);
+        *is_sparse |= heft_str_begins(k, "GNU.sparse");
+    }
+}
+
+static heft_str field(const uint8_t *p, size_t max)
+{
+    heft_str s = { (const char *)p, 0 };
+    while (s.len < max && s.ptr[s.len])
+        s.len++;
+    return s;
+}
+
+/* Take in what a header says of the next member, or of all members. */
+static void read_extension(heft_tar_search *t, uint8_t type, heft_range data)
+{
+    if (type == 'L')
+        t->next_name = field(t->bytes + data.offset, (size_t)data.length);
+    if (type == 'x' || type == 'X')
+        read_pax(t, &t->next_name, &t->next_size, &t->next_is_sparse, data);
+    if (type == 'g')
+        read_pax(t, &t->global_name, &t->global_size, &t->global_is_sparse, data);
+}
+
+/* ---- members ---- */
+
+static void forget_next(heft_tar_search *t)
+{
+    t->next_name = (heft_str){ NULL, 0 };
+    t->next_size = HEFT_UNKNOWN_LENGTH;
+    t->next_is_sparse = false;
+}
+
+void heft_tar_search_begin(heft_tar_search *t, const uint8_t *bytes, uint64_t size)
+{
+    *t = (heft_tar_search){ .bytes = bytes, .size = size, .global_size = HEFT_UNKNOWN_LENGTH };
+    forget_next(t);
+}
+
+/* Some readers skip blocks of zeros, and blocks that are no header. */
+bool heft_tar_begins(const uint8_t *bytes, uint64_t size)
+{
+    enum { MOST = 128 };
+    uint32_t others = 0;
+    for (; size >= BLOCK && others < MOST; size -= BLOCK, bytes += BLOCK) {
+        if (is_header(bytes))
+            return true;
+        others += !is_zero(bytes);
+    }
+    return false;
+}
+
+/* Python reads a directory of the oldest archives from its name. */
+static bool is_file(uint8_t type, heft_str name)
+{
+    bool is_folder = !type && name.len && name.ptr[name.len - 1] == '/';
+    return (type < '1' || type > '6') && !is_folder;
+}
+
+/* Describe the member of the header at p, whose content begins at t->at, and skip the smallest
+ * content.  Without a valid size, nothing is skipped. */
+static void describe(heft_tar_search *t, heft_tar_found *out, const uint8_t *p)
+{
+    uint64_t left = t->size - t->at, stated, skipped = 0, longest;
+    bool has_size = read_number(&stated, p + SIZE, SIZE_BYTES);
+    uint64_t sizes[] = { has_size ? stated : left, t->next_size, t->global_size };
+    *out = (heft_tar_found){ .name = field(p, NAME), .is_sparse = p[TYPE] == 'S' };
+    longest = sizes[0];
+    skipped = has_size && is_file(p[TYPE], out->name) ? stated : 0;
+    for (size_t i = 1; i < 3 && !is_extension(p[TYPE]); i++) {
+        if (sizes[i] == HEFT_UNKNOWN_LENGTH)
+            continue;
+        longest = sizes[i] > longest ? sizes[i] : longest;
+        skipped = sizes[i] < skipped ? sizes[i] : skipped;
+    }
+
+    out->name = t->global_name.ptr ? t->global_name : out->name;
+    out->name = t->next_name.ptr ? t->next_name : out->name;
+    out->is_sparse |= t->next_is_sparse || t->global_is_sparse;
+    out->is_too_long = !has_size || longest > left;
+    out->data = (heft_range){ t->at, longest < left ? longest : left };
+    skipped = skipped < left ? skipped : left;
+    skipped += (BLOCK - skipped % BLOCK) % BLOCK;
+    t->at += skipped < left ? skipped : left;
+}
+
+bool heft_tar_search_next(heft_tar_search *t, heft_tar_found *out)
+{
+    while (t->size - t->at >= BLOCK) {
+        const uint8_t *p = t->bytes + t->at;
+        t->at += BLOCK;
+        if (!is_header(p)) {
+            t->has_ended |= is_zero(p);
+            t->is_damaged |= !t->has_ended;
+            continue;
+        }
+        describe(t, out, p);
+        if (!is_extension(p[TYPE])) {
+            forget_next(t);
+            return true;
+        }
+        read_extension(t, p[TYPE], out->data);
+    }
+    t->is_damaged |= !t->has_ended && t->at < t->size;
+    return false;
+}

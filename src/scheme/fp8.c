@@ -1,0 +1,71 @@
+/* fp8.c - numbers of 8 bits with a scale per block, row or tensor; and mxfp8, whose scale is a
+ * power of two for 32 elements of a row.
+ *
+ *   weight * scale, though DeepSeek calls the scale weight_scale_inv. */
+#include "scheme/recognition.h"
+
+static const heft_scheme_names names[] = {
+    { NULL,
+      "",
+      { { "scale", "_scale_inv", false },
+        { "weight", "", false },
+        { "input_scale", "/input_scale", true },
+        { "input_scale", "/activation_scale", true } } },
+    { NULL,
+      "",
+      { { "scale", "_scale", false },
+        { "weight", "", false },
+        { "zero_point", "_zero_point", true },
+        { "input_scale", "/input_scale", true },
+        { "output_scale", "/output_scale", true } } },
+    { "Mistral",
+      "/weight",
+      { { "scale", "/qscale_weight", false },
+        { "weight", "/weight", false },
+        { "input_scale", "/qscale_act", true } } },
+    { "ComfyUI",
+      "/weight",
+      { { "scale", "/scale_weight", false },
+        { "weight", "/weight", false },
+        { "input_scale", "/scale_input", true } } },
+    { NULL,
+      "/weight",
+      { { "scale", "/scale", false },
+        { "weight", "/weight", false },
+        { "input_scale", "/input_scale", true } } },
+};
+
+/* A scale of the wrong shape does not make an unscaled weight: the block stays unknown. */
+static bool recognise_fp8(heft_scheme_group *g)
+{
+    g->bits = 8;
+    (void)heft_group_blocks(g, heft_group_dim(g, "weight", 1), heft_group_dim(g, "weight", 0));
+    return heft_is_float8(heft_group_dtype(g, "weight")) &&
+           heft_is_scale(heft_group_dtype(g, "scale"));
+}
+
+const heft_scheme heft_scheme_fp8 = {
+    .name = "fp8",
+    .names = names,
+    .name_count = sizeof names / sizeof *names,
+    .recognise = recognise_fp8,
+};
+
+static bool recognise_mxfp8(heft_scheme_group *g)
+{
+    enum { GROUP = 32 };
+    heft_dtype scale = heft_group_dtype(g, "scale");
+    g->bits = 8;
+    heft_group_rows(g, GROUP);
+    return heft_is_float8(heft_group_dtype(g, "weight")) &&
+           (scale == HEFT_U8 || scale == HEFT_F8_E8M0) &&
+           heft_group_dim(g, "weight", 1) == heft_group_dim(g, "scale", 1) &&
+           (heft_group_dim(g, "weight", 0) + GROUP - 1) / GROUP == heft_group_dim(g, "scale", 0);
+}
+
+const heft_scheme heft_scheme_mxfp8 = {
+    .name = "mxfp8",
+    .names = names,
+    .name_count = 2,
+    .recognise = recognise_mxfp8,
+};
