@@ -105,7 +105,7 @@ static void print_verdict(const examination *e)
     outbuf *o = e->o;
     out_message(o, stdin_label(e->path));
     out_text(o, ": ");
-    bool is_whole = s->tensors && !s->lost && s->can_salvage;
+    bool is_whole = s->tensors && s->can_salvage && intact(e) == all_of(e);
     term_paint(o, s->faults ? COLOUR_RED : COLOUR_GREEN);
     out_text(o, !s->faults ? "healthy" : is_whole ? "faulty, but whole" : "damaged");
     term_paint(o, COLOUR_NONE);

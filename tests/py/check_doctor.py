@@ -461,6 +461,29 @@ def check_checksums(folder):
     yield "an existing file is not replaced", [] if code == 2 and "--force" in err else [code, err]
 
 
+def npy(descr, data):
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': (1,), }}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + data
+
+
+def check_left_out(folder):
+    """An array that is left out and damaged is lost: the file is not said to be whole."""
+    path = folder / "a.npz"
+    for title, second, where in (
+            ("damaged header", npy("<f4", b"abcd"), b"\x93NUMPY"),
+            ("damaged objects", npy("|O", b"objects."), b"objects.")):
+        raw = bytearray(archive([("a.npy", npy("<f4", b"1234")), ("b.npy", second)],
+                                is_stream=False))
+        raw[raw.rindex(where) + 1] ^= 1
+        path.write_bytes(raw)
+        code, text, err = heft("doctor", path)
+        lines = text.splitlines()
+        good = (code == 1 and not err and len(lines) == len(set(lines)) and "whole" not in text
+                and lines[-1].endswith(": damaged (npz, 1 of 2 tensors intact)")
+                and lines[-2].startswith("  advice: download or copy the file again"))
+        yield f"npz, {title} of an array", [] if good else [code, text, err]
+
+
 def check_suffix(folder):
     path = folder / "wrong.gguf"
     path.write_bytes(safetensors(values()))
@@ -496,7 +519,7 @@ def check_text(folder):
 def main():
     with tempfile.TemporaryDirectory() as name:
         checks = [check_foreign, check_truncation, check_torch, check_transfers, check_zeros,
-                  check_many, check_checksums, check_suffix, check_text]
+                  check_many, check_checksums, check_left_out, check_suffix, check_text]
         results = []
         for check in checks:
             folder = pathlib.Path(name) / check.__name__

@@ -12,6 +12,7 @@ static const char again[] = "download or copy the file again, or salvage the int
 
 typedef struct collector {
     heft_doctor *d;
+    uint32_t known; /* rows before verification: errors that were passed over */
     heft_error *err;
     heft_status st;
 } collector;
@@ -23,11 +24,22 @@ static bool is_size_note(const heft_finding *x)
            heft_str_is(rule, "zip/trailing-bytes");
 }
 
+static bool is_known(const collector *c, const heft_finding *x)
+{
+    const heft_doctor_row *rows = c->d->rows.ptr;
+    bool is = false;
+    for (uint32_t i = 0; i < c->known && !is; i++)
+        is = rows[i].where.offset == x->where.offset &&
+             heft_str_is(heft_lit(rows[i].kind), x->rule) &&
+             heft_str_is(heft_lit(rows[i].text), x->text);
+    return is;
+}
+
 static void add_finding(void *ctx, const heft_finding *x)
 {
     collector *c = ctx;
     bool is_fault = x->severity == HEFT_FAULT, has_range = x->where.offset != HEFT_NOWHERE;
-    if ((x->severity == HEFT_NOTE && !is_size_note(x)) || c->st)
+    if ((x->severity == HEFT_NOTE && !is_size_note(x)) || is_known(c, x) || c->st)
         return;
     const char *rule = heft_doctor_copy(c->d, x->rule);
     heft_severity severity = is_fault ? HEFT_FAULT : HEFT_WARNING;
@@ -43,7 +55,7 @@ static void add_finding(void *ctx, const heft_finding *x)
 
 static heft_status verify(heft_doctor *d, heft_progress *progress, heft_error *err)
 {
-    collector c = { .d = d, .err = err };
+    collector c = { .d = d, .known = d->rows.len, .err = err };
     heft_verify_options o = HEFT_VERIFY_OPTIONS_INIT;
     o.on_finding = add_finding;
     o.ctx = &c;

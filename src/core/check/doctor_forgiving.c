@@ -33,7 +33,7 @@ void heft_doctor_add_forgiven(heft_doctor *d)
                           notes[i].where.offset >= d->source->size; /* the file is truncated */
         if (notes[i].severity != HEFT_FAULT || is_padding)
             continue;
-        row.advice = d->lost_count ? NULL : rewrite;
+        row.advice = d->lost_count || d->file->x.left_out ? NULL : rewrite;
         heft_doctor_add(d, row, "%s", notes[i].text);
     }
 }
