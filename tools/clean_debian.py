@@ -45,7 +45,7 @@ def make(folder):
     mirrors = sorted(set(output("apt-get", "indextargets", "--format",
                                 "deb $(REPO_URI) $(RELEASE) $(COMPONENT)", "Origin: Debian",
                                 "Created-By: Packages").splitlines()))
-    proxy = output("apt-config", "dump", "--format", '--aptopt=%F "%v";%n', "Acquire::http::Proxy",
+    proxy = output("apt-config", "dump", '--format=--aptopt=%F "%v";%n', "Acquire::http::Proxy",
                    "Acquire::https::Proxy").splitlines()
     folder.parent.mkdir(parents=True, exist_ok=True)
     if not archive.exists():
