@@ -187,9 +187,10 @@ static int scan_file(scan *s, json *all)
 /* ---- all files ---- */
 
 typedef struct scan_list {
-    path_list files;
-    size_t named; /* files before this number were named; the others lie in folders */
+    path_list named, below; /* files that were named, and those that lie in folders */
     bool is_list;
+    int worst; /* highest exit code */
+    heft_scan_result total;
 } scan_list;
 
 static void print_total(outbuf *o, size_t files, const heft_scan_result *r, bool ok)
@@ -207,61 +208,63 @@ static void print_total(outbuf *o, size_t files, const heft_scan_result *r, bool
     out_char(o, '\n');
 }
 
-/* Scan every file; return the highest exit code, at least `worst`. */
-static int scan_all(outbuf *o, const scan_list *l, const scan_options *how, int worst)
+static void scan_paths(scan_list *l, const path_list *files, const scan_options *how, json *all)
 {
-    json all = { o, false };
-    heft_scan_result total = { 0 };
-    if (how->as_json && l->is_list)
-        json_begin(&all, '[');
-    for (size_t i = 0; i < l->files.count; i++) {
-        const char *path = l->files.paths[i];
-        scan s = { .o = o,
+    for (size_t i = 0; i < files->count; i++) {
+        const char *path = files->paths[i];
+        scan s = { .o = all->o,
                    .path = path,
                    .name = stdin_is(path) ? how->name : NULL,
                    .as_json = how->as_json,
                    .is_quiet = l->is_list && !how->lists_all,
-                   .is_below = i >= l->named };
-        int code = scan_file(&s, &all);
-        worst = code > worst ? code : worst;
-        total.pickles += s.result.pickles;
-        total.findings += s.result.findings;
+                   .is_below = files == &l->below };
+        int code = scan_file(&s, all);
+        l->worst = code > l->worst ? code : l->worst;
+        l->total.pickles += s.result.pickles;
+        l->total.findings += s.result.findings;
     }
+}
+
+static void scan_all(outbuf *o, scan_list *l, const scan_options *how)
+{
+    json all = { o, false };
+    if (how->as_json && l->is_list)
+        json_begin(&all, '[');
+    scan_paths(l, &l->named, how, &all);
+    scan_paths(l, &l->below, how, &all);
     if (how->as_json && l->is_list)
         json_end(&all, ']');
     if (how->as_json)
         out_char(o, '\n');
     else if (l->is_list)
-        print_total(o, l->files.count, &total, worst == CODE_DONE);
-    return worst;
+        print_total(o, l->named.count + l->below.count, &l->total, l->worst == CODE_DONE);
 }
 
-/* Append the files, or the files in the folders, among the arguments. Return an exit code. */
-static int add_arguments(scan_list *l, const opt_args *args, bool folders)
+/* Append the files among the arguments, and those in the folders. */
+static void add_arguments(scan_list *l, const opt_args *args)
 {
-    int worst = CODE_DONE;
     for (int i = 0; i < args->count; i++) {
-        bool is_folder = false;
+        bool is_folder;
         int code = path_find_folder(&is_folder, args->item[i]);
         l->is_list = l->is_list || is_folder;
-        if (!code && is_folder == folders)
-            code = path_list_add(&l->files, args->item[i]);
-        worst = code > worst && !(code && !is_folder && folders) ? code : worst;
+        if (!code)
+            code = path_list_add(is_folder ? &l->below : &l->named, args->item[i]);
+        l->worst = code > l->worst ? code : l->worst;
     }
-    return worst;
 }
 
 static int scan_arguments(const opt_args *args, const scan_options *how)
 {
     outbuf o;
-    scan_list l = { .files = { .keeps_unreadable = true }, .is_list = args->count > 1 };
-    int named = add_arguments(&l, args, false);
-    l.named = l.files.count;
-    int below = add_arguments(&l, args, true);
+    scan_list l = { .named = { .keeps_unreadable = true },
+                    .below = { .keeps_unreadable = true },
+                    .is_list = args->count > 1 };
+    add_arguments(&l, args);
     out_open(&o, STDOUT_FILENO);
-    int code = scan_all(&o, &l, how, named > below ? named : below);
-    path_list_free(&l.files);
-    return out_end(&o, code);
+    scan_all(&o, &l, how);
+    path_list_free(&l.named);
+    path_list_free(&l.below);
+    return out_end(&o, l.worst);
 }
 
 static bool has_stdin(const opt_args *args)
