@@ -159,6 +159,8 @@ static int prepare_from_file(request *r)
     if (undone)
         say(MESSAGE_NOTE, j->out, "rolled back an interrupted edit");
     int code = model_load_whole(&r->before, j->out);
+    if (!code)
+        model_say_notices(r->before, j->out);
     if (!code && identities_are_given(&j->rules.ids)) /* new ids differ from those of the file */
         code = identities_prepare(&j->rules.ids, "edit", r->before, j->out, NULL, NULL);
     unmatched u = { .f = r->before, .path = j->out, .is_error = j->strict };
@@ -181,9 +183,10 @@ static int edit(request *r)
     const heft_edit_options *o = &r->options;
     heft_edit_result result;
     heft_error err;
-    model_say_notices_at_path(j->out);
     bool needs_file = identities_are_given(&j->rules.ids) || j->rules.rename.args.count ||
                       j->rules.gptrs.grads.args.count || j->rules.set.count;
+    if (!needs_file)
+        model_say_notices_at_path(j->out);
     interrupt_hold();
     int code = needs_file ? prepare_from_file(r) : CODE_DONE;
     if (code)
