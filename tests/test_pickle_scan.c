@@ -112,6 +112,9 @@ static void reports_names_that_the_pickle_hides(void **state)
         { PICKLE("g_0\nN."), "broken@0:,;" },
         { PICKLE("Np-1\nN."), "broken@1:,;" },
         { PICKLE("\x82\1\x8c\1a\x93."), "extension@0:,;hidden@5:,a;" },
+        { PICKLE("Vos\np7\0x\n0Va\np-0\n0g7\0y\ng-0\n\x93."), "import@27:os,a;" },
+        { PICKLE("ctorch.jit._pickle\nrestore_type_tag\n(Vos\nNtRVa\n\x93."), "import@47:os,a;" },
+        { PICKLE("ccollections\nCounter\n)RVa\n\x93."), "hidden@26:,a;" },
     };
     expect(examples, sizeof examples / sizeof *examples, false);
 }
@@ -122,6 +125,8 @@ static void reports_arguments_that_no_writer_uses(void **state)
 #define DTYPE(type) "\x80\2cnumpy\ndtype\nX\2\0\0\0" type "\x89\x88\x87R"
 #define PLAIN_STATE "(K\3X\1\0\0\0<NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xff"
 #define ARRAY       "\x80\2cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\0\x85U\1b\x87R"
+#define FIELDS(fields) \
+    "\x80\2cnumpy\ndtype\nU\3V16\x89\x88\x87R(K\3U\1|NU\1a\x85}(" fields "uK\x10K\1K\x1btb."
     static const example examples[] = {
         { PICKLE(DTYPE("f4") PLAIN_STATE "K\0tb."), "" },
         { PICKLE(DTYPE("O8") PLAIN_STATE "K?tb."), "" },
@@ -157,6 +162,26 @@ static void reports_arguments_that_no_writer_uses(void **state)
         { PICKLE("ccollections\ndefaultdict\nctorch\nTensor\n\x85R."),
           "arguments@40:collections,defaultdict;" },
         { PICKLE("cbuiltins\nbytearray\nK\1\x85R."), "arguments@23:builtins,bytearray;" },
+        { PICKLE("ctorch.jit._pickle\nbuild_intlist\ncbuiltins\ngetattr\n\x85Rctorch\nTensor\n"
+                 "VT\n\x86R."),
+          "arguments@71:builtins,getattr;" },
+        { PICKLE("ctorch.jit._pickle\nbuild_intlist\n)R."),
+          "arguments@34:torch.jit._pickle,build_intlist;" },
+        { PICKLE("ccollections\nCounter\n)R)R."), "arguments@24:,;" },
+        { PICKLE(FIELDS("U\1a" DTYPE("O8") "K\0\x86U\1b" DTYPE("i8") "K\x8\x86")), "" },
+        { PICKLE(FIELDS("U\1a" DTYPE("O8") "K\0\x86U\1b" DTYPE("i8") "K\7\x86")),
+          "arguments@109:numpy,dtype;" },
+        { PICKLE(FIELDS("U\1b" DTYPE("i8") "K\0\x86U\1a" DTYPE("O8") "K\0\x86")),
+          "arguments@109:numpy,dtype;" },
+        { PICKLE(FIELDS("U\1a" DTYPE("O8") "q\1K\0U\1b\x87U\1bh\1K\0U\1b\x87")), "" },
+        { PICKLE(DTYPE("V2") "(K\3U\1|NU\1a\x85}U\1a" DTYPE("i2") "I00\n\x86sK\2K\1K\0tb."),
+          "arguments@80:numpy,dtype;" }, /* Python reads I00 as False, and I010 as 8 */
+        { PICKLE("cnumpy.core.numeric\n_frombuffer\n(U\0" DTYPE("u1") "tR(K\0\x85" DTYPE(
+              "V8") "\x89U\0tb."),
+          "" },
+        { PICKLE("cnumpy.core.numeric\n_frombuffer\n(U\0" DTYPE("u1") "tR(K\0\x85" DTYPE(
+              "V8") "q\1\x89U\0tbh\1" PLAIN_STATE "K\0tb."),
+          "arguments@127:numpy,dtype;" },
     };
     (void)state;
     expect(examples, sizeof examples / sizeof *examples, false);
@@ -192,6 +217,9 @@ static void reports_persistent_ids_unless_of_storages(void **state)
           "" },
         { PICKLE("X\4\0\0\0evilQ."), "id@9:,;" },
         { PICKLE("Pevil\n."), "id@0:,;" },
+        { PICKLE("(Vmodule\nVos\nNNtQVa\n\x93."), "import@20:os,a;" },
+        { PICKLE("(C\6moduleVos\nNNtQVa\n\x93."), "arguments@16:,;hidden@20:,a;" },
+        { PICKLE("cbuiltins\ntuple\n)RQ."), "arguments@18:,;" },
     };
     expect(examples, sizeof examples / sizeof *examples, false);
 }
@@ -208,6 +236,8 @@ static void reports_damage_after_the_findings_before(void **state)
         { PICKLE("Inot a number\nN."), "broken@0:,;" },
         { PICKLE("Fnot a number\nN."), "broken@0:,;" },
         { PICKLE("I 0x7\n0L8L\n0Finf\n0F-.5\n."), "" },
+        { PICKLE("I\0x\n0L8\0x\n."), "" }, /* C ends the text at a NUL */
+        { PICKLE("L\n."), "broken@0:,;" },
         { PICKLE("\x80\6N."), "broken@0:,;" },
         { PICKLE("N)R."), "broken@2:,;" }, /* N is not a function */
         { PICKLE("cos\nsystem\n\xff"), "import@0:os,system;broken@11:,;" },

@@ -34,7 +34,7 @@ static const heft_pickle_allowed allowed[] = {
     { "torch.autograd.variable", " Variable ", HEFT_CALL_ANY },
     { "torch.jit._pickle",
       " build_intlist build_doublelist build_boollist build_tensorlist restore_type_tag ",
-      HEFT_CALL_ANY },
+      HEFT_CALL_IDENTITY },
     { "torch", " Size device Tensor ", HEFT_CALL_ANY },
     { "torch", STORAGES, HEFT_CALL_ANY },
     { "torch", TENSORS, HEFT_CALL_ANY },

@@ -10,6 +10,7 @@ typedef enum heft_pickle_rule {
     HEFT_CALL_ANY,          /* no argument makes the call harmful */
     HEFT_CALL_NEVER,        /* a type that is only passed to other functions */
     HEFT_CALL_ENUM,         /* (number); getattr(class, "MEMBER") is allowed, too */
+    HEFT_CALL_IDENTITY,     /* (value, …), which is the result: a text or a function, perhaps */
     HEFT_CALL_OUTER,        /* like CALL_ANY; getattr(class, "ProcessGroupState") is allowed, too */
     HEFT_CALL_GETATTR,      /* (class of CALL_ENUM or CALL_OUTER, name of a member) */
     HEFT_CALL_ENCODE,       /* (text, "latin1"): other codecs return text or unpack bytes */

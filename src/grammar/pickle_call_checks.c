@@ -24,6 +24,14 @@ static bool check_enum(heft_trace *x, const heft_trace_value *arguments, uint32_
     return n == 1 && arguments[0].kind == HEFT_TRACE_NUMBER;
 }
 
+static bool check_identity(heft_trace *x, const heft_trace_value *arguments, uint32_t n,
+                           heft_trace_value *result)
+{
+    (void)x;
+    *result = arguments[0];
+    return n;
+}
+
 static bool is_member_name(heft_str s)
 {
     for (size_t i = 0; i < s.len; i++) {
@@ -99,6 +107,7 @@ static check_fn *const checks[] = {
     [HEFT_CALL_FORBIDDEN] = is_never_called,
     [HEFT_CALL_NEVER] = is_never_called,
     [HEFT_CALL_ENUM] = check_enum,
+    [HEFT_CALL_IDENTITY] = check_identity,
     [HEFT_CALL_GETATTR] = check_getattr,
     [HEFT_CALL_ENCODE] = check_encode,
     [HEFT_CALL_BYTES] = check_bytes,
@@ -116,12 +125,29 @@ static bool is_checked(heft_pickle_rule rule)
     return rule != HEFT_CALL_ANY && rule != HEFT_CALL_OUTER;
 }
 
+/* Functions may keep a dictionary and change it later, so that its items are no longer known. */
+static void forget_dictionaries(heft_trace *x, const heft_trace_value *arguments, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        heft_trace_object *d = arguments[i].kind == HEFT_TRACE_DICT
+                                   ? heft_trace_object_of(x, arguments + i)
+                                   : NULL;
+        if (d && d->is_fixed)
+            heft_trace_report(x, HEFT_PICKLE_ARGUMENTS, heft_lit("numpy"), heft_lit("dtype"));
+        if (d) {
+            d->has_many = true;
+            d->len = 0;
+        }
+    }
+}
+
 static void call_import(heft_trace *x, const heft_trace_import *f,
                         const heft_trace_value *arguments, bool has_keywords)
 {
     heft_trace_value result = { .kind = HEFT_TRACE_OBJECT };
     uint32_t n = 0;
     const heft_trace_value *items = heft_trace_items(x, arguments, &n);
+    forget_dictionaries(x, items, n);
     bool is_fine = !is_checked(f->row->rule) ||
                    (items && !has_keywords && checks[f->row->rule](x, items, n, &result));
     if (!is_fine) {
@@ -137,10 +163,13 @@ void heft_trace_call(heft_trace *x, heft_trace_value function, heft_trace_value 
     const heft_trace_import *f = heft_trace_import_of(x, &function);
     if (f)
         call_import(x, f, &arguments, has_keywords);
-    else if (function.kind == HEFT_TRACE_UNKNOWN || function.kind == HEFT_TRACE_OBJECT)
-        heft_trace_push_kind(x, HEFT_TRACE_UNKNOWN);
-    else
+    else if (function.kind != HEFT_TRACE_UNKNOWN && function.kind != HEFT_TRACE_OBJECT)
         heft_trace_break(x); /* not a function */
+    else {
+        if (function.kind == HEFT_TRACE_OBJECT) /* writers call nothing but what they import */
+            heft_trace_report(x, HEFT_PICKLE_ARGUMENTS, (heft_str){ 0 }, (heft_str){ 0 });
+        heft_trace_push_kind(x, HEFT_TRACE_UNKNOWN);
+    }
 }
 
 /* ---- BUILD ---- */

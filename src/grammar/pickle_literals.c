@@ -168,10 +168,19 @@ static bool read_digits(uint64_t *out, heft_str s)
     return s.len;
 }
 
+/* Python hands the line to functions of C, which end at a NUL. */
+static heft_str before_nul(heft_str line)
+{
+    size_t len = 0;
+    while (len < line.len && line.ptr[len])
+        len++;
+    return (heft_str){ line.ptr, len };
+}
+
 bool heft_trace_line_number(uint64_t *out, heft_str line)
 {
     bool is_negative;
-    return read_digits(out, trim(line, &is_negative)) && !is_negative;
+    return read_digits(out, trim(before_nul(line), &is_negative)) && (!is_negative || !*out);
 }
 
 static bool begins_word(heft_str s, const char *word)
@@ -182,24 +191,27 @@ static bool begins_word(heft_str s, const char *word)
     return true;
 }
 
-/* Numbers are in any base, and may be cut by a NUL: only the first letter decides whether Python
- * may go on. */
+/* Numbers are in any base: only the first letter decides whether Python may go on.  A line that
+ * begins with a NUL is the number 0. */
 void heft_trace_push_digits(heft_trace *x, heft_str s, bool is_float)
 {
     bool is_negative;
-    heft_str digits = trim(s, &is_negative);
+    heft_str digits = trim(before_nul(s), &is_negative);
+    bool is_nul = !is_float && s.len && !*s.ptr;
     bool is_number = digits.len &&
                      (is_digit(*digits.ptr) ||
                       (is_float && (*digits.ptr == '.' || begins_word(digits, "inf") ||
                                     begins_word(digits, "nan"))));
-    if (!is_number) {
+    if (!is_number && !is_nul) {
         heft_trace_break(x);
         return;
     }
     if (digits.len > 1 && digits.ptr[digits.len - 1] == 'L')
         digits.len--;
-    uint64_t n;
-    bool is_small = !is_float && read_digits(&n, digits) && n <= INT64_MAX;
+    uint64_t n = 0;
+    bool is_octal = digits.len > 1 && *digits.ptr == '0';
+    bool is_small = !is_float &&
+                    (is_nul || (read_digits(&n, digits) && n <= INT64_MAX && !is_octal));
     heft_trace_push(x,
                     (heft_trace_value){ .number = !is_small     ? 0
                                                   : is_negative ? -(int64_t)n

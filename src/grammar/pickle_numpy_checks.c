@@ -106,6 +106,23 @@ static bool check_field(heft_trace_object *type, const heft_trace *x, const heft
     return heft_range_in((heft_range){ (uint64_t)items[1].number, element->len }, type->len);
 }
 
+/* Fields of numbers may share bytes, but a number over a pointer would make it point anywhere. */
+static bool are_apart(const heft_trace_value *fields, uint32_t n, const heft_trace *x)
+{
+    const heft_trace_value *last = NULL;
+    int64_t end = 0;
+    for (uint32_t i = 0, items; i < n; i += 2) {
+        const heft_trace_value *field = heft_trace_items(x, fields + i + 1, &items);
+        bool is_title = last && field[0].index == last[0].index &&
+                        field[1].number == last[1].number;
+        if (field[1].number < end && !is_title)
+            return false;
+        end = field[1].number + heft_trace_object_of(x, field)->len;
+        last = field;
+    }
+    return true;
+}
+
 static bool check_fields(heft_trace_object *type, const heft_trace *x,
                          const heft_trace_value *fields)
 {
@@ -118,7 +135,7 @@ static bool check_fields(heft_trace_object *type, const heft_trace *x,
     for (uint32_t i = 0; i < dict->len; i += 2)
         if (!check_field(type, x, items + dict->first + i, items + dict->first + i + 1))
             return false;
-    return true;
+    return !type->has_objects || are_apart(items + dict->first, dict->len, x);
 }
 
 /* Flags are a signed byte; those of a type with objects make NumPy read a list. */
@@ -202,7 +219,7 @@ bool heft_trace_scalar(heft_trace *x, const heft_trace_value *arguments, uint32_
 bool heft_trace_from_buffer(heft_trace *x, const heft_trace_value *arguments, uint32_t n,
                             heft_trace_value *result)
 {
-    *result = (heft_trace_value){ .kind = HEFT_TRACE_OBJECT };
+    *result = (heft_trace_value){ .kind = HEFT_TRACE_ARRAY };
     return n >= 2 && n <= 4 && is_type_without_objects(x, arguments + 1);
 }
 

@@ -189,11 +189,13 @@ static void import_from_stack(heft_trace *x, const heft_trace_value names[2])
 {
     bool is_unknown = false;
     for (int i = 0; i < 2; i++) {
-        if (names[i].kind != HEFT_TRACE_TEXT && names[i].kind != HEFT_TRACE_UNKNOWN) {
+        bool may_be_text = names[i].kind == HEFT_TRACE_UNKNOWN ||
+                           names[i].kind == HEFT_TRACE_OBJECT;
+        if (names[i].kind != HEFT_TRACE_TEXT && !may_be_text) {
             heft_trace_break(x); /* names must be texts */
             return;
         }
-        is_unknown |= names[i].kind == HEFT_TRACE_UNKNOWN;
+        is_unknown |= may_be_text;
     }
     heft_str module = heft_trace_text(names), name = heft_trace_text(names + 1);
     if (!is_unknown) {
@@ -230,17 +232,39 @@ static void call_with_keywords(heft_trace *x, const heft_trace_value items[3])
     heft_trace_call(x, function, arguments, !dict || dict->len || dict->has_many);
 }
 
-static void push_id(heft_trace *x, const heft_trace_value *id)
+/* PyTorch fails at an id that is no tuple, and at tuples that begin with an unknown word. */
+static bool may_be_known_id(const heft_trace *x, const heft_trace_value *id)
 {
     uint32_t n;
-    const heft_trace_value *items = id ? heft_trace_items(x, id, &n) : NULL;
-    if (items && n && heft_str_is(heft_trace_text(items), "storage")) {
-        heft_trace_push_kind(x, HEFT_TRACE_OBJECT);
-        return;
-    }
-    heft_trace_report(x, HEFT_PICKLE_FOREIGN_ID, (heft_str){ 0 }, (heft_str){ 0 });
-    x->now.after_foreign_id = true;
+    const heft_trace_value *items = heft_trace_items(x, id, &n);
+    if (!items)
+        return id->kind == HEFT_TRACE_TUPLE || id->kind == HEFT_TRACE_OBJECT ||
+               id->kind == HEFT_TRACE_UNKNOWN;
+    return n && (items[0].kind == HEFT_TRACE_BYTES || items[0].kind == HEFT_TRACE_OBJECT ||
+                 items[0].kind == HEFT_TRACE_UNKNOWN);
+}
+
+static void push_foreign_id(heft_trace *x, const heft_trace_value *id)
+{
+    bool is_known = id && may_be_known_id(x, id);
+    heft_trace_report(x, is_known ? HEFT_PICKLE_ARGUMENTS : HEFT_PICKLE_FOREIGN_ID, (heft_str){ 0 },
+                      (heft_str){ 0 });
+    x->now.after_foreign_id |= !is_known;
     heft_trace_push_kind(x, HEFT_TRACE_UNKNOWN);
+}
+
+/* ("storage", …), or ("module", class, …) of old files, for which PyTorch returns the class. */
+static void push_id(heft_trace *x, const heft_trace_value *id)
+{
+    uint32_t n = 0;
+    const heft_trace_value *items = id ? heft_trace_items(x, id, &n) : NULL;
+    heft_str word = items && n ? heft_trace_text(items) : (heft_str){ 0 };
+    if (heft_str_is(word, "storage"))
+        heft_trace_push_kind(x, HEFT_TRACE_OBJECT);
+    else if (heft_str_is(word, "module") && n > 1)
+        heft_trace_push(x, items[1]);
+    else
+        push_foreign_id(x, id);
 }
 
 /* ---- effects ---- */

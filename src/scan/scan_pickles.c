@@ -28,7 +28,7 @@ static const char *const rules[] = {
 };
 
 static const char *const texts[] = {
-    [HEFT_PICKLE_ARGUMENTS] = "changes an object in a way that no writer of tensors uses",
+    [HEFT_PICKLE_ARGUMENTS] = "uses an object in a way that no writer of tensors does",
     [HEFT_PICKLE_HIDDEN] = "would import a function whose name the pickle hides",
     [HEFT_PICKLE_EXTENSION] = "would import a function by a number of the extension registry",
     [HEFT_PICKLE_FOREIGN_ID] = "has a persistent id that is not the id of a PyTorch storage",
@@ -102,11 +102,10 @@ static bool is_import(const heft_pickle_finding *f)
 static void count_finding(void *context, const heft_pickle_finding *f)
 {
     pickle *p = context;
-    bool is_certain = f->danger == HEFT_PICKLE_ARGUMENTS ||
+    bool is_certain = f->danger == HEFT_PICKLE_ARGUMENTS || f->danger == HEFT_PICKLE_HIDDEN ||
                       (f->danger == HEFT_PICKLE_IMPORT && (p->begins || is_import(f)));
     p->imports += is_certain && !f->after_foreign_id;
-    p->computed += f->danger == HEFT_PICKLE_HIDDEN || f->danger == HEFT_PICKLE_EXTENSION ||
-                   (is_certain && f->after_foreign_id);
+    p->computed += f->danger == HEFT_PICKLE_EXTENSION || (is_certain && f->after_foreign_id);
     if (f->danger == HEFT_PICKLE_BROKEN) {
         p->is_broken = true;
         p->is_broken_at_once = !f->at;

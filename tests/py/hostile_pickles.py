@@ -71,9 +71,36 @@ def spellings():
            b"\x80\x04\x95\xff\xff\0\0\0\0\0\0cposix\nmkdir\n" + CALL + b".")
     yield "numbers before", b"I7\n0L8L\n0F1.5\n0I01\n0J\1\2\3\x040" + PLAIN[2:]
     yield "numbers in other bases", b"I0x1f\n0I 5 \n0Finf\n0F.5\n0" + PLAIN[2:]
+    yield ("numbers that end with NUL", b"I\0x\n0" + text(b"mkdir") + b"p7\0x\n0" +
+           text(b"posix") + b"g7\0y\n\x93" + CALL + b".")
+    yield ("names of the memo, PUT of minus zero", text(b"mkdir") + b"p-0\n0" + text(b"posix") +
+           b"g-0\n\x93" + CALL + b".")
+    yield ("names of the memo, after many odd numbers",
+           b"".join(b"Np%d\n0" % i for i in range(9000, 9040)) + text(b"mkdir") + b"p9999\n0" +
+           text(b"posix") + b"g9999\n\x93" + CALL + b".")
+    yield ("a name through a function that returns it", returned(text(b"posix")) +
+           text(b"mkdir") + b"\x93" + CALL + b".")
+    yield "getattr through a function that returns it", attributes() + CALL + b"."
     yield ("rebuilt by a function of PyTorch",
            b"\x80\x02ctorch._tensor\n_rebuild_from_type_v2\n(cposix\nmkdir\ncbuiltins\nint\n" +
            ARGUMENTS + b"NtR.")
+
+
+def returned(value):
+    return b"ctorch.jit._pickle\nrestore_type_tag\n(" + value + b"NtR"
+
+
+def attributes():
+    """Return opcodes that push os.mkdir, found from the variables of an allowed function."""
+    def attribute(owner, name):
+        return returned(b"cbuiltins\ngetattr\n") + owner + text(name) + b"\x86R"
+
+    def item(owner, key):
+        return attribute(owner, b"get") + text(key) + b"\x85R"
+
+    variables = attribute(b"ctorch._utils\n_rebuild_tensor\n", b"__globals__")
+    modules = attribute(item(variables, b"sys"), b"modules")
+    return attribute(item(modules, b"posix"), b"mkdir")
 
 
 def endings():
@@ -135,13 +162,13 @@ def npy(descr, data, version=1, shape="(1,)"):
     return b"\x93NUMPY" + bytes([version, 0]) + length + header + data
 
 
-def legacy(number):
+def legacy(number, payload=None):
     """Return a legacy file of PyTorch in which a pickle is the payload."""
     pickles = [pickle.dumps(0x1950A86A20F9469CFC6C, 2), pickle.dumps(1001, 2),
                pickle.dumps({"protocol_version": 1001, "little_endian": True,
                              "type_sizes": {"short": 2, "int": 4, "long": 4}}, 2),
                pickle.dumps({}, 2), pickle.dumps([], 2)]
-    pickles[number] = PLAIN[:-1] + b"0" + pickles[number][2:]
+    pickles[number] = payload or PLAIN[:-1] + b"0" + pickles[number][2:]
     return b"".join(pickles)
 
 
@@ -319,6 +346,9 @@ def hostile():
     for number in range(5):
         yield f"legacy PyTorch, pickle {number + 1}", "m.pt", legacy(number)
         yield f"legacy PyTorch, pickle {number + 1}, no suffix", "m", legacy(number)
+    module = b"(S'module'\nS'posix'\nNNtQS'mkdir'\n\x93" + CALL
+    for ending in (b".", b"\xff"):
+        yield f"legacy PyTorch, id of a module, then {ending}", "m", legacy(3, module + ending)
     yield from of_joblib()
 
 
