@@ -226,6 +226,14 @@ static void reads_zlib_headers(void **state)
         put_zeros(&t, 4);
         assert_scan(&t, "m.z", rows[i].words);
     }
+    for (size_t blanks = 15; blanks < 19; blanks++) { /* joblib: 21 or 22 bytes precede zlib */
+        put(&t, "ZF0x20                  ", 6 + blanks);
+        put(&t, "\x78\x9C", 2);
+        put_deflated(&t, evil, EVIL);
+        assert_scan(&t, "m.pkl", blanks == 15 || blanks == 16 ? IMPORT : "");
+    }
+    put(&t, "ZF0x20               \x78", 22);
+    assert_scan(&t, "m.pkl", "");
     put(&t, "\x78\x9C\x07", 3); /* damaged, but any bytes may begin so */
     assert_scan(&t, "m.z", "");
     put(&t, "\x78\x9C", 2);

@@ -47,6 +47,15 @@ static uint64_t zlib_header(const uint8_t *p, uint64_t size)
     return is_deflate && !((p[0] << 8 | p[1]) % 31) && !(p[1] & DICTIONARY) ? HEADER : 0;
 }
 
+/* Files of joblib before 0.9.3: "ZF", the length as text, perhaps one more blank, and zlib. */
+static uint64_t joblib_header(const uint8_t *p, uint64_t size)
+{
+    enum { FIXED = 21 };
+    uint64_t at = size > FIXED && p[FIXED] == ' ' ? FIXED + 1 : FIXED;
+    uint64_t more = size > at ? zlib_header(p + at, size - at) : 0;
+    return more ? at + more : 0;
+}
+
 /* ---- the header of LZMA, which has no magic ---- */
 
 typedef struct range_decoder {
@@ -130,6 +139,7 @@ struct heft_scan_packing {
 static const heft_scan_packing kinds[] = {
     { "gzip", "\x1F\x8B\x08", 3, HEFT_DEFLATE, gzip_header, 8, NULL },
     { "zlib", "", 0, HEFT_DEFLATE, zlib_header, 4, NULL },
+    { "zlib", "ZF", 2, HEFT_DEFLATE, joblib_header, 4, NULL },
     { "zstd", "\x28\xB5\x2F\xFD", 4, HEFT_ZSTD, NULL, 0, NULL },
     { "zstd", "?\x2A\x4D\x18", 4, HEFT_ZSTD, NULL, 0, begins_skipped },
     { "zstd", "?\xB5\x2F\xFD", 4, HEFT_ZSTD, NULL, 0, begins_old_zstd },
