@@ -23,51 +23,55 @@ enum {
 
 static bool is_space(uint8_t c)
 {
-    return c == ' ' || (c >= '\t' && c <= '\r');
+    return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1C && c <= 0x1F);
 }
 
 /* Read octal text up to a NUL, with spaces, a sign, "0o" and underscores. */
-static bool read_octal(uint64_t *out, const uint8_t *p, const uint8_t *end)
+static bool read_octal(int64_t *out, const uint8_t *p, const uint8_t *end)
 {
+    bool is_negative;
     const uint8_t *nul = heft_str_seek(p, end, "", 1);
     end = nul ? nul : end;
     while (p < end && is_space(*p))
         p++;
     while (p < end && is_space(end[-1]))
         end--;
-    if (p < end && *p == '+')
-        p++;
+    is_negative = p < end && *p == '-';
+    p += is_negative || (p < end && *p == '+');
     if (end - p > 2 && p[0] == '0' && (p[1] | 0x20) == 'o')
         p += 2;
     for (*out = 0; p < end; p++) {
         if (*p == '_')
             continue;
-        if (*p < '0' || *p > '7' || *out >> 61)
+        if (*p < '0' || *p > '7' || *out >> 60)
             return false;
-        *out = *out << 3 | (uint64_t)(*p - '0');
+        *out = *out << 3 | (*p - '0');
     }
+    *out = is_negative ? -*out : *out;
     return true;
 }
 
-/* Read octal text, or GNU's base 256; negative numbers are no sizes. */
-static bool read_number(uint64_t *out, const uint8_t *p, size_t len)
+/* Read octal text, or GNU's base 256, whose first byte is 0x80 or, of a negative number, 0xFF. */
+static bool read_number(int64_t *out, const uint8_t *p, size_t len)
 {
-    if (p[0] != 0x80)
+    bool is_negative = p[0] == 0xFF;
+    uint64_t n = is_negative ? UINT64_MAX : 0;
+    if (p[0] != 0x80 && !is_negative)
         return read_octal(out, p, p + len);
-    *out = 0;
     for (size_t i = 1; i < len; i++) {
-        if (*out >> 56)
+        if ((is_negative ? ~n : n) >> 55)
             return false;
-        *out = *out << 8 | p[i];
+        n = n << 8 | p[i];
     }
+    *out = is_negative ? -(int64_t)(~n) - 1 : (int64_t)n;
     return true;
 }
 
 /* Python sums signed or unsigned bytes, and counts the checksum as spaces. */
 static bool is_header(const uint8_t *p)
 {
-    uint64_t stored;
-    uint32_t sum = CHECKSUM_BYTES * ' ', high = 0, others = 0;
+    int64_t stored, sum = CHECKSUM_BYTES * ' ', high = 0;
+    uint8_t others = 0;
     if (!read_number(&stored, p + CHECKSUM, CHECKSUM_BYTES))
         return false;
     for (uint32_t i = 0; i < BLOCK; i++) {
@@ -77,7 +81,7 @@ static bool is_header(const uint8_t *p)
         high += p[i] >> 7;
         others |= p[i];
     }
-    return others && (stored == sum || stored + 256 * (uint64_t)high == sum);
+    return others && (stored == sum || stored + 256 * high == sum);
 }
 
 static bool is_zero(const uint8_t *block)
@@ -190,12 +194,13 @@ static bool is_file(uint8_t type, heft_str name)
  * content.  Without a valid size, nothing is skipped. */
 static void describe(heft_tar_search *t, heft_tar_found *out, const uint8_t *p)
 {
-    uint64_t left = t->size - t->at, stated, skipped = 0, longest;
-    bool has_size = read_number(&stated, p + SIZE, SIZE_BYTES);
-    uint64_t sizes[] = { has_size ? stated : left, t->next_size, t->global_size };
+    uint64_t left = t->size - t->at, skipped = 0, longest;
+    int64_t stated;
+    bool has_size = read_number(&stated, p + SIZE, SIZE_BYTES) && stated >= 0;
+    uint64_t sizes[] = { has_size ? (uint64_t)stated : left, t->next_size, t->global_size };
     *out = (heft_tar_found){ .name = field(p, NAME), .is_sparse = p[TYPE] == 'S' };
     longest = sizes[0];
-    skipped = has_size && is_file(p[TYPE], out->name) ? stated : 0;
+    skipped = has_size && is_file(p[TYPE], out->name) ? sizes[0] : 0;
     for (size_t i = 1; i < 3 && !is_extension(p[TYPE]); i++) {
         if (sizes[i] == HEFT_UNKNOWN_LENGTH)
             continue;

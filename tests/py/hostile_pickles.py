@@ -150,6 +150,13 @@ def signed_sum(header):
     return sum(b - 256 if b > 127 else b for b in header)
 
 
+def with_number(archive):
+    """Write the checksum of signed bytes as GNU's base 256."""
+    header = archive[:148] + b" " * 8 + archive[156:512]
+    return (header[:148] + (signed_sum(header) % (1 << 64)).to_bytes(8, "big") + header[156:] +
+            archive[512:])
+
+
 def changed(archive, at, data, total=None):
     """Change a field of the first header."""
     header = archive[:at] + data + archive[at + len(data):512]
@@ -211,6 +218,14 @@ def archives(data):
     yield "tar without a magic", "m.tar", changed(plain, 257, bytes(8))
     yield "tar with another magic", "m", changed(plain, 257, b"abcdefgh")
     yield "tar, signed sum", "m.tar", changed(plain, 0, b"w\xffights", signed_sum)
+    low = changed(changed(plain, 0, b"\xff" * 100, signed_sum), 265, b"\xff" * 64)
+    low = changed(changed(low, 157, b"\xff" * 100), 124, b"\x80" + len(data).to_bytes(11, "big"))
+    low = changed(changed(changed(low, 345, b"\xff" * 155), 257, bytes(8)), 100, bytes(24))
+    yield "tar, negative sum", "m.tar", changed(low, 136, bytes(12), signed_sum)
+    yield ("tar, negative sum in base 256", "m.tar",
+           with_number(changed(low, 136, bytes(12), signed_sum)))
+    yield "tar, size with separators", "m.tar", changed(plain, 124,
+                                                        b"\x1c%o\x1f" % len(data) + bytes(4))
     yield "tar, size with blanks", "m.tar", changed(plain, 124, b" %o " % len(data) + bytes(4))
     yield "tar, size in base 256", "m.tar", changed(plain, 124,
                                                     b"\x80" + len(data).to_bytes(11, "big"))
@@ -293,6 +308,9 @@ def packed(data):
         o = zlib.compressobj(9, zlib.DEFLATED, bits)
         yield f"zlib, window {bits}", "m", o.compress(data) + o.flush()
     yield "zlib in two streams", "m.joblib", zlib.compress(data[:half]) + zlib.compress(data[half:])
+    for blanks in (17, 18):
+        yield f"ZF of joblib, {blanks} blanks", "m", \
+            b"ZF" + (b"%#x" % len(data)).ljust(19) + b" " * (blanks - 17) + zlib.compress(data)
     yield "zlib, cut", "m", zlib.compress(data, 0)[:-4]
     yield "zstd", "m.zst", raw_zstd(data)
     yield "zstd after a skipped frame", "m.zst", skippable(b"text") + raw_zstd(data)
