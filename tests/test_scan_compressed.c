@@ -372,6 +372,33 @@ static void searches_members_of_archives(void **state)
     free(packed.p);
 }
 
+/* Loading TorchScript runs the methods __setstate__ of its code. */
+static void code_of_torchscript_reaches_no_files(void **state)
+{
+    static const struct {
+        const char *code, *words;
+    } rows[] = {
+        { "torch.save(x, \"a\")", "m/code/a.py pickle/script;" },
+        { "ops.aten.from_file(a)", "pickle/script" },
+        { "t = torch; t . \\\n save(x)", "pickle/script" },
+        { "getattr(torch, \"save\")(x)", "pickle/script" },
+        { "ops.image.write_file(a)", "pickle/script" },
+        { "torch.conv2d(x).saved.resave", "" },
+        { "raise(\"save the model\")", "" },
+        { "save(x)", "" },
+        { "(save)", "" },
+        { "x.sav", "" },
+    };
+    text t = { NULL, 0 };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++)
+        for (int is_script = 0; is_script < 2; is_script++) {
+            put_member(&t, is_script ? "m/constants.pkl" : "m/constant.pkl", 0, 0, "\x80\2).", 4);
+            put_member(&t, "m/code/a.py", 0, 0, rows[i].code, strlen(rows[i].code));
+            assert_scan(&t, "m.pt", is_script ? rows[i].words : "");
+        }
+}
+
 /* Readers of zip look for the directory at the end; other bytes may precede the first member. */
 static void bytes_with_a_directory_are_an_archive(void **state)
 {
@@ -740,6 +767,7 @@ int main(void)
         cmocka_unit_test(unpacks_small_files_and_pickles_as_a_whole),
         cmocka_unit_test(unpacks_what_begins_like_a_pickle_or_an_archive),
         cmocka_unit_test(searches_members_of_archives),
+        cmocka_unit_test(code_of_torchscript_reaches_no_files),
         cmocka_unit_test(bytes_with_a_directory_are_an_archive),
         cmocka_unit_test(imports_have_names_of_python),
         cmocka_unit_test(names_of_imports_have_any_length),

@@ -67,6 +67,10 @@ heft_status heft_scan_keep(heft_scan *s, heft_scan_decoded *d);
 bool heft_scan_is_pickle_name(heft_str name);
 /* Return true if the bytes begin like a pickle of protocol 2 or later. */
 bool heft_scan_begins_pickle(const uint8_t *p, uint64_t size);
+/* Return true for the name of a text of Python's syntax, as TorchScript stores its code. */
+bool heft_scan_is_script_name(heft_str name);
+/* Return true if archives with a member of this name are TorchScript. */
+bool heft_scan_is_constants_name(heft_str name);
 /* Return the offset of the data of an npy file; 0 for any other bytes. */
 uint64_t heft_scan_npy_data(const uint8_t *p, uint64_t size);
 
@@ -79,6 +83,8 @@ heft_status heft_scan_content(heft_scan *s, const heft_scan_piece *p);
 heft_status heft_scan_pickles(heft_scan *s, const heft_scan_piece *p, bool is_promised);
 /* Set *goes_on to whether the bytes end within a pickle. */
 heft_status heft_scan_is_pickle_cut(bool *goes_on, heft_scan *s, const uint8_t *p, uint64_t size);
+/* Report the calls in the code of TorchScript that reach files. */
+void heft_scan_script(heft_scan *s, const heft_scan_piece *p);
 heft_status heft_scan_zip(heft_scan *s, const heft_scan_piece *p);
 heft_status heft_scan_tar(heft_scan *s, const heft_scan_piece *p);
 /* Set *wants to whether the bytes after this beginning of a piece matter: a program that loads the

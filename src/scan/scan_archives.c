@@ -59,7 +59,7 @@ static heft_status scan_zip_member(heft_scan *s, const heft_scan_piece *archive,
 static bool is_torchscript(const heft_vec *members)
 {
     for (uint32_t i = 0; i < members->len; i++)
-        if (heft_str_is(last_part(((const heft_zip_found *)members->ptr)[i].name), "constants.pkl"))
+        if (heft_scan_is_constants_name(((const heft_zip_found *)members->ptr)[i].name))
             return true;
     return false;
 }

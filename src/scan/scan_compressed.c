@@ -241,7 +241,8 @@ heft_status heft_scan_wants_all(bool *wants, heft_scan *s, const uint8_t *head, 
 static heft_status decode(heft_scan_decoded *d, heft_scan *s, const heft_scan_packing *k,
                           const heft_scan_piece *p)
 {
-    bool is_whole = heft_scan_is_pickle_name(p->name) || p->size <= ALWAYS_WHOLE;
+    bool is_whole = heft_scan_is_pickle_name(p->name) || p->size <= ALWAYS_WHOLE ||
+                    (p->is_in_torchscript && heft_scan_is_script_name(p->name));
     heft_status st = decode_members(d, s, k, p, BEGINNING);
     if (st || !d->is_cut)
         return st;

@@ -28,6 +28,16 @@ bool heft_scan_is_pickle_name(heft_str name)
     return heft_str_is(name, "pickle");
 }
 
+bool heft_scan_is_script_name(heft_str name)
+{
+    return ends_like(name, ".py");
+}
+
+bool heft_scan_is_constants_name(heft_str name)
+{
+    return ends_like(name, "constants.pkl");
+}
+
 bool heft_scan_begins_pickle(const uint8_t *p, uint64_t size)
 {
     enum { PROTO = 0x80, NEWEST = 5 };
