@@ -507,6 +507,38 @@ static void arrays_of_objects_are_pickles(void **state)
     assert_scan(&t, "m.npy", "");
 }
 
+/* numpy.load() reads the arrays of a file one after the other; other programs unpickle the rest. */
+static void what_follows_an_array_is_scanned(void **state)
+{
+    static const struct {
+        const char *head;
+        bool is_found;
+    } rows[] = {
+        { "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }  \n", true },
+        { "{'descr': '|S2', 'fortran_order': True, 'shape': (12,), }\n", true },
+        { "{'descr': '<U3', 'fortran_order': False, 'shape': (2,), }\n", true },
+        { "{'descr': '|V24', 'fortran_order': False, 'shape': (), }\n", true },
+        { "{'descr': '<f4', 'fortran_order': False, 'shape': (7,), }\n", false },
+        { "{'descr': '<f4', 'fortran_order': False, 'shape': (6,), 'shape': (0,), }\n", false },
+        { "{'descr': '<f99999999999999999999', 'fortran_order': False, 'shape': (6,), }\n", false },
+    };
+    text t = { NULL, 0 };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++)
+        for (int has_head = 0; has_head < 2; has_head++) {
+            put(&t, "\x93NUMPY\1\0", 8);
+            put_number(&t, (uint32_t)strlen(rows[i].head), 2);
+            put(&t, rows[i].head, strlen(rows[i].head));
+            put_zeros(&t, 24);
+            if (has_head)
+                put(&t, "\x93NUMPY\1\0\4\0'O8'", 14);
+            put(&t, evil, EVIL);
+            bool is_past = strstr(rows[i].head, "(7,)"); /* the array ends within what follows */
+            bool is_odd = !rows[i].is_found && !is_past;
+            assert_scan(&t, "m.npy", rows[i].is_found || (is_odd && has_head) ? IMPORT : "");
+        }
+}
+
 static void counts_pickles(void **state)
 {
     static const struct {
@@ -775,6 +807,7 @@ int main(void)
         cmocka_unit_test(arrays_of_objects_are_pickles),
         cmocka_unit_test(wrong_sources_and_hosts_are_refused),
         cmocka_unit_test(short_pieces_are_read_to_the_end_only),
+        cmocka_unit_test(what_follows_an_array_is_scanned),
         cmocka_unit_test(counts_pickles),
         cmocka_unit_test(reports_codecs_that_fail),
         cmocka_unit_test(reports_each_failed_allocation),

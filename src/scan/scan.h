@@ -83,6 +83,8 @@ heft_status heft_scan_content(heft_scan *s, const heft_scan_piece *p);
 heft_status heft_scan_pickles(heft_scan *s, const heft_scan_piece *p, bool is_promised);
 /* Set *goes_on to whether the bytes end within a pickle. */
 heft_status heft_scan_is_pickle_cut(bool *goes_on, heft_scan *s, const uint8_t *p, uint64_t size);
+/* Scan an npy file whose data begin at an offset, and what follows the array. */
+heft_status heft_scan_npy(heft_scan *s, const heft_scan_piece *p, uint64_t data);
 /* Report the calls in the code of TorchScript that reach files. */
 void heft_scan_script(heft_scan *s, const heft_scan_piece *p);
 heft_status heft_scan_zip(heft_scan *s, const heft_scan_piece *p);

@@ -6,29 +6,6 @@
 #include "grammar/zip_members.h"
 #include "scan/scan.h"
 
-/* NumPy writes an array of objects as a pickle.  Programs write the type as "|O"; the header is a
- * text of Python, in which the letter may be written in other ways, too.  The data are therefore
- * looked at in any case. */
-static bool has_objects(const heft_scan_piece *p, uint64_t data)
-{
-    static const char *const signs[] = { "O'", "O\"", "O8", "O4", "object", "\\" };
-    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
-        if (heft_str_seek(p->bytes, p->bytes + data, signs[i], heft_lit(signs[i]).len))
-            return true;
-    return false;
-}
-
-static heft_status scan_npy(heft_scan *s, const heft_scan_piece *p, uint64_t data)
-{
-    heft_scan_piece rest = *p;
-    if (!heft_scan_charge(s, p, data))
-        return HEFT_OK;
-    rest.bytes += data;
-    rest.size -= data;
-    rest.at += data;
-    return heft_scan_pickles(s, &rest, has_objects(p, data));
-}
-
 /* Other bytes may precede an archive. */
 static bool is_zip(const heft_scan_piece *p)
 {
@@ -65,7 +42,7 @@ heft_status heft_scan_content(heft_scan *s, const heft_scan_piece *p)
     if (!st && is_tar)
         st = heft_scan_tar(s, p);
     if (!st && data)
-        st = scan_npy(s, p, data);
+        st = heft_scan_npy(s, p, data);
     if (st || data || heft_zip_begins(p->bytes, p->size)) /* no loader unpickles such bytes */
         return st;
     return heft_scan_pickles(s, p, promises_pickle(p) && !is_tar && !is_compressed);

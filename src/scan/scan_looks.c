@@ -43,14 +43,3 @@ bool heft_scan_begins_pickle(const uint8_t *p, uint64_t size)
     enum { PROTO = 0x80, NEWEST = 5 };
     return size > 1 && p[0] == PROTO && p[1] <= NEWEST;
 }
-
-/* The header follows magic, two bytes of version, and its length: u16, from version 2 on u32. */
-uint64_t heft_scan_npy_data(const uint8_t *p, uint64_t size)
-{
-    enum { FIXED = 10, FIXED_2 = 12 };
-    if (size < FIXED_2 || memcmp(p, "\x93NUMPY", 6) != 0)
-        return 0;
-    uint64_t data = p[6] == 1 ? (uint64_t)FIXED + heft_le16(p + 8)
-                              : FIXED_2 + (uint64_t)heft_le32(p + 8);
-    return data < size ? data : size;
-}

@@ -266,6 +266,11 @@ def arrays(data):
     for version in (2, 3):
         yield f"npy, version {version}", "m.npy", npy("'|O'", data, version)
     yield "npy, no promise", "m.dat", npy("'O8'", data)
+    first = npy("'<u2'", bytes(14), shape="(7,)")
+    yield "npy after another", "m.npy", first + npy("'O8'", data)
+    yield "a pickle after an npy", "m.npy", first + data
+    yield "npy after a structured one", "m.npy", \
+        npy("[('a', '<u2')]", bytes(14), shape="(7,)") + npy("'O8'", data)
     yield "npz", "m.npz", zipped({"a.npy": npy("'O8'", data)})
     yield "npz, deflated", "m.npz", zipped({"a": npy("'\\x4f'", data)}, zipfile.ZIP_DEFLATED)
     far = b"\x80\x04C\xff" + bytes(255) + b"0B" + struct.pack("<I", 3 << 20) + \

@@ -50,6 +50,18 @@ def each_of_numpy(path):
         attempt(lambda name=name: loaded[name])
 
 
+def several_of_numpy(path):
+    with open(path, "rb") as file:
+        for _ in range(8):
+            np.load(file, allow_pickle=True)
+
+
+def numpy_then_pickle(path):
+    with open(path, "rb") as file:
+        np.load(file)
+        many(file)
+
+
 def each_of_zip(path):
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
@@ -83,6 +95,8 @@ LOADERS = {
 }
 if np:
     LOADERS["numpy"] = each_of_numpy
+    LOADERS["numpy, several"] = several_of_numpy
+    LOADERS["numpy, then pickle"] = numpy_then_pickle
 if torch:
     LOADERS["torch"] = lambda p: torch.load(p, map_location="cpu")
     LOADERS["torch, gzip"] = lambda p: torch.load(gzip.open(p), map_location="cpu")
