@@ -438,6 +438,33 @@ static void imports_have_names_of_python(void **state)
     }
 }
 
+static void lists_of_words_import_nothing(void **state)
+{
+    static const struct {
+        const char *content, *words;
+    } rows[] = {
+        { "cat\ndog\n", "" },
+        { "cat\ndog\nbird\n", "" },
+        { "config.json\ntokenizer.json\nRabbit\n", "" },
+        { "cos\nsystem\nelephant\n", IMPORT }, /* a module that exists */
+        { "cat\ndog\n.", IMPORT },
+        { "cat\ndog\n)R!", IMPORT },
+        { "cat\ndog\nNb!", IMPORT },
+        { "cat\ndog\nNa!", IMPORT },
+        { "cat\ndog\n(Ne!", IMPORT },
+        { "cat\ndog\nNNs!", IMPORT },
+        { "cat\ndog\n(NNu!", IMPORT },
+        { "(icat\ndog\n!", IMPORT },
+        { "\x80\2cat\ndog\n!", IMPORT },
+    };
+    text t = { NULL, 0 };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        put(&t, rows[i].content, strlen(rows[i].content));
+        assert_scan(&t, "labels.txt", rows[i].words);
+    }
+}
+
 static void names_of_imports_have_any_length(void **state)
 {
     text t = { NULL, 0 };
@@ -802,6 +829,7 @@ int main(void)
         cmocka_unit_test(code_of_torchscript_reaches_no_files),
         cmocka_unit_test(bytes_with_a_directory_are_an_archive),
         cmocka_unit_test(imports_have_names_of_python),
+        cmocka_unit_test(lists_of_words_import_nothing),
         cmocka_unit_test(names_of_imports_have_any_length),
         cmocka_unit_test(shared_suffixes_promise_a_pickle_only_with_its_beginning),
         cmocka_unit_test(arrays_of_objects_are_pickles),

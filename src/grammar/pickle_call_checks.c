@@ -168,6 +168,7 @@ void heft_trace_call(heft_trace *x, heft_trace_value function, heft_trace_value 
     else {
         if (function.kind == HEFT_TRACE_OBJECT) /* writers call nothing but what they import */
             heft_trace_report(x, HEFT_PICKLE_ARGUMENTS, (heft_str){ 0 }, (heft_str){ 0 });
+        x->uses_unknown |= function.kind == HEFT_TRACE_UNKNOWN;
         heft_trace_push_kind(x, HEFT_TRACE_UNKNOWN);
     }
 }
@@ -215,6 +216,7 @@ void heft_trace_build(heft_trace *x, heft_trace_value state)
         [HEFT_TRACE_OBJECT] = "",
     };
     const heft_trace_value *top = heft_trace_top(x);
+    x->uses_unknown |= top && top->kind == HEFT_TRACE_UNKNOWN;
     if (!top || check_state(x, *top, state))
         return;
     const heft_trace_import *i = heft_trace_import_of(x, top);

@@ -15,6 +15,7 @@ static const char *const modules[] = {
     "_thread",
     "_winapi",
     "aiohttp",
+    "antigravity",
     "asyncio",
     "bdb",
     "cProfile",

@@ -25,7 +25,7 @@ typedef enum effect {
     PUSH_LIST,
     PUSH_TUPLE,
     PUSH_DICT,
-    ADD, /* items of a dictionary */
+    ADD, /* items of a list, a dictionary or a set */
     MARK,
     POP,
     DUP,
@@ -83,11 +83,11 @@ static const opcode opcodes[256] = {
     ['V'] = { LINE, 0, 0, PUSH_UNICODE, true },
     ['X'] = { LENGTH, 4, 0, PUSH_TEXT, true },
     [']'] = { NO, 0, 0, PUSH_LIST, true },
-    ['a'] = { NO, 0, 1, NOTHING, true },
+    ['a'] = { NO, 0, 1, ADD, true },
     ['b'] = { NO, 0, 1, BUILD, true },
     ['c'] = { LINE, 0, 0, GLOBAL, true },
     ['d'] = { NO, 0, TO_MARK, PUSH_DICT, true },
-    ['e'] = { NO, 0, TO_MARK, NOTHING, true },
+    ['e'] = { NO, 0, TO_MARK, ADD, true },
     ['g'] = { LINE, 0, 0, GET, true },
     ['h'] = { BYTES, 1, 0, GET, true },
     ['i'] = { LINE, 0, TO_MARK, INSTANCE, true },
@@ -117,7 +117,7 @@ static const opcode opcodes[256] = {
     [0x8D] = { LENGTH, 8, 0, PUSH_TEXT, true },
     [0x8E] = { LENGTH, 8, 0, PUSH_BYTES, true },
     [0x8F] = { NO, 0, 0, PUSH, true },
-    [0x90] = { NO, 0, TO_MARK, NOTHING, true },
+    [0x90] = { NO, 0, TO_MARK, ADD, true },
     [0x91] = { NO, 0, TO_MARK, PUSH, true },
     [0x92] = { NO, 0, 3, CALL_KEYWORDS, true },
     [0x93] = { NO, 0, 2, STACK_GLOBAL, true },
@@ -290,9 +290,10 @@ static void push_dict(heft_trace *x, const heft_trace_value *items, uint32_t n)
 
 static void add_items(heft_trace *x, const heft_trace_value *items, uint32_t n)
 {
-    const heft_trace_value *dict = heft_trace_top(x);
-    if (dict)
-        heft_trace_add(x, dict, items, n);
+    const heft_trace_value *to = heft_trace_top(x);
+    x->uses_unknown |= to && to->kind == HEFT_TRACE_UNKNOWN;
+    if (to)
+        heft_trace_add(x, to, items, n);
 }
 
 static void duplicate(heft_trace *x)
@@ -490,6 +491,7 @@ static void scan_nested(heft_trace *x)
     x->has_nested = false;
     if (heft_pickle_scan(&done, &s, x->bytes + n.at, x->c.limit - n.at))
         x->is_out_of_memory = true;
+    x->uses_unknown |= done.uses_unknown;
     x->jump_to += done.end;
 }
 
@@ -536,7 +538,7 @@ heft_status heft_pickle_scan(heft_pickle_scanned *out, const heft_pickle_scanner
     x.texts.mem = s->memory;
     while (!x.is_broken && !x.has_stopped && !x.is_out_of_memory)
         step(&x);
-    *out = (heft_pickle_scanned){ heft_cur_pos(&x.c), x.is_cut, x.has_arrays };
+    *out = (heft_pickle_scanned){ heft_cur_pos(&x.c), x.is_cut, x.has_arrays, x.uses_unknown };
     heft_trace_free(&x);
     return x.is_out_of_memory ? HEFT_E_NOMEM : HEFT_OK;
 }

@@ -36,8 +36,9 @@ typedef struct heft_pickle_scanner {
 
 typedef struct heft_pickle_scanned {
     uint64_t end;    /* offset after the last opcode read; more pickles may follow */
-    bool is_cut;     /* the bytes end within the pickle */
-    bool has_arrays; /* joblib would skip bytes that Python takes for opcodes */
+    bool is_cut;       /* the bytes end within the pickle */
+    bool has_arrays;   /* joblib would skip bytes that Python takes for opcodes */
+    bool uses_unknown; /* it calls or changes an object whose import is a finding */
 } heft_pickle_scanned;
 
 /* Scan one pickle at the start of the bytes.  HEFT_E_NOMEM is the only failure: damage is a

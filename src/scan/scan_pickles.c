@@ -2,7 +2,9 @@
  *
  * Any bytes may be taken for a pickle of protocol 0, and Python runs a pickle up to its first
  * damage.  An import that Python would reach counts therefore in any piece, if its names are names
- * of Python; damage alone is a finding only in a piece that promises a pickle.
+ * of Python; damage alone is a finding only in a piece that promises a pickle.  The first two lines
+ * of a list of words may look like an import ("cat", "dog"): an import of an unknown module, which
+ * nothing calls before the damage, is none.
  */
 #include "base/error.h"
 #include "base/text.h"
@@ -14,7 +16,7 @@ typedef struct pickle { /* findings in a pickle so far */
     const heft_scan_piece *piece;
     uint64_t at; /* offset of the pickle in the piece */
     bool begins, hides_broken;
-    uint32_t imports, computed;
+    uint32_t imports, words, computed; /* words: imports that may be two lines of a text */
     bool is_broken, is_broken_at_once;
 } pickle;
 
@@ -102,9 +104,12 @@ static bool is_import(const heft_pickle_finding *f)
 static void count_finding(void *context, const heft_pickle_finding *f)
 {
     pickle *p = context;
+    bool imports = f->danger == HEFT_PICKLE_IMPORT && (p->begins || is_import(f));
+    bool is_word = imports && !p->begins && !heft_pickle_is_dangerous(f->module, f->name);
     bool is_certain = f->danger == HEFT_PICKLE_ARGUMENTS || f->danger == HEFT_PICKLE_HIDDEN ||
-                      (f->danger == HEFT_PICKLE_IMPORT && (p->begins || is_import(f)));
+                      (imports && !is_word);
     p->imports += is_certain && !f->after_foreign_id;
+    p->words += is_word && !f->after_foreign_id;
     p->computed += f->danger == HEFT_PICKLE_EXTENSION || (is_certain && f->after_foreign_id);
     if (f->danger == HEFT_PICKLE_BROKEN) {
         p->is_broken = true;
@@ -137,7 +142,8 @@ static heft_status scan_as(heft_pickle_scanned *out, pickle *p, bool is_promised
     heft_status st = run(out, p, count_finding, is_joblib);
     if (st || !heft_scan_charge(p->s, p->piece, out->end))
         return st;
-    bool is_found = p->imports || (p->computed && (p->begins || !p->is_broken)) ||
+    bool is_found = p->imports || (p->words && (out->uses_unknown || !p->is_broken)) ||
+                    (p->computed && (p->begins || !p->is_broken)) ||
                     (is_promised && !p->is_broken_at_once);
     bool is_likely = p->begins && !p->is_broken;
     p->hides_broken = !is_joblib && out->has_arrays;
