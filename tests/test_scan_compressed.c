@@ -89,6 +89,21 @@ static void put_tar(text *t, const char *name, char type, const void *bytes, siz
     put_zeros(t, (512 - len % 512) % 512);
 }
 
+/* A header of tar, perhaps without a magic, that states more bytes than there are. */
+static void put_odd_header(text *t, bool has_magic)
+{
+    uint8_t header[512] = "name";
+    char sum[8];
+    uint32_t total = 8 * ' ';
+    memcpy(header + 124, "7777", 4);
+    memcpy(header + 257, "ustar", has_magic ? 5 : 0);
+    for (size_t i = 0; i < sizeof header; i++)
+        total += header[i];
+    snprintf(sum, sizeof sum, "%06o", (unsigned)total);
+    memcpy(header + 148, sum, 7);
+    put(t, header, sizeof header);
+}
+
 /* A local header and the stored bytes, without a directory. */
 static void put_member(text *t, const char *name, uint16_t flags, uint16_t method,
                        const void *bytes, size_t len)
@@ -369,6 +384,12 @@ static void searches_members_of_archives(void **state)
     put(&t, "damage", 6);
     put_zeros(&t, 506);
     assert_scan(&t, "m.tar", "is a damaged tar archive");
+    for (int has_magic = 0; has_magic < 2; has_magic++) { /* one of many blocks has a right sum */
+        put(&t, "a picture", 9);
+        put_zeros(&t, 503);
+        put_odd_header(&t, has_magic);
+        assert_scan(&t, "m.png", has_magic ? "is a damaged tar archive" : "");
+    }
     free(packed.p);
 }
 

@@ -72,7 +72,7 @@ static void assert_members(const archive *a, const char *expected)
                  m.is_too_long ? "long" : "");
     }
     if (t.is_damaged)
-        strcat(text, "damaged");
+        strcat(text, t.is_certain ? "damaged" : "uncertain");
     assert_string_equal(text, expected);
 }
 
@@ -195,6 +195,19 @@ static void links_and_folders_have_no_content_to_skip(void **state)
     assert_members(&a, "a/:512+1024long;b:1024+7;");
 }
 
+static void headers_without_a_magic_after_other_blocks_are_uncertain(void **state)
+{
+    archive a = { .len = BLOCK };
+    (void)state;
+    memset(a.bytes, 'x', BLOCK);
+    uint8_t *h = put_member(&a, "a", '0', "content");
+    assert_true(heft_tar_begins(a.bytes, a.len));
+    assert_members(&a, "a:1024+7;uncertain");
+    memcpy(h + MAGIC, "ustar", 5);
+    put_sum(h, false);
+    assert_members(&a, "a:1024+7;damaged");
+}
+
 static void search_goes_on_after_the_end(void **state)
 {
     archive a = { .len = BLOCK };
@@ -217,6 +230,7 @@ int main(void)
         cmocka_unit_test(sizes_of_extensions_hide_no_header),
         cmocka_unit_test(sparse_members_are_marked),
         cmocka_unit_test(links_and_folders_have_no_content_to_skip),
+        cmocka_unit_test(headers_without_a_magic_after_other_blocks_are_uncertain),
         cmocka_unit_test(search_goes_on_after_the_end),
     };
     return cmocka_run_group_tests_name("tar_members", tests, NULL, NULL);

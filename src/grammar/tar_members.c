@@ -16,7 +16,8 @@ enum {
     SIZE_BYTES = 12,
     CHECKSUM = 148,
     CHECKSUM_BYTES = 8,
-    TYPE = 156
+    TYPE = 156,
+    MAGIC = 257
 };
 
 /* ---- numbers, as Python reads them ---- */
@@ -225,9 +226,11 @@ bool heft_tar_search_next(heft_tar_search *t, heft_tar_found *out)
         t->at += BLOCK;
         if (!is_header(p)) {
             t->has_ended |= is_zero(p);
+            t->has_other |= !is_zero(p);
             t->is_damaged |= !t->has_ended;
             continue;
         }
+        t->is_certain |= !t->has_other || !memcmp(p + MAGIC, "ustar", 5);
         describe(t, out, p);
         if (!is_extension(p[TYPE])) {
             forget_next(t);

@@ -23,7 +23,9 @@ typedef struct heft_tar_search {
     uint64_t next_size, global_size; /* HEFT_UNKNOWN_LENGTH: none */
     bool next_is_sparse, global_is_sparse;
     bool has_ended;  /* a block of zeros was found */
-    bool is_damaged; /* other bytes are where a header should be */
+    bool has_other;  /* a block is neither zeros nor a header */
+    bool is_damaged; /* before the end, other bytes are where a header should be */
+    bool is_certain; /* only zeros precede the first header, or a header has the magic */
 } heft_tar_search;
 
 /* Return true if the bytes begin with a header that some reader accepts, perhaps after zeros

@@ -55,8 +55,9 @@ heft_status heft_scan_add(heft_scan *s, const heft_scan_piece *p);
 void heft_scan_unreadable(heft_scan *s, const heft_scan_piece *p, const char *why);
 /* Count bytes of work; return false if nothing more may be done, after a finding. */
 bool heft_scan_charge(heft_scan *s, const heft_scan_piece *p, uint64_t bytes);
-/* Report that members of an archive share bytes, and leave work for a few of them only. */
-void heft_scan_overlap(heft_scan *s, const heft_scan_piece *archive);
+/* Leave work for a few members of an archive only, because the members share bytes; a finding, if
+ * the piece is an archive for certain. */
+void heft_scan_overlap(heft_scan *s, const heft_scan_piece *archive, bool is_certain);
 /* Free the bytes, or keep the bytes until the end of the scan because pieces refer to them. */
 void heft_scan_free(heft_scan *s, heft_scan_decoded *d);
 heft_status heft_scan_keep(heft_scan *s, heft_scan_decoded *d);

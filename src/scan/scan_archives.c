@@ -79,15 +79,16 @@ heft_status heft_scan_zip(heft_scan *s, const heft_scan_piece *p)
     if (!st && found.has_more_end_records)
         heft_scan_unreadable(s, p, "has many directories, and not all were searched");
     if (!st && found.has_overlaps)
-        heft_scan_overlap(s, p);
+        heft_scan_overlap(s, p, true);
     heft_vec_free(&s->mem, &found.members, sizeof(heft_zip_found));
     return st;
 }
 
 /* ---- tar ---- */
 
+/* Any bytes may look like a header that has no magic: programs and pictures do. */
 static heft_status scan_tar_member(heft_scan *s, const heft_scan_piece *archive,
-                                   const heft_tar_found *m)
+                                   const heft_tar_found *m, bool is_certain)
 {
     heft_scan_piece piece;
     heft_status st = member_of(&piece, s, archive, m->name, m->data);
@@ -95,7 +96,7 @@ static heft_status scan_tar_member(heft_scan *s, const heft_scan_piece *archive,
         heft_scan_unreadable(s, &piece,
                              "is a sparse file, which cannot be searched: unpack it "
                              "first");
-    if (!st && m->is_too_long)
+    if (!st && m->is_too_long && is_certain)
         heft_scan_unreadable(s, &piece, "ends before the size that its header states");
     return st || !m->data.length ? st : heft_scan_add(s, &piece);
 }
@@ -110,12 +111,12 @@ heft_status heft_scan_tar(heft_scan *s, const heft_scan_piece *p)
         return HEFT_OK;
     heft_tar_search_begin(&t, p->bytes, p->size);
     while (!st && heft_tar_search_next(&t, &m)) {
-        st = scan_tar_member(s, p, &m);
+        st = scan_tar_member(s, p, &m, t.is_certain);
         has_overlaps |= m.data.offset + m.data.length > t.at;
     }
-    if (!st && t.is_damaged)
+    if (!st && t.is_damaged && t.is_certain)
         heft_scan_unreadable(s, p, "is a damaged tar archive");
     if (!st && has_overlaps)
-        heft_scan_overlap(s, p);
+        heft_scan_overlap(s, p, t.is_certain);
     return st;
 }

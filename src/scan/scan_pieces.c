@@ -41,12 +41,13 @@ bool heft_scan_charge(heft_scan *s, const heft_scan_piece *p, uint64_t bytes)
     return false;
 }
 
-void heft_scan_overlap(heft_scan *s, const heft_scan_piece *archive)
+void heft_scan_overlap(heft_scan *s, const heft_scan_piece *archive, bool is_certain)
 {
     enum { RATIO = 4, FREE = 16 << 20 };
     uint64_t most = archive->size < UINT64_MAX / RATIO - FREE ? archive->size * RATIO + FREE
                                                               : UINT64_MAX;
-    heft_scan_unreadable(s, archive, "has overlapping members, which no program writes");
+    if (is_certain)
+        heft_scan_unreadable(s, archive, "has overlapping members, which no program writes");
     s->work = s->work < most ? s->work : most;
 }
 
