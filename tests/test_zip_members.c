@@ -13,7 +13,7 @@ typedef struct archive {
     uint8_t bytes[MAX_BYTES];
     heft_out o;
     char found[2000]; /* "name@data+stored", separated by blanks */
-    bool has_more;
+    bool has_more, has_overlaps;
 } archive;
 
 static archive the_archive;
@@ -98,6 +98,7 @@ static void find(archive *a)
                  f->claims_encrypted ? "!" : "");
     }
     a->has_more = out.has_more_end_records;
+    a->has_overlaps = out.has_overlaps;
     heft_vec_free(&m, &out.members, sizeof(heft_zip_found));
     assert_int_equal(t.live, 0);
 }
@@ -205,6 +206,25 @@ static void two_entries_may_lie_behind_each_other(void **state)
     put_end(a, (uint32_t)a->o.len - directory, directory);
     find(a);
     assert_string_equal(a->found, "a@31+1 b@65+2");
+}
+
+static void members_of_a_directory_may_share_bytes(void **state)
+{
+    (void)state;
+    for (uint32_t more = 0; more < 2; more++) {
+        archive *a = empty_archive();
+        member m = { .name = "a", .stored = 3 + more }, n = { .name = "b", .stored = 2 };
+        uint32_t first = put_local(a, m);
+        heft_out_str(&a->o, heft_lit("xyz"));
+        uint32_t second = put_local(a, n);
+        heft_out_str(&a->o, heft_lit("uv"));
+        uint32_t directory = (uint32_t)a->o.len;
+        put_entry(a, m, first, "", 0, 0);
+        put_entry(a, n, second, "", 0, 0);
+        put_end(a, (uint32_t)a->o.len - directory, directory);
+        find(a);
+        assert_int_equal(a->has_overlaps, more);
+    }
 }
 
 static void bytes_may_precede_the_archive(void **state)
@@ -370,6 +390,7 @@ int main(void)
         cmocka_unit_test(members_without_a_size_reach_to_the_next),
         cmocka_unit_test(a_directory_names_the_members),
         cmocka_unit_test(two_entries_may_lie_behind_each_other),
+        cmocka_unit_test(members_of_a_directory_may_share_bytes),
         cmocka_unit_test(bytes_may_precede_the_archive),
         cmocka_unit_test(zip64_numbers_replace_numbers_that_do_not_fit),
         cmocka_unit_test(a_zip64_record_is_followed),

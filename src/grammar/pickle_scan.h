@@ -35,7 +35,7 @@ typedef struct heft_pickle_scanner {
 } heft_pickle_scanner;
 
 typedef struct heft_pickle_scanned {
-    uint64_t end;    /* offset after the last opcode read; more pickles may follow */
+    uint64_t end;      /* offset after the last opcode read; more pickles may follow */
     bool is_cut;       /* the bytes end within the pickle */
     bool has_arrays;   /* joblib would skip bytes that Python takes for opcodes */
     bool uses_unknown; /* it calls or changes an object whose import is a finding */

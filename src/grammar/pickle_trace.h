@@ -66,7 +66,7 @@ typedef struct heft_trace {
     uint64_t memoized;                   /* used entries of the memo: the next number of MEMOIZE */
     uint64_t frame_end;                  /* offset of the end of the current frame */
     uint64_t jump_to;                    /* next opcode after frame_end; 0: there */
-    bool uses_unknown; /* an opcode calls or changes an UNKNOWN value */
+    bool uses_unknown;                   /* an opcode calls or changes an UNKNOWN value */
     bool has_arrays, has_nested;         /* a pickle of its own begins at jump_to */
     bool is_cut, is_broken, has_stopped, is_out_of_memory;
 } heft_trace;

@@ -1,4 +1,4 @@
-/* scan_script.c - the code of TorchScript archives: loading one runs the methods __setstate__ of its
+/* scan_script.c - the code of TorchScript archives: loading one runs methods __setstate__ of its
  * classes, which may call functions that read and write files.
  *
  * Code may reach a function by torch.save, ops.aten.save, another name of torch, or getattr(): the
