@@ -193,10 +193,11 @@ _COMMANDS = [
     _Command("sbom", {"file": path_words}, _bill, "Bill",
              "Return a bill of materials of a model: name, licence, base models, datasets, task, counts, "
              "digests. With\noutput the bill is also written to that file."),
-    _Command("diff", {"a": path_words, "b": path_words}, _unless("share", _of_document(Difference)),
-             "Difference | None",
-             "Compare names, element types, shapes and values of two files, across formats.",
-             statuses=(0, 1), flags=JSON),
+    _Command("diff", {"a": path_words, "b": path_words, "patterns": _globs},
+             _unless("share", _of_document(Difference)), "Difference | None",
+             "Compare names, element types, shapes, values and metadata of two files, across formats. "
+             "With patterns\nonly the tensors whose names match one.",
+             defaults={"patterns": ()}, statuses=(0, 1), flags=JSON),
     _Command("hash", {"file": path_words}, _unless("share", _of_document(Digests, "file")),
              "Digests | None",
              "Return content digests, equal for equal tensors whatever the format.", flags=JSON),

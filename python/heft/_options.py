@@ -28,11 +28,6 @@ def _paths(value):
         os.fsdecode(path) for path in value]
 
 
-def _key(value):
-    """A part of a nested checkpoint, or with signature the path of a public key."""
-    return [value] if isinstance(value, str) else path_words(value)
-
-
 def _number(value):
     if isinstance(value, bool) or not hasattr(type(value), "__index__"):
         raise TypeError(f"expected an int, not {type(value).__name__}")
@@ -129,6 +124,10 @@ def _set_files(value):
     return [f"{_first_equals(key, 'metadata key')}={os.fspath(path)}" for key, path in value.items()]
 
 
+def _views(value):
+    return [f"{_first_equals(name, 'name')}={_text(kind)[0]}" for name, kind in value.items()]
+
+
 def _rename(old, new):
     word = f"{_first_equals(old, 'name')}={_text(new)[0]}"
     if re.fullmatch(r"s([^\w.=\\-])(?:(?!\1).)+\1.*\1g?", word, re.ASCII | re.DOTALL):
@@ -162,7 +161,6 @@ FLAG = Kind("bool", None)
 TEXT = Kind("str | None", _text)
 PATH = Kind("str | os.PathLike[str] | None", path_words)
 PATHS = Kind("str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None", _paths)
-KEY = Kind("str | os.PathLike[str] | None", _key)
 NUMBER = Kind("int | None", _number)
 SIZE = Kind("int | str | None", _size)
 REAL = Kind("float | None", _real)
@@ -172,14 +170,15 @@ RULES = Kind("str | Iterable[str] | Mapping[str, str] | None", _rules)
 GRADS = Kind("bool | str | Mapping[str, bool | None] | None", _grads)
 SETTINGS = Kind("Mapping[str, object] | None", _settings)
 SET_FILES = Kind("Mapping[str, str | os.PathLike[str]] | None", _set_files)
+VIEWS = Kind("Mapping[str, str] | None", _views)
 RENAMES = Kind("str | Iterable[str] | Mapping[str, str] | None", _renames)
 IDS = Kind("Mapping[str, int | str | None] | None", _ids)
 SPECIAL = Kind("Mapping[str, int | None] | None", _special)
 
 WRITING = "convert merge split append"
 MODELS = "info verify diff hash stats sbom convert merge split append edit"
-NO_QUIET = " ".join(name for name in MODELS.split() if name != "verify")
-NO_VERIFY = " ".join(name for name in NO_QUIET.split() if name != "edit")
+NO_VERIFY = " ".join(name for name in MODELS.split() if name not in ("verify", "edit"))
+NO_VIEW = " ".join(name for name in MODELS.split() if name not in ("append", "edit"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -213,9 +212,8 @@ OPTIONS = [Option(*row) for row in (
     ("strict", "verify", FLAG, "any finding is a failure, notes included"),
     ("quick", "verify", FLAG, "check structure and header checksums only"),
     ("hub", "verify", FLAG, "compare files with the digests that a Hugging Face cache states"),
-    ("signature", "verify", PATH, "check the signature of a model, and its files, with key or ca"),
-    ("key", "verify", KEY, "with signature, the file of the public key; else the part of a nested "
-     "checkpoint to open"),
+    ("signature", "verify", PATH, "check the signature of a model, and its files, with public_key or ca"),
+    ("public-key", "verify", PATH, "with signature, the file of the public key"),
     ("ca", "verify", PATH, "with signature, the file of the certificates that are trusted"),
     ("certificate", "verify", PATH, "with ca, the signer's certificate has to be this one"),
     ("key", "sign", PATH, "file of the private key, on the curve P-256, P-384 or P-521"),
@@ -229,6 +227,7 @@ OPTIONS = [Option(*row) for row in (
     ("rtol", "diff", REAL, "tolerate differences up to this value times the value in b"),
     ("ulp", "diff", NUMBER, "tolerate this many spacings of the less precise element type"),
     ("ignore-dtype", "diff", FLAG, "equal values of different element types are equal"),
+    ("ignore-metadata", "diff", FLAG, "do not compare metadata"),
     ("trust-digests", "diff", FLAG, "do not read tensors with equal SHA-256 in both files"),
     ("tree", "stats", FLAG, "also give the joint statistics of modules"),
     ("depth", "stats", NUMBER, "fold modules at this depth of the tree"),
@@ -280,15 +279,17 @@ OPTIONS = [Option(*row) for row in (
     ("join", "verify diff hash stats", PATH, "read the records with this stem, and return the result"),
     ("finish", "convert merge", FLAG, "complete the target from its shares"),
     ("abort", "convert merge", FLAG, "remove the shares of the target that are written; returns None"),
-    ("threads", WRITING, NUMBER, "number of threads; 0: one per processor"),
+    ("threads", MODELS + " doctor scan sign", NUMBER, "number of threads; 0: one per processor"),
     ("verbose", "info diff " + WRITING + " edit", FLAG, "also report notes, and the memory of an index"),
-    ("key", NO_QUIET, TEXT, "open only this part of a nested checkpoint, e.g. state_dict"),
+    ("key", MODELS, TEXT, "open only this part of a nested checkpoint, e.g. state_dict"),
+    ("view", NO_VIEW, VIEWS, "types of arrays that are stored without one: {pattern: type}"),
     ("access", MODELS, TEXT, "how to read files: auto, map, read or direct"),
     ("max-tensors", MODELS, NUMBER, "maximum number of tensors in a file"),
     ("max-bytes", MODELS, SIZE, "maximum number of bytes to read and decode"),
-    ("quiet", NO_QUIET, FLAG, "give no warnings about files"),
+    ("quiet", MODELS, FLAG, "give no warnings about files"),
     ("no-verify", NO_VERIFY, FLAG, "read in spite of wrong checksums"),
     ("offline", MODELS, FLAG, "refuse files on servers"),
+    ("follow-links", MODELS, FLAG, "follow symbolic links that leave the model's folder"),
     ("no-sandbox", MODELS + " doctor scan sign", FLAG, "restrict neither files nor system calls"),
 )]
 

@@ -260,13 +260,15 @@ class Renamed:
 @dataclass(frozen=True)
 class Difference(Result):
     """What diff found. There is no truth value: use .equal. summary: numbers of tensors, by
-    "tensors", "equal", "differ", "renamed", "only_in_a" and "only_in_b"."""
+    "tensors", "equal", "differ", "renamed", "only_in_a" and "only_in_b". metadata: whether they are
+    "equal", with keys "only_in_a", "only_in_b" and "changed"; None with ignore_metadata."""
     equal: bool
     only_in_a: tuple[str, ...] = _as(tuple)
     only_in_b: tuple[str, ...] = _as(tuple)
     changed: tuple[Change, ...] = _as(_all(Change))
     renamed: tuple[Renamed, ...] = _as(_all(Renamed))
     summary: dict[str, int]
+    metadata: dict[str, object] | None = None
 
     def __bool__(self):
         raise TypeError("the truth of a Difference is ambiguous: use .equal")

@@ -20,7 +20,8 @@ from command_files import f32, write_program, write_safetensors
 NAMES = sorted(_commands.FUNCTIONS)
 # Options that the functions give by themselves, or that only people need.
 OTHERS = {"color", "messages", "json", "raw", "help", "quantiles"}
-OTHERS_OF = {"scan": {"name", "verbose"}}  # of standard input, and of the text
+# Of standard input, and of the text.
+OTHERS_OF = {"scan": {"name", "verbose"}, "diff": {"depth", "limit", "sort", "tree"}}
 
 
 def command(*words):
@@ -208,6 +209,11 @@ def test_diff_gives_changes(model, tmp_path):
     assert heft.diff(model, model).equal
     assert found.summary["only_in_a"] == 1
     assert heft.diff(model, other, ignore_dtype=True).changed == ()
+    assert heft.diff(model, other, "layer.w*").equal and found.metadata["equal"]
+    heft.edit(other, set={"license": "BSD"})
+    assert heft.diff(model, other).metadata["changed"][0]["key"] == "license"
+    assert heft.diff(model, other, ignore_metadata=True).metadata is None
+    heft.edit(other, set={"license": "MIT"})
     heft.edit(other, rename={"layer.bias": "b", "layer.weight": "w"})
     found = heft.diff(model, other)
     assert [(r.a, r.b) for r in found.renamed] == [("layer.weight", "w")]
@@ -234,7 +240,7 @@ def test_convert_split_merge_edit_and_append(model, tmp_path):
     merged = heft.merge(tmp_path / "shards", tmp_path / "one.safetensors")
     assert heft.diff(model, merged.file).equal
     edited = heft.edit(merged.file, set={"epoch": "7"}, unset="license", rename={"step": "s"})
-    assert edited.changed and heft.info(merged.file).metadata == {"epoch": "7"}
+    assert edited.changed and heft.info(merged.file).metadata == {"epoch": "7", "format": "pt"}
     assert not heft.edit(merged.file, set={"epoch": "7"}).changed
     added = heft.append(done.file, model, rename="s/^/ema./")
     assert added.tensors == 3 and added.in_place

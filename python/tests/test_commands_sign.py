@@ -38,21 +38,21 @@ def verify(folder, **options):
 
 
 def test_a_signature_is_checked_with_a_public_key(folder):
-    report = verify(folder, key=folder / "key.pub")
+    report = verify(folder, public_key=folder / "key.pub")
     assert report and report.findings == () and "signed with the key" in report.covers
     assert report.bytes_checked == sum(p.stat().st_size for p in (folder / "model").iterdir())
-    assert verify(folder, key=str(folder / "key.pub")).ok
+    assert verify(folder, public_key=str(folder / "key.pub")).ok
     assert isinstance(heft.verify([folder / "model"], signature=folder / "model.sig",
-                                  key=folder / "key.pub"), list)
+                                  public_key=folder / "key.pub"), list)
 
 
 def test_another_key_and_changed_files_are_findings(folder):
-    report = verify(folder, key=folder / "other.pub")
+    report = verify(folder, public_key=folder / "other.pub")
     assert not report and report.covers is None
     assert [f.rule for f in report.findings] == ["signature/key"]
     (folder / "model/config.json").write_text("[]")
     (folder / "model/new.py").write_text("")
-    report = verify(folder, key=folder / "key.pub")
+    report = verify(folder, public_key=folder / "key.pub")
     assert not report
     assert {(f.rule, f.path) for f in report.findings} == {
         ("signature/changed", str(folder / "model/config.json")),
@@ -60,21 +60,21 @@ def test_another_key_and_changed_files_are_findings(folder):
 
 
 def test_a_signature_that_cannot_be_read_is_an_exception(folder):
-    with pytest.raises(heft.Error, match="either --key or --ca"):
+    with pytest.raises(heft.Error, match="either --public-key or --ca"):
         verify(folder)
     with pytest.raises(OSError) as caught:
-        verify(folder, key=folder / "none.pub")
+        verify(folder, public_key=folder / "none.pub")
     assert caught.value.filename == str(folder / "none.pub")
     (folder / "model.sig").write_text("{}")
     with pytest.raises(heft.FormatError):
-        verify(folder, key=folder / "key.pub")
+        verify(folder, public_key=folder / "key.pub")
 
 
 def test_key_of_a_nested_checkpoint_is_text(folder):
     with pytest.raises(heft.Error, match="nested"):
         heft.verify(folder / "model/a.safetensors", key="state_dict")
     with pytest.raises(TypeError):
-        verify(folder, key=3)
+        verify(folder, public_key=3)
 
 
 # ---- signing ----
@@ -86,7 +86,7 @@ def test_sign_writes_a_signature_that_verify_accepts(folder):
     assert done.file == folder / "model/model.sig" and done.file.exists()
     sizes = [(folder / "model" / n).stat().st_size for n in ("a.safetensors", "config.json")]
     assert (done.files, done.bytes) == (2, sum(sizes))
-    report = heft.verify(folder / "model", signature=done.file, key=folder / "key.pub")
+    report = heft.verify(folder / "model", signature=done.file, public_key=folder / "key.pub")
     assert report and "files in ignored paths are not: 1" in report.covers
     with pytest.raises(heft.Error, match="already exists"):
         heft.sign(folder / "model", key=folder / "key.pem")
@@ -127,7 +127,7 @@ def test_an_encrypted_key_takes_a_password_file_and_never_asks(folder):
     with pytest.raises(heft.Error, match="--password-file"):
         heft.sign(folder / "model", key=locked, output=folder / "x.sig")
     heft.sign(folder / "model", key=locked, password_file=password, output=folder / "x.sig")
-    assert heft.verify(folder / "model", signature=folder / "x.sig", key=folder / "key.pub")
+    assert heft.verify(folder / "model", signature=folder / "x.sig", public_key=folder / "key.pub")
 
 
 def test_sign_without_a_key_or_a_model(folder):
