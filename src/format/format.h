@@ -201,7 +201,8 @@ struct heft_check {
     /* Read stored bytes at a global offset; `can_read` is false if the shard is missing. */
     heft_status (*read)(heft_check *c, uint64_t global_offset, void *buf, size_t len);
     bool (*can_read)(heft_check *c, uint64_t global_offset);
-    /* Get the parts by offset, like heft_ix_order().  The engine releases the array. */
+    /* Get the parts of this file, without those of shards, by offset, like heft_ix_order().  The
+     * engine releases the array. */
     heft_status (*order)(heft_check *c, const uint32_t **out, uint32_t *count);
     heft_error *err;
 };

@@ -406,6 +406,23 @@ def numbered_shards_are_joined(scratch):
             require(names[0] in heft("ls", folder, code=4).stderr.decode(), names[0])
 
 
+def shards_of_every_format(scratch):
+    """Each shard has padding, checksums and data of its own, which verify checks in its file."""
+    writes = [("zt", ""), ("zt", "1.2"), ("zt", "2"), ("bpk", ""), ("weights", ""), ("mag", ""),
+              ("gguf", ""), ("npz", ""), ("gptrs", ""), ("gten", "")]
+    for suffix, version in writes:
+        folder = scratch / (suffix + version)
+        folder.mkdir()
+        for i, name in ((1, "first"), (2, "second.name")):
+            (scratch / "one.safetensors").write_bytes(
+                gen_shards.pack({name: ("F32", [3 * i], bytes(range(12 * i)))}))
+            heft("convert", "--force", *(["--format-version", version] if version else []),
+                 *(["--to", "embd"] if suffix == "weights" else []), scratch / "one.safetensors",
+                 folder / f"w-0000{i}-of-00002.{suffix}")
+        found = [r for r in rules(folder) if r[0] != "gguf/architecture"]
+        require(found == [("heft/shard-joined", "note")], f"{folder}: {found}")
+
+
 def an_index_or_a_set_beside_another(scratch):
     folder = scratch / "two"
     folder.mkdir()
@@ -518,8 +535,8 @@ def info_names_the_base_of_an_adapter(scratch):
 
 
 CHECKS = [
-    the_table_decides, numbered_shards_are_joined, an_index_or_a_set_beside_another,
-    a_shard_by_its_name, numbers_without_limit, an_index_that_programs_damage,
+    the_table_decides, numbered_shards_are_joined, shards_of_every_format,
+    an_index_or_a_set_beside_another, a_shard_by_its_name, numbers_without_limit, an_index_that_programs_damage,
     links_that_leave_the_folder, pieces_of_tensors, info_names_the_base_of_an_adapter,
     shards_are_one_model, other_suffixes, a_whole_file_comes_first, safetensors_come_before,
     two_kinds_of_other_weights, faults, refused

@@ -138,6 +138,11 @@ static heft_status padding(heft_check *c, const char *rule, heft_severity s, hef
 
 /* ---- order ---- */
 
+static uint64_t part_offset(const heft_index *x, uint32_t part)
+{
+    return heft_ix_part_row_at(x, part)->offset;
+}
+
 static heft_status part_order(heft_check *c, const uint32_t **out, uint32_t *count)
 {
     verify *v = (verify *)c;
@@ -147,6 +152,8 @@ static heft_status part_order(heft_check *c, const uint32_t **out, uint32_t *cou
         return heft_error_no_memory(c->err, "to check the layout of the data");
     *out = v->order;
     *count = v->order_count;
+    while (*count && heft_global_offset_file(c->x, part_offset(c->x, v->order[*count - 1])))
+        --*count; /* global offsets ascend with the number of the file */
     return HEFT_OK;
 }
 

@@ -230,7 +230,8 @@ static heft_status burnpack_check(heft_check *c)
     for (uint32_t t = 0; !st && t < heft_ix_tensors(c->x); t++) {
         const heft_ix_part_row *part = heft_ix_part_row_at(c->x, t);
         uint64_t part_end = part->offset + part->stored;
-        data_end = part_end > data_end ? part_end : data_end;
+        if (part_end > data_end && !heft_global_offset_file(c->x, part->offset))
+            data_end = part_end;
     }
     return st ? st : check_padding(c, furthest.offset + furthest.length, data_end);
 }

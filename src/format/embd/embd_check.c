@@ -16,13 +16,17 @@ static heft_status find_sections(heft_check *c, heft_range out[SECTIONS])
 {
     uint8_t h[HEFT_EMBD_HEADER] = { 0 }, total[4] = { 0 };
     heft_status st = c->read(c, 0, h, sizeof h);
-    uint64_t meta = heft_le32(h + 12), index = HEFT_EMBD_DESCRIPTOR * (uint64_t)c->x->tensors.len;
+    uint64_t meta = heft_le32(h + 12), index = 0;
     if (!st && heft_le32(h + 16))
         st = c->read(c, meta + 4, total, sizeof total);
     if (st)
         return st;
-    for (uint32_t t = 0; t < heft_ix_tensors(c->x); t++)
-        index += heft_ix_row(c->x, t)->name_len;
+    for (uint32_t t = 0; t < heft_ix_tensors(c->x); t++) {
+        const heft_ix_tensor_row *row = heft_ix_row(c->x, t);
+        uint64_t data = heft_ix_part_row_at(c->x, row->first_part)->offset;
+        if (!heft_global_offset_file(c->x, data))
+            index += HEFT_EMBD_DESCRIPTOR + (uint64_t)row->name_len;
+    }
     out[0] = (heft_range){ 0, HEFT_EMBD_HEADER };
     out[1] = (heft_range){ meta, heft_le32(h + 16)
                                      ? HEFT_EMBD_META_HEADER + (uint64_t)heft_le32(total)

@@ -342,8 +342,6 @@ static heft_status gguf_check(heft_check *c)
         const heft_ix_part_row *part = heft_ix_part_row_at(c->x, order[i]);
         if (order[i] >= c->x->parts.len)
             continue; /* the vocabulary lies in the metadata */
-        if (heft_global_offset_file(c->x, part->offset))
-            break;
         bool is_padding = heft_gguf_align_up(&padded_end, at, align) && part->offset <= padded_end;
         st = c->padding(c, "gguf/padding", is_padding ? HEFT_NOTE : HEFT_WARNING,
                         (heft_range){ at, part->offset - at }, 0);

@@ -329,10 +329,8 @@ static heft_status check_gaps(heft_check *c)
     heft_status st = c->order(c, &order, &count);
     for (uint32_t i = 0; !st && !is_last; i++) {
         const heft_ix_part_row *p = i < count ? heft_ix_part_row_at(c->x, order[i]) : NULL;
-        is_last = !p || heft_global_offset_file(c->x, p->offset);
-        heft_range next = { c->x->data_end, 0 };
-        if (!is_last)
-            next = (heft_range){ p->offset, p->stored };
+        is_last = !p;
+        heft_range next = { p ? p->offset : c->x->data_end, p ? p->stored : 0 };
         if (!manifest_passed && manifest.offset < next.offset) {
             st = check_gap(c, &at, manifest);
             manifest_passed = true;
@@ -412,7 +410,8 @@ heft_status heft_zt2_check(heft_check *c)
 {
     heft_status st = c->x->checksums.len ? check_gaps(c) : HEFT_OK;
     for (uint32_t i = 1; !st && i <= c->x->shards.len; i++)
-        st = check_shard(c, i);
+        if (!heft_ix_shard_at(c->x, i)->is_model) /* a model has a check of its own */
+            st = check_shard(c, i);
     for (uint32_t i = 0; !st && !c->is_quick && i < c->x->parts.len; i++)
         if (heft_ix_part_row_at(c->x, i)->encoding == HEFT_ZSTD)
             st = heft_zt2_check_frames(c, i);
