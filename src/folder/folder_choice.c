@@ -122,6 +122,17 @@ static const char megatron[] =
     "the folder is a distributed checkpoint of Megatron, which this build does not read: %q has "
     "pieces of the tensors";
 
+/* The message does not depend on the order of the directory. */
+static heft_str first_module(const heft_folder_listing *l)
+{
+    const char *const *names = l->modules.ptr;
+    heft_str first = heft_lit(names[0]);
+    for (uint32_t i = 1; i < l->modules.len; i++)
+        if (heft_str_order(heft_lit(names[i]), first) < 0)
+            first = heft_lit(names[i]);
+    return first;
+}
+
 static heft_status report_none(const choosing *c)
 {
     const heft_folder_listing *l = c->l;
@@ -137,8 +148,9 @@ static heft_status report_none(const choosing *c)
             heft_lit(l->foreign.name), l->foreign.foreign);
     if (l->modules.len)
         return heft_error_plain(c->err, HEFT_E_IO,
-                                "the folder has no weight file, but %q: name that folder or file",
-                                heft_lit(*(const char *const *)l->modules.ptr));
+                                "the folder has weights in folders of modules only, such as %q: "
+                                "name that folder or file",
+                                first_module(l));
     return heft_error_plain(c->err, HEFT_E_IO, "the folder has no weight file");
 }
 

@@ -18,8 +18,8 @@ typedef struct heft_folder_listing {
     heft_vec modules; /* const char *: "2_Dense/model.safetensors" */
     heft_vec files;   /* heft_folder_file: the result */
     /* Names of files or folders that were found, or NULL. */
-    const char *distributed;       /* "__0_0.distcp" */
-    const char *megatron;          /* "mp_rank_00" */
+    const char *distributed;       /* "__0_0.distcp", "pytorch_model_fsdp_0" */
+    const char *megatron;          /* "mp_rank_00", "iter_0000500" */
     heft_weight_name foreign;      /* a file of weights that this build does not read */
     uint32_t module_folders;       /* number of folders like "2_Dense/" */
     bool has_modules;              /* modules.json of sentence-transformers */
@@ -41,6 +41,8 @@ void heft_folder_listing_add(heft_folder_listing *l, const char *text);
 /* Return true for the folder of a module of sentence-transformers, "2_Dense", of which the files
  * are of interest. */
 bool heft_folder_is_module(heft_str name);
+/* Return true for a folder with pieces of the tensors of a distributed checkpoint, "mp_rank_00". */
+bool heft_folder_has_pieces(heft_str name);
 /* Choose.  named: the file that the caller has named, of which only the other files are sought; or
  * NULL.  *out is borrowed from the listing.
  *   HEFT_E_IO           there is no weight file, or several are equally good: the message lists

@@ -24,6 +24,17 @@ bool heft_folder_is_module(heft_str name)
     return digits && digits < name.len && name.ptr[digits] == '_';
 }
 
+static bool is_of_fsdp(heft_str name)
+{
+    return heft_str_begins(name, "pytorch_model_fsdp_");
+}
+
+bool heft_folder_has_pieces(heft_str name)
+{
+    return is_of_fsdp(name) || heft_str_begins(name, "mp_rank_") ||
+           heft_glob(HEFT_STR("iter_[0-9]*"), name);
+}
+
 /* Return a copy with a terminator; NULL: no memory. */
 static const char *keep(heft_folder_listing *l, heft_str name)
 {
@@ -54,8 +65,9 @@ static void add_in_module(heft_folder_listing *l, heft_str name, heft_str folder
 static void add_in_folder(heft_folder_listing *l, heft_str name, heft_str folder)
 {
     heft_str rest = { name.ptr + folder.len + 1, name.len - folder.len - 1 };
-    if (!l->megatron && heft_glob(HEFT_STR("mp_rank_*"), folder))
-        l->megatron = keep(l, folder);
+    const char **pieces = is_of_fsdp(folder) ? &l->distributed : &l->megatron;
+    if (heft_folder_has_pieces(folder) && !*pieces)
+        *pieces = keep(l, folder);
     l->module_folders += !rest.len && heft_folder_is_module(folder);
     bool is_deep = heft_str_seek((const uint8_t *)rest.ptr, (const uint8_t *)rest.ptr + rest.len,
                                  "/", 1);

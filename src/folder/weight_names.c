@@ -205,6 +205,18 @@ bool heft_weight_name_is_related(const heft_weight_name *a, const heft_weight_na
     return heft_str_is(heft_lit(a->family), b->family);
 }
 
+/* Return true if the part of a name says how numbers are stored, or that they are averages: a file
+ * with another word, as in model.mtp.safetensors, may have further weights. */
+static bool is_other_form(heft_str variant)
+{
+    static const char *const forms[] = { "fp*", "bf16",  "f16",   "f32",  "*int[0-9]*", "*[0-9]bit",
+                                         "nf4", "mxfp*", "nvfp*", "*ema", "*ema_only",  "half" };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (heft_glob(heft_lit(forms[i]), variant))
+            return true;
+    return !variant.len;
+}
+
 static bool is_number(heft_str s)
 {
     size_t i = 0;
@@ -218,7 +230,7 @@ bool heft_weight_name_is_variant(const heft_weight_name *a, const heft_weight_na
     heft_str one = variant_of(a), other = variant_of(b);
     return heft_weight_name_is_related(a, b) &&
            heft_str_eq(heft_weight_name_base(a), heft_weight_name_base(b)) &&
-           !heft_str_eq(one, other) && !is_number(one) && !is_number(other);
+           !heft_str_eq(one, other) && is_other_form(one) && is_other_form(other);
 }
 
 bool heft_weight_name_may_list(const heft_weight_name *index, const heft_weight_name *shard)

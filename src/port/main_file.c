@@ -84,7 +84,7 @@ static void add_entry(void *arg, const char *name, int dir)
     module_folder m = { arg, name };
     char folder[NAME_MAX + 2];
     bool is_module = heft_folder_is_module(heft_str_from(name));
-    bool is_special = is_module || !strncmp(name, "mp_rank_", 8);
+    bool is_special = is_module || heft_folder_has_pieces(heft_str_from(name));
     if (!is_special || !is_folder(name, dir)) {
         heft_folder_listing_add(arg, name);
         return;
