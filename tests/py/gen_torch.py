@@ -94,7 +94,9 @@ module("torch.nn.modules")
 module("torch.nn")
 LEARNED = module("__torch__", Model=type("Model", (), {}))
 OWN = module("own", Thing=type("Thing", (), {}), Words=type("Words", (list,), {}),
-             Table=type("Table", (dict,), {}), make=function())
+             Table=type("Table", (dict,), {}), make=function(),
+             Slots=type("Slots", (), {"__slots__": ("a", "b", "__dict__")}),
+             Packed=type("Packed", (), {"__getstate__": lambda s: s.__dict__["content"]}))
 module("numpy", dtype=function())
 NUMPY = module("numpy.core.multiarray", scalar=function())
 module("numpy.core")
@@ -667,6 +669,25 @@ def good_objects(s):
     ]
     s.good("objects.pt", zipped({"thing": thing, "words": words, "table": table}), listed,
            metadata=meta(words__1=3))
+    slots = OWN.Slots()
+    slots.a, slots.c = w, b
+    states = {
+        "tuple": (w, b), "list": [5, w], "three": ({"a": w}, {"b": b}, x), "pairs":
+            collections.OrderedDict(a=x)
+    }
+    objects = {name: instance(OWN.Packed, content=state) for name, state in states.items()}
+    listed += [
+        described("states.tuple.0", w),
+        described("states.tuple.1", b),
+        described("states.list.1", w),
+        described("states.three.0.a", w),
+        described("states.three.1.b", b),
+        described("states.three.2", x),
+        described("states.pairs.a", x),
+        described("states.slots.c", b),
+        described("states.slots.a", w)
+    ]
+    s.good("states.pt", zipped({"states": objects | {"slots": slots}}), listed[5:])
     for protocol in (0, 1):
         s.good(f"objects{protocol}.pt", zipped({"thing": thing}, protocol), listed[:2])
     space = argparse.Namespace(name="run", deep=argparse.Namespace(x="y"))
@@ -690,6 +711,21 @@ def good_objects(s):
         "namespace.pt", zipped({"args": space, "w": w}), [described("w", w)],
         metadata=meta(args__lr=0.5, args__name="run", args__where="cuda:1",
                       args__dtype="torch.float16"))
+
+
+def good_module_attributes(s):
+    """A tensor of a module that has a name already is not listed again."""
+    w, b, x, y = plain((2, 3)), plain((3,), 2), plain((1,), 3), plain((3,), 4)
+    inner = instance(NN.Linear, _parameters={"weight": w}, _buffers={"mean": b}, _modules={})
+    other = instance(NN.Linear, _parameters={"w": x}, _buffers={}, _modules={})
+    outer = instance(NN.Linear, _parameters={"weight": w}, _buffers={}, _modules={"0": inner},
+                     scale=y, kept=[w, inner], plain=[other], training=True)
+    s.good("module_attributes.pt", zipped(outer),
+           [described("weight", w),
+            described("0.weight", w),
+            described("0.mean", b),
+            described("scale", y),
+            described("plain.0.w", x)])
 
 
 def number(kind, data, order="<"):
@@ -980,6 +1016,9 @@ REFUSED = [  # name, body of "x", words of the fault
 
 
 def bad_calls(s):
+    alone = {"w": plain((2, 3)), "object": instance(OWN.Packed, content=plain((3,)))}
+    s.bad("state_tensor.pt", zipped(alone), "warn", "a tensor as the state of an object",
+          rule="torch/unreadable")
     inner = plain((2, 3))
     for _ in range(10):
         inner = Call(UTILS._rebuild_parameter, inner, True, collections.OrderedDict())
@@ -1183,7 +1222,7 @@ def main():
     s = Samples(sys.argv[1], "torch")
     for write in (good_protocols, good_long_line, good_types, good_quantized, good_views,
                   good_streams, good_deflated, good_sparse, good_shapes, good_sharing, good_calls,
-                  good_objects,
+                  good_objects, good_module_attributes,
                   good_settings, good_optimizer, good_old, bad_calls, bad_bombs, bad_sparse,
                   bad_archives, bad_unknown, bad_legacy):
         write(s)

@@ -17,6 +17,8 @@ typedef struct frame { /* an open container */
     uint8_t keys;
     bool skips_scalars; /* scalars are attributes of objects, not settings */
     bool is_argument;   /* arguments of a call that is not made: tensors are left out */
+    bool is_module;     /* attributes of a torch.nn module, without those of module_dicts */
+    bool skips_listed;  /* tensors that have a name already are not listed again */
 } frame;
 
 typedef struct walk {
@@ -105,7 +107,7 @@ static bool is_argument(const walk *w)
 static heft_status enter(walk *w, uint32_t container, keys how, uint32_t marked, bool skip_scalars)
 {
     uint64_t at = heft_pickle_offset(&w->t->p, container);
-    bool in_arguments = is_argument(w);
+    const frame outer = w->depth ? w->frames[w->depth - 1] : (frame){ .value = HEFT_NONE };
     if (w->depth == w->max_depth)
         return heft_error_rule(w->t->x->err,
                                heft_error_set(w->t->x->err, HEFT_E_LIMIT, at,
@@ -117,8 +119,15 @@ static heft_status enter(walk *w, uint32_t container, keys how, uint32_t marked,
                                      .path_len = w->path.len,
                                      .keys = (uint8_t)how,
                                      .skips_scalars = skip_scalars,
-                                     .is_argument = in_arguments };
+                                     .is_argument = outer.is_argument,
+                                     .skips_listed = outer.skips_listed };
     return heft_torch_charge(w->t, 1, at);
+}
+
+static bool is_container(uint8_t kind)
+{
+    return kind == HEFT_PICKLE_TUPLE || kind == HEFT_PICKLE_LIST || kind == HEFT_PICKLE_DICT ||
+           kind == HEFT_PICKLE_SET;
 }
 
 static bool is_dict(const walk *w, uint32_t value)
@@ -179,41 +188,109 @@ static bool begin_listing(walk *w, uint32_t value)
     return true;
 }
 
-/* List the parameters, buffers and submodules of a torch.nn module, with the names of
+/* The parameters, buffers and submodules of a torch.nn module, whose items have the names of
  * state_dict(). */
-static heft_status enter_module(walk *w, uint32_t state)
+static const char *const module_dicts[] = { "_modules", "_buffers", "_parameters" };
+enum { MODULE_DICTS = sizeof module_dicts / sizeof *module_dicts };
+
+static bool is_module_dict(const heft_pickle *p, uint32_t key)
 {
-    static const char *const dicts[] = { "_modules", "_buffers", "_parameters" };
-    for (uint32_t i = 0; i < sizeof dicts / sizeof *dicts; i++) {
-        uint32_t dict = heft_pickle_dict_get(&w->t->p, state, dicts[i]);
-        if (dict != HEFT_NONE)
-            dict = heft_torch_interpret(w->t, dict).value;
-        heft_status st = is_dict(w, dict) ? enter(w, dict, KEYED, HEFT_NONE, true) : HEFT_OK;
-        if (st)
-            return st;
-    }
-    return HEFT_OK;
+    for (uint32_t i = 0; i < MODULE_DICTS; i++)
+        if (heft_pickle_is(p, key, HEFT_PICKLE_TEXT) &&
+            heft_str_is(heft_pickle_at(p, key)->as.s, module_dicts[i]))
+            return true;
+    return false;
 }
 
-/* Return the attributes of an object: the state or, for (state, slots), the first dictionary. */
-static uint32_t attributes(const walk *w, uint32_t object)
+/* Enter the attributes of an object.  Those of a module that are none of its dictionaries come
+ * last, so that a tensor has the name of state_dict(). */
+static heft_status enter_attributes(walk *w, uint32_t state, bool skip_scalars)
 {
     const heft_pickle *p = &w->t->p;
-    uint32_t state = heft_pickle_at(p, object)->as.object.state;
-    if (heft_pickle_is(p, state, HEFT_PICKLE_TUPLE)) {
-        uint32_t first = heft_pickle_item(p, state, 0), second = heft_pickle_item(p, state, 1);
-        state = is_dict(w, first) ? first : second;
+    heft_status st = heft_torch_charge(w->t, heft_pickle_at(p, state)->as.items.count,
+                                       heft_pickle_offset(p, state));
+    if (st)
+        return st;
+    bool is_module = heft_pickle_dict_get(p, state, "_modules") != HEFT_NONE &&
+                     heft_pickle_dict_get(p, state, "_parameters") != HEFT_NONE;
+    st = enter(w, state, KEYED, HEFT_NONE, skip_scalars || is_module);
+    if (st)
+        return st;
+    frame *own = &w->frames[w->depth - 1];
+    bool skips_listed = own->skips_listed;
+    own->is_module = is_module;
+    own->skips_listed = skips_listed || is_module;
+    for (uint32_t i = 0; i < MODULE_DICTS && is_module && !st; i++) {
+        uint32_t dict = heft_pickle_dict_get(p, state, module_dicts[i]);
+        if (dict != HEFT_NONE)
+            dict = heft_torch_interpret(w->t, dict).value;
+        if (!is_dict(w, dict))
+            continue;
+        st = enter(w, dict, KEYED, HEFT_NONE, true);
+        if (!st)
+            w->frames[w->depth - 1].skips_listed = skips_listed;
     }
-    return is_dict(w, state) ? state : HEFT_NONE;
+    return st;
+}
+
+/* Find the dictionaries of an object's state: the state or, of a tuple, the attributes and the
+ * slots.  Return false if the state has another form. */
+static bool find_attributes(const walk *w, uint32_t state, uint32_t dicts[2])
+{
+    const heft_pickle *p = &w->t->p;
+    dicts[0] = state == HEFT_NONE ? state : heft_torch_interpret(w->t, state).value;
+    dicts[1] = HEFT_NONE;
+    if (state == HEFT_NONE || is_dict(w, dicts[0]))
+        return true;
+    if (!heft_pickle_is(p, dicts[0], HEFT_PICKLE_TUPLE))
+        return false;
+    state = dicts[0];
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t part = heft_pickle_item(p, state, i);
+        bool is_none = part == HEFT_NONE || heft_pickle_is(p, part, HEFT_PICKLE_NONE);
+        if (!is_none && !is_dict(w, part))
+            return false;
+        dicts[i] = is_none ? HEFT_NONE : part;
+    }
+    return heft_pickle_item(p, state, 2) == HEFT_NONE;
+}
+
+/* Return the attributes of an object, or HEFT_NONE. */
+static uint32_t attributes(const walk *w, uint32_t object)
+{
+    uint32_t dicts[2];
+    bool has = find_attributes(w, heft_pickle_at(&w->t->p, object)->as.object.state, dicts);
+    return has ? dicts[dicts[0] == HEFT_NONE] : HEFT_NONE;
+}
+
+/* Enter the state of an object.  A class may store it in any form, such as a tuple of tensors. */
+static heft_status enter_state(walk *w, uint32_t state, bool skip_scalars)
+{
+    uint32_t dicts[2];
+    heft_status st = HEFT_OK;
+    if (find_attributes(w, state, dicts)) {
+        for (uint32_t i = 2; i-- && !st;)
+            if (dicts[i] != HEFT_NONE)
+                st = enter_attributes(w, dicts[i], skip_scalars);
+        return st;
+    }
+    heft_torch_interpretation m = heft_torch_interpret(w->t, state);
+    if (is_container(heft_pickle_at(&w->t->p, m.value)->kind))
+        return enter(w, m.value, COUNTED, HEFT_NONE, true);
+    return m.kind == HEFT_TORCH_VALUE || m.kind == HEFT_TORCH_OPAQUE
+               ? HEFT_OK
+               : leave_out(w, HEFT_LEFT_OUT, "torch/unreadable",
+                           heft_pickle_offset(&w->t->p, state),
+                           "an object with a state that is no dictionary, tuple or list");
 }
 
 /* Enter the attributes and items of an object.  The first frame ends last, and unmarks the
  * object. */
 static heft_status enter_object(walk *w, uint32_t object, bool is_known)
 {
-    uint32_t state = attributes(w, object), marked = object;
-    uint32_t content = heft_pickle_at(&w->t->p, object)->as.object.content;
-    uint32_t args = heft_pickle_at(&w->t->p, object)->as.object.args, depth = w->depth;
+    const heft_pickle_value *v = heft_pickle_at(&w->t->p, object);
+    uint32_t state = v->as.object.state, content = v->as.object.content, args = v->as.object.args;
+    uint32_t depth = w->depth;
     bool skip_scalars = skips_scalars(w);
     bool has_arguments = !is_known && heft_pickle_item(&w->t->p, args, 0) != HEFT_NONE;
     heft_status st = HEFT_OK;
@@ -222,15 +299,7 @@ static heft_status enter_object(walk *w, uint32_t object, bool is_known)
     if ((state == HEFT_NONE && content == HEFT_NONE && !has_arguments) || !begin_listing(w, object))
         return HEFT_OK;
     if (state != HEFT_NONE)
-        st = heft_torch_charge(w->t, heft_pickle_at(&w->t->p, state)->as.items.count,
-                               heft_pickle_offset(&w->t->p, object));
-    if (st)
-        return st;
-    if (state != HEFT_NONE && heft_pickle_dict_get(&w->t->p, state, "_modules") != HEFT_NONE &&
-        heft_pickle_dict_get(&w->t->p, state, "_parameters") != HEFT_NONE)
-        st = enter_module(w, state);
-    else if (state != HEFT_NONE)
-        st = enter(w, state, KEYED, HEFT_NONE, skip_scalars || !is_known);
+        st = enter_state(w, state, skip_scalars || !is_known);
     if (!st && content != HEFT_NONE)
         st = enter(w, content, is_dict(w, content) ? KEYED : COUNTED, HEFT_NONE, skip_scalars);
     if (!st && has_arguments) {
@@ -240,7 +309,7 @@ static heft_status enter_object(walk *w, uint32_t object, bool is_known)
     if (!st && w->depth == depth)
         heft_pickle_at(&w->t->p, object)->mark = false;
     else if (!st)
-        w->frames[depth].value = marked;
+        w->frames[depth].value = object;
     return st;
 }
 
@@ -320,12 +389,6 @@ static heft_status visit_scalar(walk *w, uint32_t value)
     return w->t->st ? w->t->st : leave_out_value(w, value);
 }
 
-static bool is_container(uint8_t kind)
-{
-    return kind == HEFT_PICKLE_TUPLE || kind == HEFT_PICKLE_LIST || kind == HEFT_PICKLE_DICT ||
-           kind == HEFT_PICKLE_SET;
-}
-
 /* List a value with the name in w->path. */
 static heft_status visit(walk *w, uint32_t value)
 {
@@ -341,6 +404,10 @@ static heft_status visit(walk *w, uint32_t value)
         if (is_argument(w))
             return leave_out(w, HEFT_LEFT_OUT, "torch/unreadable", at,
                              "a tensor in the arguments of a call that heft does not make");
+        if (w->depth && w->frames[w->depth - 1].skips_listed &&
+            heft_pickle_at(&w->t->p, m.value)->mark)
+            return HEFT_OK;
+        heft_pickle_at(&w->t->p, m.value)->mark = true;
         st = copy_name(w, at, "tensor", &name);
         if (st)
             return st;
@@ -372,13 +439,16 @@ static heft_status advance(walk *w, uint32_t *value)
     frame *f = &w->frames[w->depth - 1];
     const heft_pickle *p = &w->t->p;
     uint32_t key = HEFT_NONE, item;
-    *value = HEFT_NONE;
-    if (!heft_pickle_next(p, &f->items, &item))
-        return HEFT_OK;
-    *value = item;
+    do { /* the dictionaries of a module were entered already */
+        *value = HEFT_NONE;
+        if (!heft_pickle_next(p, &f->items, &item))
+            return HEFT_OK;
+        *value = item;
+        if (f->keys == KEYED)
+            heft_pickle_next(p, &f->items, value);
+    } while (f->is_module && is_module_dict(p, item));
     if (f->keys == KEYED) {
         key = item;
-        heft_pickle_next(p, &f->items, value);
     } else if (f->keys == PAIRED) { /* each item is a tuple or list of a key and a value */
         bool is_pair = heft_pickle_is(p, item, HEFT_PICKLE_TUPLE) ||
                        heft_pickle_is(p, item, HEFT_PICKLE_LIST);
@@ -473,7 +543,7 @@ static heft_status pick(const walk *w, uint32_t *root)
 
 heft_status heft_torch_walk(heft_torch *t)
 {
-    enum { EXTRA_FRAMES = 4 }; /* dictionaries of a module, items and arguments share a level */
+    enum { EXTRA_FRAMES = 6 }; /* attributes, dictionaries, items and arguments share a level */
     walk w = { .t = t, .max_depth = t->x->limits.depth + EXTRA_FRAMES };
     uint32_t root, dropped = 0;
     w.frames = heft_arena_alloc(&t->x->arena, w.max_depth * sizeof *w.frames, 8);
