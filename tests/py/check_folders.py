@@ -543,8 +543,9 @@ def info_names_the_base_of_an_adapter(scratch):
 
 CHECKS = [
     the_table_decides, numbered_shards_are_joined, shards_of_every_format,
-    an_index_or_a_set_beside_another, a_shard_by_its_name, numbers_without_limit, an_index_that_programs_damage,
-    links_that_leave_the_folder, pieces_of_tensors, info_names_the_base_of_an_adapter,
+    an_index_or_a_set_beside_another, a_shard_by_its_name, numbers_without_limit,
+    an_index_that_programs_damage, links_that_leave_the_folder, pieces_of_tensors,
+    info_names_the_base_of_an_adapter,
     shards_are_one_model, other_suffixes, a_whole_file_comes_first, safetensors_come_before,
     two_kinds_of_other_weights, faults, refused
 ]
