@@ -28,7 +28,9 @@ bool model_set_key(const char *key)
 void model_set_given(char *const *paths, int count)
 {
     static heft_folder folder;
-    heft_folder_file *files = count > 1 ? calloc((size_t)count, sizeof *files) : NULL;
+    static heft_folder_file *files;
+    free(files); /* of the command before, in a program that runs several */
+    files = count > 1 ? calloc((size_t)count, sizeof *files) : NULL;
     for (int i = 0; files && i < count; i++) {
         const char *slash = strrchr(paths[i], '/');
         files[i] = (heft_folder_file){ slash ? slash + 1 : paths[i], HEFT_FOLDER_GIVEN };
