@@ -34,7 +34,9 @@ static bool append(path_list *list, const char *path)
 static bool is_too_deep(const char *path, int kind, const struct FTW *place)
 {
     bool is = kind == FTW_D && place->level >= DEEPEST;
-    if (is)
+    if (is && walk.list->is_quiet)
+        walk.code = CODE_SYSTEM;
+    else if (is)
         walk.code = say_status(HEFT_E_LIMIT, path, "folders are nested deeper than %d", DEEPEST);
     return is;
 }

@@ -219,10 +219,10 @@ static void allow_links(landlock *l, const char *folder)
     path_list links = { .is_quiet = true };
     char real[PATH_MAX], top[PATH_MAX];
     int folders = 0;
-    if (!path_is_folder(folder) || !realpath(folder, top) || path_list_add_odd(&links, folder))
-        return;
-    size_t len = strlen(top);
-    for (size_t i = 0; i < links.count; i++) {
+    bool is_known = path_is_folder(folder) && realpath(folder, top) &&
+                    !path_list_add_odd(&links, folder);
+    size_t len = is_known ? strlen(top) : 0;
+    for (size_t i = 0; is_known && i < links.count; i++) {
         if (!realpath(links.paths[i], real))
             continue;
         bool is_inside = !strncmp(real, top, len) && (!real[len] || real[len] == '/');

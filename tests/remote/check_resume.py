@@ -83,7 +83,7 @@ def killed(folder, allowed, by=signal.SIGKILL):
     """Kill a conversion when the first `allowed` blocks are kept, or all of them that will come."""
     server.reset(slow(allowed))
     child, before, same = start(folder), None, 0
-    while same < (8 if before else 100): # a busy machine takes long for the first block
+    while same < (8 if len(before or ()) >= allowed > 0 else 40 if before else 100): # a busy machine takes long
         time.sleep(0.05)
         names = kept(folder)
         now = blocks_in(pathlib.Path(folder, names[0])) if names else None

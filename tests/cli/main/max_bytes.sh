@@ -10,9 +10,9 @@ done
 for limit in 10 1MB; do
     run cat --max-bytes $limit z.zt w
     run show --max-bytes $limit z.zt w
-    run stats --max-bytes $limit z.zt
-    run hash --max-bytes $limit z.zt
-    run verify --max-bytes $limit z.zt
+    run stats -j 1 --max-bytes $limit z.zt
+    run hash -j 1 --max-bytes $limit z.zt
+    run verify -j 1 --max-bytes $limit z.zt
     run diff --max-bytes $limit z.zt small.safetensors 2>&1 | any_file
     run convert -f --max-bytes $limit z.zt out.npz
     run convert -f --max-bytes $limit --transpose w z.zt t.safetensors
