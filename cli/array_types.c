@@ -25,12 +25,13 @@ bool array_types_add(const char *text)
     if (!type || equals == text)
         return false;
     rule *items = realloc(rules.items, (rules.count + 1) * sizeof *items);
-    rules.items = items ? items : rules.items;
+    if (items)
+        rules.items = items;
     char *glob = items ? strndup(text, (size_t)(equals - text)) : NULL;
     if (glob)
         rules.items[rules.count++] = (rule){ glob, type, false };
     rules.no_memory = rules.no_memory || !glob;
-    return true;
+    return true; /* the process keeps the rules */
 }
 
 /* The first rule that matches the name counts. */

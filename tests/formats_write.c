@@ -10,9 +10,9 @@ typedef struct loss { /* the loss of a tensor; `name` is a copy */
 } loss;
 
 typedef struct losses {
-    uint32_t count[3];     /* by severity */
-    uint32_t odd_names;    /* names that npz and GGUF keep with a warning */
-    uint32_t ranks;        /* ranks that mag keeps with a warning */
+    uint32_t count[3];  /* by severity */
+    uint32_t odd_names; /* names that npz and GGUF keep with a warning */
+    uint32_t ranks;     /* ranks that mag keeps with a warning */
     loss *tensors;
     size_t tensor_count;
 } losses;

@@ -30,17 +30,19 @@ WRITER = re.compile(r"heft_plan_|heft_\w+_plan(_|$)|heft_\w+_write_(header|recor
                     r"heft_zt2_sharding$|heft_mag_put_checked$|heft_loss")
 # Sources that run for every byte or tensor: compiled for speed, the rest for size.
 FAST = re.compile(r"src/grammar/json(_u64)?\.c$|src/format/safetensors/safetensors_header|"
-                  r"src/model/(dtype|name_lookup)\.c$|web/web_columns")
+                  r"web/web_columns")
 FLAGS = ["--target=wasm32", "-nostdlib", "-std=c11", "-flto", "-ffreestanding",
          "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections", "-mbulk-memory",
          "-msign-ext", "-mnontrapping-fptoint", "-Wall", "-Wextra", "-Werror", "-Wconversion",
-         "-Wshadow", "-Wvla", "-Wstrict-prototypes", "-DNDEBUG", "-DHEFT_NO_THREADS"]
+         "-Wshadow", "-Wvla", "-Wstrict-prototypes", "-DNDEBUG", "-DHEFT_NO_THREADS",
+         "-DHEFT_NO_DOCTOR", "-DHEFT_NO_FOLDERS", "-DHEFT_NO_SHARES",
+         "-DHEFT_NO_TYPE_NAMES"]
 LINK = ["--no-entry", "--gc-sections", "--lto-O2", "-O2", "--strip-all", "--error-limit=0",
         "-z", "stack-size=262144", "--export=__heap_base", "--global-base=1024", "--import-memory",
         "--initial-memory=2097152",  # the pages that web/core.mjs has for a new instance
         # Inlined copies, pointers that loops advance, and loads that are moved to other paths cost
         # 3 % of the size. Functions of one caller are inlined all the same.
-        "-mllvm", "-inline-threshold=-10", "-mllvm", "-disable-lsr", "-mllvm", "-enable-pre=false",
+        "-mllvm", "-inline-threshold=-30", "-mllvm", "-disable-lsr", "-mllvm", "-enable-pre=false",
         "-mllvm", "-enable-load-pre=false"]
 # No data are below the global base, so that no valid address wraps around when wasm-opt moves an
 # addition of less than 1024 into the offset of a load.

@@ -474,7 +474,7 @@ export interface Model extends Iterable<Tensor> {
     verify(options?: VerifyOptions): Promise<VerifyReport>;
     /** Hash every tensor, in a worker. */
     hash(options?: WorkOptions): Promise<HashReport>;
-    /** Compare with another model, this one being A, in a worker. */
+    /** Compare the tensors with those of another model, this one being A, in a worker. */
     diff(other: Model, options?: WorkOptions): Promise<DiffReport>;
     /** Release memory, files and workers. Reads that are under way fail. Harmless if repeated. */
     close(): Promise<void>;

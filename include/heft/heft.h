@@ -179,11 +179,12 @@ typedef struct heft_open_options {
      * open. */
     const char *key;
     /* The other files of a model's folder: shards that no index lists, and files that are not read
-     * and reported; set by heft_file_open() for a folder.  NULL: none.  Borrowed until the file is
-     * open. */
+     * and reported; set by heft_file_open() for a folder.  NULL: none; builds for boards and
+     * browsers take none.  Borrowed until the file is open. */
     const heft_folder *folder;
     /* The types of arrays without a type, in the file and in its shards.  NULL: Heft chooses, or
-     * leaves the array out.  Borrowed until the file is open. */
+     * leaves the array out; builds for boards and browsers take none.  Borrowed until the file is
+     * open. */
     const heft_array_types *array_types;
     /* Compare a part's digest when the whole part is read by heft_part_read(),
      * heft_part_read_many(), heft_array_read(), heft_array_view(), a heft_stream or

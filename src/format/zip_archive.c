@@ -22,7 +22,7 @@ heft_status heft_zip_archive(heft_zip *out, heft_index *x, heft_window *in)
 {
     heft_status st = heft_zip_open(out, in, &x->arena, true);
     bool is_lost = st == HEFT_E_FORMAT && !out->directory.offset;
-    if (!HEFT_IS_SMALL && is_lost && x->forgives && in->err)
+    if (heft_ix_forgives(x) && is_lost && in->err)
         return recover(out, x, in, st);
     if (!HEFT_IS_SMALL && !st && out->trailing.length)
         heft_ix_note_format(x, HEFT_NOTE, "zip/trailing-bytes", out->trailing, HEFT_NONE,

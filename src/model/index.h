@@ -405,10 +405,10 @@ void heft_ix_left_out_is_fault(heft_index *x);
 /* Mark the part of the file added last as the content of the note added last: the bytes of the part
  * count when models are compared. */
 void heft_ix_part_is_left_out(heft_index *x);
-/* Return true while the doctor opens a file that breaks rules; small builds have no doctor. */
+/* Return true while the doctor opens a file that breaks rules. */
 static inline bool heft_ix_forgives(const heft_index *x)
 {
-    return !HEFT_IS_SMALL && x->forgives;
+    return HEFT_HAS_DOCTOR && x->forgives;
 }
 /* Pass over an error that leaves the meaning of the file clear, if the file is opened to be
  * examined (heft_index.forgives): x->err, which the caller has just set to st, becomes a note with

@@ -143,7 +143,7 @@ heft_status heft_ix_build_name_table(heft_index *x)
     heft_ix_trim(x);
     if (!heft_names_slots(&x->mem, &x->names, x->tensors.len))
         return heft_ix_no_memory(x);
-    if (!HEFT_IS_SMALL && x->forgives)
+    if (heft_ix_forgives(x))
         return fill_forgiving(x);
     bool is_shared = HEFT_HAS_THREADS && HEFT_HAS_ATOMICS && x->tensors.len >= MIN_PARALLEL;
     uint32_t repeated = fill(x, is_shared ? WORKERS : 1);

@@ -32,15 +32,20 @@ typedef struct share_cut {
     uint64_t at, each; /* bytes so far; bytes of each share */
 } share_cut;
 
+static uint32_t share_count(const verify *v)
+{
+    return HEFT_HAS_SHARES ? v->share_count : 0;
+}
+
 static share_cut cut(const verify *v, uint64_t total)
 {
-    return (share_cut){ v, 0, v->share_count ? heft_div(total, v->share_count) + 1 : 1 };
+    return (share_cut){ v, 0, share_count(v) ? heft_div(total, share_count(v)) + 1 : 1 };
 }
 
 /* Return true if the next `bytes` begin in the run of this share. */
 static bool cut_next(share_cut *c, uint64_t bytes)
 {
-    bool is_own = !c->v->share_count || heft_div(c->at, c->each) + 1 == c->v->share;
+    bool is_own = !share_count(c->v) || heft_div(c->at, c->each) + 1 == c->v->share;
     c->at += bytes;
     return is_own;
 }
@@ -48,7 +53,7 @@ static bool cut_next(share_cut *c, uint64_t bytes)
 /* Return true for the share that makes the checks that are not divided. */
 static bool is_first_share(const verify *v)
 {
-    return v->share <= 1;
+    return !HEFT_HAS_SHARES || v->share <= 1;
 }
 
 static void report_finding(verify *v, const heft_finding *finding)
@@ -306,7 +311,7 @@ static uint64_t weight_of_all(const heft_index *x)
 static bool is_own_part(void *ctx, uint32_t part)
 {
     const verify *v = ctx;
-    return !v->share_count || v->own_parts[part];
+    return !share_count(v) || v->own_parts[part];
 }
 
 /* Mark the parts of this share. */
@@ -314,7 +319,7 @@ static heft_status mark_own_parts(verify *v)
 {
     const heft_index *x = &v->f->x;
     share_cut c = cut(v, weight_of_all(x));
-    if (!v->share_count || v->own_parts)
+    if (!share_count(v) || v->own_parts)
         return HEFT_OK;
     v->own_parts = heft_mem_alloc(&v->mem, x->parts.len + (size_t)1);
     if (!v->own_parts)
@@ -408,7 +413,7 @@ static heft_status check_origin(verify *v)
     heft_error why;
     bool is_stated;
     heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i <= v->f->opened_shard_count && !st && !v->share_count; i++) {
+    for (uint32_t i = 0; i <= v->f->opened_shard_count && !st && !share_count(v); i++) {
         st = heft_file_check_origin_digest(v->f, i, &is_stated, &why);
         uint64_t size = is_stated ? heft_file_source(v->f, i)->size : 0;
         v->result->origin_digests += is_stated;
@@ -475,7 +480,7 @@ heft_status heft_file_verify(heft_verify_result *out, const heft_file *f,
     heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
     if (st)
         return st;
-    if (o.share > o.share_count || (o.share_count && !o.share))
+    if (o.share > (HEFT_HAS_SHARES ? o.share_count : 0) || (o.share_count && !o.share))
         return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no share %U of %U",
                                 (uint64_t)o.share, (uint64_t)o.share_count);
     heft_progress progress = { .fn = o.progress, .ctx = o.progress_ctx };
@@ -487,7 +492,7 @@ heft_status heft_file_verify(heft_verify_result *out, const heft_file *f,
     v.share_count = o.share_count;
     *v.result = (heft_verify_result){ .notes = 0 };
     heft_file_enter(f); /* names and digests are mapped, too */
-    if (!o.quick && !o.share_count)
+    if (!o.quick && !share_count(&v))
         heft_file_begin_origin_digests(f);
     if (!o.quick)
         progress.total = heft_checksum_sweep_bytes(f) + heft_decoded_check_bytes(f);

@@ -14,8 +14,8 @@ typedef struct heft_dense_tensor {
  * HEFT_E_FORMAT for a part of another size. */
 heft_status heft_dense_find(heft_dense_tensor *d, const heft_file *f, heft_str name,
                             heft_error *err);
-/* Implement heft_array_read() and heft_array_read_slice().  as: not HEFT_UNTYPED. */
-heft_status heft_dense_read(heft_array *out, const heft_dense_tensor *d, heft_dtype as,
+/* Implement heft_array_read() and heft_array_read_slice().  dtype, as: not HEFT_UNTYPED. */
+heft_status heft_dense_read(heft_array *out, const heft_dense_tensor *d, heft_dtype dtype,
                             void *memory, size_t capacity, heft_error *err);
 heft_status heft_dense_read_slice(void *buf, size_t capacity, const heft_dense_tensor *d,
                                   const heft_slice *axes, heft_dtype as, heft_error *err);

@@ -57,6 +57,9 @@ heft_status heft_file_create(heft_file **out, uint64_t file_size, const heft_ope
     if (!st && o.shards)
         st = heft_sized_check(o.shards->size, offsetof(heft_shard_folder, list),
                               "heft_shard_folder", err);
+    if (!st && !HEFT_HAS_FOLDERS && (o.folder || o.array_types))
+        st = heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                              "this build takes neither a list of a folder nor types of arrays");
     if (st)
         return st;
     const heft_allocator *al = host->allocator;

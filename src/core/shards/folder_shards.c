@@ -5,20 +5,26 @@
 #include "base/numbered_name.h"
 #include "model/names.h"
 
+static const heft_folder *folder_of(const heft_file *f)
+{
+    return HEFT_HAS_FOLDERS ? f->folder : NULL;
+}
+
 /* ---- shards without an index ---- */
 
 heft_status heft_add_folder_shards(heft_file *f, heft_error *err)
 {
-    uint32_t number, count = f->folder ? f->folder->count : 0;
+    const heft_folder *folder = folder_of(f);
+    uint32_t number, count = folder ? folder->count : 0;
     f->has_folder_shards = false;
     if (f->x.shards.len) /* the file lists the shards itself */
         return HEFT_OK;
     heft_status st = HEFT_OK;
     f->x.err = err;
     for (uint32_t i = 0; i < count && !st; i++) {
-        if (f->folder->files[i].role != HEFT_FOLDER_SHARD)
+        if (folder->files[i].role != HEFT_FOLDER_SHARD)
             continue;
-        heft_str name = heft_lit(f->folder->files[i].name);
+        heft_str name = heft_lit(folder->files[i].name);
         heft_ix_shard s = { name, NULL, HEFT_UNKNOWN_LENGTH, true, NULL };
         st = f->x.pick.len
                  ? heft_error_plain(err, HEFT_E_UNSUPPORTED,
@@ -34,7 +40,7 @@ heft_status heft_add_folder_shards(heft_file *f, heft_error *err)
 
 static heft_status note_joined(heft_file *f)
 {
-    if (!f->has_folder_shards || f->missing)
+    if (!HEFT_HAS_FOLDERS || !f->has_folder_shards || f->missing)
         return HEFT_OK;
     return heft_join_note(f, HEFT_NOTE, "heft/shard-joined", HEFT_NOWHERE, HEFT_NONE,
                           "the folder has no index of the model: %U numbered shards were joined",
@@ -46,11 +52,12 @@ static bool are_all_given(const heft_file *f, const heft_numbered_name *n)
 {
     enum { MOST = 4096 };
     bool is_given[MOST + 1] = { false };
-    uint32_t count = f->folder && n->count <= MOST ? f->folder->count : 0, given = 1;
+    const heft_folder *folder = folder_of(f);
+    uint32_t count = folder && n->count <= MOST ? folder->count : 0, given = 1;
     for (uint32_t i = 0; i < count; i++) {
         heft_numbered_name other;
-        bool is = f->folder->files[i].role == HEFT_FOLDER_GIVEN &&
-                  heft_numbered_name_read(&other, heft_lit(f->folder->files[i].name)) &&
+        bool is = folder->files[i].role == HEFT_FOLDER_GIVEN &&
+                  heft_numbered_name_read(&other, heft_lit(folder->files[i].name)) &&
                   heft_numbered_name_is_sibling(&other, n) && other.number <= n->count &&
                   other.number != n->number && !is_given[other.number];
         given += is;
@@ -189,7 +196,7 @@ heft_status heft_note_folder_files(heft_file *f, heft_error *err)
     heft_status st = note_joined(f);
     if (!st && !f->is_pipeline)
         st = note_alone(f);
-    if (!st && f->folder)
+    if (!st && folder_of(f))
         st = report_others(&o);
     heft_names_free(&f->x.mem, &o.shards);
     return st ? heft_error_no_memory(err, "for the notes about the file") : HEFT_OK;

@@ -117,9 +117,10 @@ heft_status heft_npy_read(heft_npy *out, heft_window *in, const heft_npy_layout 
 static void note_nameless(heft_index *x, const heft_npy *h, uint64_t at, uint32_t tensor)
 {
     bool is_usual = h->is_chosen || h->dtype == HEFT_BF16;
-    const char *text = HEFT_IS_SMALL              ? "stored without a type"
-                       : h->is_chosen             ? "stored without a type: read as the type that "
-                                                    "was chosen for it"
+    const char *text = HEFT_IS_SMALL ? "stored without a type"
+                       : HEFT_HAS_FOLDERS && h->is_chosen
+                           ? "stored without a type: read as the type that "
+                             "was chosen for it"
                        : h->dtype == HEFT_BF16    ? "type V2, which NumPy stores for bfloat16: "
                                                     "read as bf16"
                        : h->dtype == HEFT_F8_E5M2 ? "type f1 of ml_dtypes: read as f8_e5m2"

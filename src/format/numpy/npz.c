@@ -90,7 +90,7 @@ static heft_status read_member(reader *r, uint32_t i)
     if (!st && m->is_array)
         st = heft_npy_read(&h, r->in, &layout, array_name(e->name), r->x);
     r->in->err = err;
-    bool is_skipped = st == HEFT_E_FORMAT ? r->x->forgives
+    bool is_skipped = st == HEFT_E_FORMAT ? heft_ix_forgives(r->x)
                                           : st == HEFT_E_UNSUPPORTED || st == HEFT_E_LIMIT;
     if (is_skipped) {
         m->is_array = false;

@@ -4,6 +4,7 @@
  * what NumPy itself writes: no escapes, and decimal integers. */
 #include "format/numpy/python_literal.h"
 
+#include "base/checked_math.h"
 #include "base/text.h"
 
 /* ---- between tokens ---- */
@@ -213,9 +214,8 @@ static const char *read_number(heft_python *l, uint64_t *out)
     for (; heft_hex_digit(at(l)) < base;
          l->p += !HEFT_IS_SMALL && at(l) == '_' && l->p + 1 < l->end) {
         uint32_t digit = heft_hex_digit(*l->p);
-        if (v > ((uint64_t)INT64_MAX - digit) / base)
+        if (!heft_mul(&v, v, base) || !heft_add(&v, v, digit) || v >> 63)
             return "a dimension exceeds 2^63 - 1";
-        v = v * base + digit;
         l->p++;
     }
     /* 010 is an octal number of Python 2. */

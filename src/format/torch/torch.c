@@ -265,7 +265,8 @@ static heft_status parse_zip(heft_torch *t)
     if (st)
         return st;
     const heft_zip_entry *pickle = find_member(&a, "data.pkl");
-    if (!pickle && a.z.is_recovered)
+    bool is_recovered = HEFT_HAS_DOCTOR && a.z.is_recovered;
+    if (!pickle && is_recovered)
         return heft_error_set(t->x->err, HEFT_E_FORMAT, t->x->present,
                               "the archive ends before data.pkl, which names the tensors");
     if (!pickle)
@@ -274,14 +275,14 @@ static heft_status parse_zip(heft_torch *t)
             a.z.directory.offset, "the archive has no member data.pkl in its folder %q%s", a.folder,
             find_member(&a, "model.json") ? ": an early version of TorchScript" : "");
     st = read_member(t, pickle);
-    if (st == HEFT_E_FORMAT && a.z.is_recovered)
+    if (st == HEFT_E_FORMAT && is_recovered)
         return heft_error_set(t->x->err, HEFT_E_FORMAT, t->x->present,
                               "the archive ends within data.pkl, which names the tensors: %U bytes "
                               "of data.pkl are left",
                               pickle->stored);
     if (!st)
         st = locate_storages(t, &a);
-    if (!HEFT_IS_SMALL && !st && a.z.is_recovered)
+    if (!st && is_recovered)
         st = place_lost(t);
     if (!st && !t->x->pick.len)
         report_members(t, &a);

@@ -74,7 +74,8 @@ static heft_status locate_next_storage(const heft_torch *t, heft_torch_storage *
     uint64_t elements = heft_cur_u64(&c), first = *at;
     s->offset = *at + COUNT;
     s->is_located = true;
-    bool is_lost = t->x->forgives && !heft_range_in((heft_range){ first, COUNT }, t->x->present);
+    bool is_lost = heft_ix_forgives(t->x) &&
+                   !heft_range_in((heft_range){ first, COUNT }, t->x->present);
     if (c.st && c.st != HEFT_AGAIN)
         return heft_error_expect(t->x->err, c.st, s->offset, s->bytes);
     if (!c.st && elements != s->elements && !is_lost)

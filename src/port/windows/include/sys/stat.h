@@ -8,6 +8,7 @@
 #define S_ISLNK(mode)  (((mode)&WINDOWS_MODE_KIND) == WINDOWS_MODE_LINK)
 #define S_ISFIFO(mode) (((mode)&WINDOWS_MODE_KIND) == WINDOWS_MODE_PIPE)
 #define S_ISCHR(mode)  (((mode)&WINDOWS_MODE_KIND) == WINDOWS_MODE_DEVICE)
+#define S_ISSOCK(mode) 0
 enum { S_IWUSR = 0200, S_IWGRP = 020, S_IWOTH = 02 };
 #define fstat   windows_fstat
 #define fstatat windows_fstatat
