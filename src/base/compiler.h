@@ -31,8 +31,8 @@ enum { HEFT_HAS_DOCTOR = 0 };
 enum { HEFT_HAS_DOCTOR = 1 };
 #endif
 
-/* 0 where no caller lists the files of a model's folder, or chooses types for arrays without one, as
- * on boards and in WebAssembly: opening refuses both. */
+/* 0 where no caller lists the files of a model's folder, or chooses types for arrays without one,
+ * as on boards and in WebAssembly: opening refuses both. */
 #if defined(HEFT_NO_FOLDERS) || defined(HEFT_SMALL)
 enum { HEFT_HAS_FOLDERS = 0 };
 #else

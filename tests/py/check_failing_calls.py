@@ -2,12 +2,12 @@
 """check_failing_calls.py HEFT SHIM [--full]: system calls on files fail, in each command.
 
 With EIO the command ends with 4, a message with the error, and the same folder as before; or says
-that the result is saved, and the result is there; or can do without the call, as COMMANDS says; for `heft scan` an unreadable file of a folder is a
-finding with the error.
-`heft edit` removes files that the command leaves. With EINTR, if a file gets descriptor 0, and if
-the system cannot copy between files, the command does the same as without a failure. If all calls
-from a call on fail, the old or the new files are there after `heft edit`. Every call fails once;
-all calls fail from every third call on, with --full from every call on. TAP on stdout."""
+that the result is saved, and the result is there; or can do without the call, as COMMANDS says.
+For `heft scan` an unreadable file of a folder is a finding with the error. `heft edit` removes
+files that the command leaves. With EINTR, if a file gets descriptor 0, and if the system cannot
+copy between files, the command does the same as without a failure. If all calls from a call on
+fail, the old or the new files are there after `heft edit`. Every call fails once; all calls fail
+from every third call on, with --full from every call on. TAP on stdout."""
 import collections
 import concurrent.futures
 import contextlib

@@ -21,7 +21,7 @@ import zipfile
 import zlib
 
 MARKER = "executed"
-SECONDS = 2  # of processor time: a loaded machine does not end a loader earlier
+SECONDS = 2  # The processor's time: a loaded machine does not end a loader earlier.
 MEMORY = 8 << 30
 TOGETHER = 16  # files that one process loads: what they leave in memory slows the next ones
 
