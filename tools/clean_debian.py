@@ -39,7 +39,7 @@ def output(*command):
 
 
 def make(folder):
-    """Unpack the system, which mmdebstrap makes once, with the last commit in /root/heft."""
+    """Unpack the system, which mmdebstrap makes once, with the last commit in /srv/heft."""
     archive = folder.with_name(folder.name + ".tar")
     suite = re.search(r"^VERSION_CODENAME=(\w+)", pathlib.Path("/etc/os-release").read_text(), re.M)
     mirrors = sorted(set(output("apt-get", "indextargets", "--format",
@@ -57,7 +57,7 @@ def make(folder):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     subprocess.run(["tar", "-xf", archive, "-C", folder], check=True)
-    subprocess.run(["git", "clone", "-q", ROOT, folder / "root/heft"], check=True)
+    subprocess.run(["git", "clone", "-q", ROOT, folder / "srv/heft"], check=True)
 
 
 def program():
@@ -69,9 +69,9 @@ def program():
 
 def results(folder):
     code, commands = program()
-    (folder / "root/heft/first.c").write_text(code)
+    (folder / "srv/heft/first.c").write_text(code)
     for title, script in STEPS.items():
-        script = "cd /root/heft; " + (script % commands if "%s" in script else script)
+        script = "cd /srv/heft; " + (script % commands if "%s" in script else script)
         p = subprocess.run(["unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-c",
                             ENTER, folder, script], env=INSIDE, stdin=subprocess.DEVNULL,
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
