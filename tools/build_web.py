@@ -35,8 +35,7 @@ FLAGS = ["--target=wasm32", "-nostdlib", "-std=c11", "-flto", "-ffreestanding",
          "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections", "-mbulk-memory",
          "-msign-ext", "-mnontrapping-fptoint", "-Wall", "-Wextra", "-Werror", "-Wconversion",
          "-Wshadow", "-Wvla", "-Wstrict-prototypes", "-DNDEBUG", "-DHEFT_NO_THREADS",
-         "-DHEFT_NO_DOCTOR", "-DHEFT_NO_FOLDERS", "-DHEFT_NO_SHARES",
-         "-DHEFT_NO_TYPE_NAMES"]
+         "-DHEFT_LEAN"]
 LINK = ["--no-entry", "--gc-sections", "--lto-O2", "-O2", "--strip-all", "--error-limit=0",
         "-z", "stack-size=262144", "--export=__heap_base", "--global-base=1024", "--import-memory",
         "--initial-memory=2097152",  # the pages that web/core.mjs has for a new instance

@@ -89,7 +89,8 @@ struct heft_shard_folder {
      * heft_file_verify() fails. */
     heft_status (*open)(heft_source **out, void *ctx, const char *name, heft_error *err);
     void *ctx;
-    /* Call fn with the name of every file in the folder.  NULL: the folder cannot be listed. */
+    /* Call fn with the name of every file in the folder.  NULL: the folder cannot be listed; builds
+     * for boards and browsers take no other. */
     heft_status (*list)(void *ctx, void (*fn)(void *arg, const char *name), void *arg,
                         heft_error *err);
     /* Prepare to open the file `name`, which will be opened soon: a file on a server is requested.

@@ -23,35 +23,14 @@ enum { HEFT_HAS_THREADS = 0 };
 enum { HEFT_HAS_THREADS = 1 };
 #endif
 
-/* 0 where no doctor examines files that break rules, as on boards and in WebAssembly: parsers pass
- * over no error. */
-#if defined(HEFT_NO_DOCTOR) || defined(HEFT_SMALL)
-enum { HEFT_HAS_DOCTOR = 0 };
+/* 1 on boards and in WebAssembly, where a program only reads whole models whose files it names: no
+ * doctor passes over errors, no folder is listed, no share of a file is verified, no type is chosen
+ * for arrays without one, and NumPy's types are known by the codes that it writes ("<f4"), not by
+ * the names that it reads as well ("float32").  Opening and verifying refuse such options. */
+#if defined(HEFT_LEAN) || defined(HEFT_SMALL)
+enum { HEFT_IS_LEAN = 1 };
 #else
-enum { HEFT_HAS_DOCTOR = 1 };
-#endif
-
-/* 0 where no caller lists the files of a model's folder, or chooses types for arrays without one,
- * as on boards and in WebAssembly: opening refuses both. */
-#if defined(HEFT_NO_FOLDERS) || defined(HEFT_SMALL)
-enum { HEFT_HAS_FOLDERS = 0 };
-#else
-enum { HEFT_HAS_FOLDERS = 1 };
-#endif
-
-/* 0 where nobody checks a share of a file, as on boards and in WebAssembly. */
-#if defined(HEFT_NO_SHARES) || defined(HEFT_SMALL)
-enum { HEFT_HAS_SHARES = 0 };
-#else
-enum { HEFT_HAS_SHARES = 1 };
-#endif
-
-/* 0 on boards and in WebAssembly: types of NumPy are known by the codes that NumPy writes ("<f4"),
- * not by the names that it also reads ("float32"). */
-#if defined(HEFT_NO_TYPE_NAMES) || defined(HEFT_SMALL)
-enum { HEFT_HAS_TYPE_NAMES = 0 };
-#else
-enum { HEFT_HAS_TYPE_NAMES = 1 };
+enum { HEFT_IS_LEAN = 0 };
 #endif
 
 #if defined(__GNUC__)

@@ -408,7 +408,7 @@ void heft_ix_part_is_left_out(heft_index *x);
 /* Return true while the doctor opens a file that breaks rules. */
 static inline bool heft_ix_forgives(const heft_index *x)
 {
-    return HEFT_HAS_DOCTOR && x->forgives;
+    return !HEFT_IS_LEAN && x->forgives;
 }
 /* Pass over an error that leaves the meaning of the file clear, if the file is opened to be
  * examined (heft_index.forgives): x->err, which the caller has just set to st, becomes a note with

@@ -292,7 +292,7 @@ static bool gather(heft_index *x, heft_vec *column, size_t kind, const uint32_t 
     return true;
 }
 
-/* ---- a small build, or one without threads: columns are permuted in place ---- */
+/* ---- a lean build: columns are permuted in place ---- */
 
 static void permute(void *rows, size_t elem, const uint32_t *order, uint32_t *left, uint32_t n)
 {
@@ -360,7 +360,7 @@ heft_status heft_ix_sort(heft_index *x)
     uint64_t vary;
     if (ascends(x, &vary))
         return HEFT_OK;
-    if (HEFT_IS_SMALL || !HEFT_HAS_THREADS)
+    if (HEFT_IS_LEAN)
         return sort_in_place(x);
     uint32_t *order = heft_mem_alloc(&x->mem, bytes);
     bool room = order && make_spare(x, &words, n * 2 * sizeof(uint64_t));

@@ -34,7 +34,7 @@ typedef struct share_cut {
 
 static uint32_t share_count(const verify *v)
 {
-    return HEFT_HAS_SHARES ? v->share_count : 0;
+    return HEFT_IS_LEAN ? 0 : v->share_count;
 }
 
 static share_cut cut(const verify *v, uint64_t total)
@@ -53,7 +53,7 @@ static bool cut_next(share_cut *c, uint64_t bytes)
 /* Return true for the share that makes the checks that are not divided. */
 static bool is_first_share(const verify *v)
 {
-    return !HEFT_HAS_SHARES || v->share <= 1;
+    return HEFT_IS_LEAN || v->share <= 1;
 }
 
 static void report_finding(verify *v, const heft_finding *finding)
@@ -480,7 +480,7 @@ heft_status heft_file_verify(heft_verify_result *out, const heft_file *f,
     heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
     if (st)
         return st;
-    if (o.share > (HEFT_HAS_SHARES ? o.share_count : 0) || (o.share_count && !o.share))
+    if (o.share > (HEFT_IS_LEAN ? 0 : o.share_count) || (o.share_count && !o.share))
         return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no share %U of %U",
                                 (uint64_t)o.share, (uint64_t)o.share_count);
     heft_progress progress = { .fn = o.progress, .ctx = o.progress_ctx };

@@ -57,7 +57,8 @@ heft_status heft_file_create(heft_file **out, uint64_t file_size, const heft_ope
     if (!st && o.shards)
         st = heft_sized_check(o.shards->size, offsetof(heft_shard_folder, list),
                               "heft_shard_folder", err);
-    if (!st && !HEFT_HAS_FOLDERS && (o.folder || o.array_types))
+    bool lists = o.shards && HEFT_HAS(o.shards, list);
+    if (!st && HEFT_IS_LEAN && (o.folder || o.array_types || lists))
         st = heft_error_plain(err, HEFT_E_UNSUPPORTED,
                               "this build takes neither a list of a folder nor types of arrays");
     if (st)

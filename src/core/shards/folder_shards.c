@@ -7,7 +7,7 @@
 
 static const heft_folder *folder_of(const heft_file *f)
 {
-    return HEFT_HAS_FOLDERS ? f->folder : NULL;
+    return HEFT_IS_LEAN ? NULL : f->folder;
 }
 
 /* ---- shards without an index ---- */
@@ -40,7 +40,7 @@ heft_status heft_add_folder_shards(heft_file *f, heft_error *err)
 
 static heft_status note_joined(heft_file *f)
 {
-    if (!HEFT_HAS_FOLDERS || !f->has_folder_shards || f->missing)
+    if (HEFT_IS_LEAN || !f->has_folder_shards || f->missing)
         return HEFT_OK;
     return heft_join_note(f, HEFT_NOTE, "heft/shard-joined", HEFT_NOWHERE, HEFT_NONE,
                           "the folder has no index of the model: %U numbered shards were joined",

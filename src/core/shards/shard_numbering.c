@@ -66,7 +66,7 @@ heft_status heft_check_shard_numbers(heft_file *f)
         st = heft_join_note(f, HEFT_WARNING, "heft/shard-number", HEFT_NOWHERE, HEFT_NONE,
                             "the shards are numbered up to %U, but %U are listed",
                             (uint64_t)first.count, (uint64_t)f->opened_shard_count);
-    if (st || !HEFT_HAS_FOLDERS || f->folder || !f->shards || !HEFT_HAS(f->shards, list))
+    if (st || HEFT_IS_LEAN || f->folder || !f->shards || !HEFT_HAS(f->shards, list))
         return st; /* heft_note_folder_files() reports further files of a folder */
     /* An unreadable folder is not a fault of the model; only heft_file_verify() reports the
      * error. */

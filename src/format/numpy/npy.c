@@ -118,7 +118,7 @@ static void note_nameless(heft_index *x, const heft_npy *h, uint64_t at, uint32_
 {
     bool is_usual = h->is_chosen || h->dtype == HEFT_BF16;
     const char *text = HEFT_IS_SMALL ? "stored without a type"
-                       : HEFT_HAS_FOLDERS && h->is_chosen
+                       : !HEFT_IS_LEAN && h->is_chosen
                            ? "stored without a type: read as the type that "
                              "was chosen for it"
                        : h->dtype == HEFT_BF16    ? "type V2, which NumPy stores for bfloat16: "

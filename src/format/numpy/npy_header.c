@@ -110,7 +110,7 @@ static heft_dtype type_of_character(char c)
 static heft_dtype type_of_name(heft_str name)
 {
     size_t len = 0;
-    for (const char *p = names; HEFT_HAS_TYPE_NAMES && *p; p += len + 1) {
+    for (const char *p = names; !HEFT_IS_LEAN && *p; p += len + 1) {
         for (len = 0; p[len] != ' ';)
             len++;
         if (heft_str_eq((heft_str){ p, len - 1 }, name))
@@ -141,10 +141,9 @@ static heft_status read_nameless(literal *l, heft_str type, heft_str whole)
 {
     uint64_t bytes = nameless_bytes(type);
     heft_npy *h = l->h;
-    h->dtype = HEFT_HAS_FOLDERS && bytes && l->types
-                   ? l->types->choose(l->types->ctx, l->name, bytes)
-                   : HEFT_UNTYPED;
-    h->is_chosen = HEFT_HAS_FOLDERS && h->dtype;
+    h->dtype = !HEFT_IS_LEAN && bytes && l->types ? l->types->choose(l->types->ctx, l->name, bytes)
+                                                  : HEFT_UNTYPED;
+    h->is_chosen = !HEFT_IS_LEAN && h->dtype;
     const heft_dtype_info *chosen = heft_dtype_get(h->dtype);
     if (h->is_chosen && (!chosen || chosen->block_elems != 1 || chosen->block_bytes != bytes))
         return fail(

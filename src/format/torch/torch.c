@@ -265,7 +265,7 @@ static heft_status parse_zip(heft_torch *t)
     if (st)
         return st;
     const heft_zip_entry *pickle = find_member(&a, "data.pkl");
-    bool is_recovered = HEFT_HAS_DOCTOR && a.z.is_recovered;
+    bool is_recovered = !HEFT_IS_LEAN && a.z.is_recovered;
     if (!pickle && is_recovered)
         return heft_error_set(t->x->err, HEFT_E_FORMAT, t->x->present,
                               "the archive ends before data.pkl, which names the tensors");
