@@ -15,14 +15,6 @@
 #include "base/text.h"
 
 enum {
-    BLOCK = 512,
-    NAME = 100,
-    SIZE = 124,
-    SIZE_BYTES = 12,
-    CHECKSUM = 148,
-    CHECKSUM_BYTES = 8,
-    TYPE = 156,
-    MAGIC = 257,
     PREFIX = 345,
     MAX_EXTENSION = 1 << 20 /* limit for a member that describes the next member */
 };
@@ -31,8 +23,7 @@ static const char what[] = "a header of the archive";
 
 /* ---- numbers ---- */
 
-/* Read leading spaces, octal digits, trailing spaces or NULs; at most SIZE_BYTES digits fit into 64
- * bits. */
+/* Read leading spaces, octal digits, trailing spaces or NULs; 12 digits fit into 64 bits. */
 static bool read_octal(uint64_t *out, const uint8_t *p, size_t len)
 {
     size_t i = 0;
@@ -68,13 +59,14 @@ static bool read_number(uint64_t *out, const uint8_t *p, size_t len)
 static bool has_checksum(const uint8_t *p)
 {
     uint64_t stored;
-    uint32_t sum = CHECKSUM_BYTES * ' ', high = 0;
-    for (uint32_t i = 0; i < BLOCK; i++) {
-        bool is_checksum = i >= CHECKSUM && i < CHECKSUM + CHECKSUM_BYTES;
+    uint32_t sum = HEFT_TAR_CHECKSUM_BYTES * ' ', high = 0;
+    for (uint32_t i = 0; i < HEFT_TAR_BLOCK; i++) {
+        bool is_checksum = i >= HEFT_TAR_CHECKSUM &&
+                           i < HEFT_TAR_CHECKSUM + HEFT_TAR_CHECKSUM_BYTES;
         sum += is_checksum ? 0 : p[i];
         high += !is_checksum && p[i] & 0x80;
     }
-    return read_octal(&stored, p + CHECKSUM, CHECKSUM_BYTES) &&
+    return read_octal(&stored, p + HEFT_TAR_CHECKSUM, HEFT_TAR_CHECKSUM_BYTES) &&
            (stored == sum || stored + 256 * (uint64_t)high == sum);
 }
 
@@ -90,7 +82,7 @@ static heft_str field(const uint8_t *p, size_t max)
 static uint64_t padded(uint64_t bytes)
 {
     uint64_t out;
-    return heft_align_up(&out, bytes, BLOCK) ? out : HEFT_UNKNOWN_LENGTH;
+    return heft_align_up(&out, bytes, HEFT_TAR_BLOCK) ? out : HEFT_UNKNOWN_LENGTH;
 }
 
 /* ---- members that describe the next member ---- */
@@ -166,19 +158,20 @@ static heft_status read_extension(extension *e, heft_window *in, const heft_tar_
 
 static heft_status read_header(heft_tar *t, const uint8_t *p, heft_tar_entry *out)
 {
-    *out = (heft_tar_entry){ .name = field(p, NAME),
+    *out = (heft_tar_entry){ .name = field(p, HEFT_TAR_NAME_BYTES),
                              .header = t->at,
-                             .has_prefix = !memcmp(p + MAGIC, "ustar", 6) && p[PREFIX],
-                             .is_file = p[TYPE] == '0' || !p[TYPE] || p[TYPE] == '7' };
-    if (memcmp(p + MAGIC, "ustar", 5) != 0 || !has_checksum(p))
+                             .has_prefix = !memcmp(p + HEFT_TAR_MAGIC, "ustar", 6) && p[PREFIX],
+                             .is_file = p[HEFT_TAR_TYPE] == '0' || !p[HEFT_TAR_TYPE] ||
+                                        p[HEFT_TAR_TYPE] == '7' };
+    if (memcmp(p + HEFT_TAR_MAGIC, "ustar", 5) != 0 || !has_checksum(p))
         return heft_error_set(t->in->err, HEFT_E_FORMAT, t->at, "%s: the checksum does not match",
                               what);
-    out->data.offset = t->at + BLOCK;
-    if (!read_number(&out->data.length, p + SIZE, SIZE_BYTES))
-        return heft_error_set(t->in->err, HEFT_E_FORMAT, t->at + SIZE,
+    out->data.offset = t->at + HEFT_TAR_BLOCK;
+    if (!read_number(&out->data.length, p + HEFT_TAR_SIZE, HEFT_TAR_SIZE_BYTES))
+        return heft_error_set(t->in->err, HEFT_E_FORMAT, t->at + HEFT_TAR_SIZE,
                               "%s: the size of %q is not a number", what, out->name);
     /* Links, devices and directories have no content even if the header states a size. */
-    if (p[TYPE] >= '1' && p[TYPE] <= '6')
+    if (p[HEFT_TAR_TYPE] >= '1' && p[HEFT_TAR_TYPE] <= '6')
         out->data.length = 0;
     return HEFT_OK;
 }
@@ -202,22 +195,22 @@ heft_status heft_tar_next(heft_tar *t, heft_tar_entry *out, bool *found)
     for (;;) {
         if (t->at >= t->in->size)
             return HEFT_OK;
-        heft_cur c = heft_cur_whole(t->in, t->at, BLOCK, what);
-        const uint8_t *p = heft_cur_take(&c, BLOCK);
+        heft_cur c = heft_cur_whole(t->in, t->at, HEFT_TAR_BLOCK, what);
+        const uint8_t *p = heft_cur_take(&c, HEFT_TAR_BLOCK);
         if (!p)
             return c.st;
         uint32_t zeros = 0;
-        while (zeros < BLOCK && !p[zeros])
+        while (zeros < HEFT_TAR_BLOCK && !p[zeros])
             zeros++;
-        if (zeros == BLOCK)
+        if (zeros == HEFT_TAR_BLOCK)
             return HEFT_OK;
         heft_status st = read_header(t, p, out);
-        if (!st && !is_extension(p[TYPE]))
+        if (!st && !is_extension(p[HEFT_TAR_TYPE]))
             break;
         if (!st)
             st = skip_member(t, out);
         if (!st)
-            st = read_extension(&next, t->in, out, p[TYPE]);
+            st = read_extension(&next, t->in, out, p[HEFT_TAR_TYPE]);
         if (st)
             return st;
     }
@@ -234,13 +227,13 @@ heft_status heft_tar_next(heft_tar *t, heft_tar_entry *out, bool *found)
 /* Ignores long names from extension members: the names that probes look for are short. */
 heft_str heft_tar_first_name(const uint8_t *head, size_t len)
 {
-    for (uint64_t at = 0, bytes; at + BLOCK <= len; at += BLOCK + padded(bytes)) {
+    for (uint64_t at = 0, bytes; at + HEFT_TAR_BLOCK <= len; at += HEFT_TAR_BLOCK + padded(bytes)) {
         const uint8_t *p = head + at;
-        if (memcmp(p + MAGIC, "ustar", 5) != 0 || !has_checksum(p) ||
-            !read_number(&bytes, p + SIZE, SIZE_BYTES))
+        if (memcmp(p + HEFT_TAR_MAGIC, "ustar", 5) != 0 || !has_checksum(p) ||
+            !read_number(&bytes, p + HEFT_TAR_SIZE, HEFT_TAR_SIZE_BYTES))
             break;
-        if (!is_extension(p[TYPE]))
-            return field(p, NAME);
+        if (!is_extension(p[HEFT_TAR_TYPE]))
+            return field(p, HEFT_TAR_NAME_BYTES);
         if (bytes > MAX_EXTENSION)
             break;
     }

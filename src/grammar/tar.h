@@ -8,6 +8,18 @@
 #define HEFT_TAR_H
 #include "base/cursor.h"
 
+/* The size of a header, the offsets of fields, and the sizes of fields. */
+enum {
+    HEFT_TAR_BLOCK = 512,
+    HEFT_TAR_NAME_BYTES = 100,
+    HEFT_TAR_SIZE = 124,
+    HEFT_TAR_SIZE_BYTES = 12,
+    HEFT_TAR_CHECKSUM = 148,
+    HEFT_TAR_CHECKSUM_BYTES = 8,
+    HEFT_TAR_TYPE = 156,
+    HEFT_TAR_MAGIC = 257
+};
+
 typedef struct heft_tar_entry {
     heft_str name;   /* name as stored, without the ustar prefix; borrowed from the file */
     heft_range data; /* file range of the content */

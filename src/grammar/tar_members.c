@@ -8,17 +8,7 @@
 #include "base/checked_math.h"
 #include "base/cursor.h"
 #include "base/text.h"
-
-enum {
-    BLOCK = 512,
-    NAME = 100,
-    SIZE = 124,
-    SIZE_BYTES = 12,
-    CHECKSUM = 148,
-    CHECKSUM_BYTES = 8,
-    TYPE = 156,
-    MAGIC = 257
-};
+#include "grammar/tar.h"
 
 /* ---- numbers, as Python reads them ---- */
 
@@ -71,12 +61,12 @@ static bool read_number(int64_t *out, const uint8_t *p, size_t len)
 /* Python sums signed or unsigned bytes, and counts the checksum as spaces. */
 static bool is_header(const uint8_t *p)
 {
-    int64_t stored, sum = CHECKSUM_BYTES * ' ', high = 0;
+    int64_t stored, sum = HEFT_TAR_CHECKSUM_BYTES * ' ', high = 0;
     uint8_t others = 0;
-    if (!read_number(&stored, p + CHECKSUM, CHECKSUM_BYTES))
+    if (!read_number(&stored, p + HEFT_TAR_CHECKSUM, HEFT_TAR_CHECKSUM_BYTES))
         return false;
-    for (uint32_t i = 0; i < BLOCK; i++) {
-        if (i >= CHECKSUM && i < CHECKSUM + CHECKSUM_BYTES)
+    for (uint32_t i = 0; i < HEFT_TAR_BLOCK; i++) {
+        if (i >= HEFT_TAR_CHECKSUM && i < HEFT_TAR_CHECKSUM + HEFT_TAR_CHECKSUM_BYTES)
             continue;
         sum += p[i];
         high += p[i] >> 7;
@@ -87,7 +77,7 @@ static bool is_header(const uint8_t *p)
 
 static bool is_zero(const uint8_t *block)
 {
-    for (uint32_t i = 0; i < BLOCK; i++)
+    for (uint32_t i = 0; i < HEFT_TAR_BLOCK; i++)
         if (block[i])
             return false;
     return true;
@@ -176,7 +166,8 @@ bool heft_tar_begins(const uint8_t *bytes, uint64_t size)
 {
     enum { MOST = 128 };
     uint32_t others = 0;
-    for (; size >= BLOCK && others < MOST; size -= BLOCK, bytes += BLOCK) {
+    for (; size >= HEFT_TAR_BLOCK && others < MOST;
+         size -= HEFT_TAR_BLOCK, bytes += HEFT_TAR_BLOCK) {
         if (is_header(bytes))
             return true;
         others += !is_zero(bytes);
@@ -197,12 +188,13 @@ static void describe(heft_tar_search *t, heft_tar_found *out, const uint8_t *p)
 {
     uint64_t left = t->size - t->at, skipped = 0, longest;
     int64_t stated;
-    bool has_size = read_number(&stated, p + SIZE, SIZE_BYTES) && stated >= 0;
+    bool has_size = read_number(&stated, p + HEFT_TAR_SIZE, HEFT_TAR_SIZE_BYTES) && stated >= 0;
     uint64_t sizes[] = { has_size ? (uint64_t)stated : left, t->next_size, t->global_size };
-    *out = (heft_tar_found){ .name = field(p, NAME), .is_sparse = p[TYPE] == 'S' };
+    *out = (heft_tar_found){ .name = field(p, HEFT_TAR_NAME_BYTES),
+                             .is_sparse = p[HEFT_TAR_TYPE] == 'S' };
     longest = sizes[0];
-    skipped = has_size && is_file(p[TYPE], out->name) ? sizes[0] : 0;
-    for (size_t i = 1; i < 3 && !is_extension(p[TYPE]); i++) {
+    skipped = has_size && is_file(p[HEFT_TAR_TYPE], out->name) ? sizes[0] : 0;
+    for (size_t i = 1; i < 3 && !is_extension(p[HEFT_TAR_TYPE]); i++) {
         if (sizes[i] == HEFT_UNKNOWN_LENGTH)
             continue;
         longest = sizes[i] > longest ? sizes[i] : longest;
@@ -215,28 +207,28 @@ static void describe(heft_tar_search *t, heft_tar_found *out, const uint8_t *p)
     out->is_too_long = !has_size || longest > left;
     out->data = (heft_range){ t->at, longest < left ? longest : left };
     skipped = skipped < left ? skipped : left;
-    skipped += (BLOCK - skipped % BLOCK) % BLOCK;
+    skipped += (HEFT_TAR_BLOCK - skipped % HEFT_TAR_BLOCK) % HEFT_TAR_BLOCK;
     t->at += skipped < left ? skipped : left;
 }
 
 bool heft_tar_search_next(heft_tar_search *t, heft_tar_found *out)
 {
-    while (t->size - t->at >= BLOCK) {
+    while (t->size - t->at >= HEFT_TAR_BLOCK) {
         const uint8_t *p = t->bytes + t->at;
-        t->at += BLOCK;
+        t->at += HEFT_TAR_BLOCK;
         if (!is_header(p)) {
             t->has_ended |= is_zero(p);
             t->has_other |= !is_zero(p);
             t->is_damaged |= !t->has_ended;
             continue;
         }
-        t->is_certain |= !t->has_other || !memcmp(p + MAGIC, "ustar", 5);
+        t->is_certain |= !t->has_other || !memcmp(p + HEFT_TAR_MAGIC, "ustar", 5);
         describe(t, out, p);
-        if (!is_extension(p[TYPE])) {
+        if (!is_extension(p[HEFT_TAR_TYPE])) {
             forget_next(t);
             return true;
         }
-        read_extension(t, p[TYPE], out->data);
+        read_extension(t, p[HEFT_TAR_TYPE], out->data);
     }
     t->is_damaged |= !t->has_ended && t->at < t->size;
     return false;
