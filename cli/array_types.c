@@ -71,7 +71,7 @@ static int check_rule(const rule *r, const heft_file *f, const char *path)
         return say_status(HEFT_E_ARGUMENT, path,
                           "tensor '%.*s' has a type, %s: --view is for arrays that are stored "
                           "without one (--cast of `heft convert` converts values)",
-                          (int)t.name.len, t.name.ptr, type ? type : "not of numbers");
+                          (int)t.name.len, t.name.ptr, type ? type : "other values");
     }
     unmatched u = { .f = f, .path = path, .is_error = model_settings.strict };
     unmatched_say(&u, "view", r->glob);

@@ -195,18 +195,21 @@ int assign_parse(assignment *out, const char *cmd, const char *arg)
     size_t len = *colon == ':' ? (size_t)(equals - name) : 0;
     bool is_list = len > 2 && *name == '[' && name[len - 1] == ']';
     const value_type *t = is_list ? find_type(name + 1, len - 2) : find_type(name, len);
+    if (is_list && t && t->kind == HEFT_KIND_NULL)
+        t = NULL;
     if (!t && (is_list || is_like_type(name, len)))
         return say_no_type(cmd, arg, name, len);
     v->key = (heft_str){ arg, (size_t)((t ? colon : equals) - arg) };
     out->text = equals + 1;
     out->is_typed = t;
-    out->list_of = t && is_list ? t->stored : (heft_dtype)HEFT_UNTYPED;
+    out->is_list = t && is_list;
+    out->element = t ? t->kind : HEFT_KIND_NULL;
+    out->stored = t ? t->stored : (heft_dtype)HEFT_UNTYPED;
     if (!v->key.len)
         return say_usage(cmd, "'%s' has a type, but no key", arg);
     if (!t || is_list) {
         v->kind = HEFT_KIND_STR;
         v->as.s = str_of(equals + 1);
-        out->is_typed = is_list && !t->stored ? false : out->is_typed;
         if (!t)
             set_value(v, equals + 1);
         return CODE_DONE;

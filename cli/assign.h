@@ -4,10 +4,11 @@
 #include "cmd.h"
 
 typedef struct assignment {
-    heft_value value; /* a list is a text here, as given */
-    const char *text; /* the value as given; NULL: from a file */
-    bool is_typed;
-    heft_dtype list_of; /* element type of KEY:[TYPE]=[...], or HEFT_UNTYPED */
+    heft_value value;       /* a list is a text here, as given */
+    const char *text;       /* the value as given; NULL: from a file */
+    bool is_typed, is_list; /* KEY:TYPE=... or KEY:[TYPE]=[...]; is_list: the latter */
+    heft_kind element;      /* the kind of TYPE, and */
+    heft_dtype stored;      /* its element type, or HEFT_UNTYPED */
 } assignment;
 
 /* Parse KEY=VALUE, KEY:TYPE=VALUE or KEY:[TYPE]=VALUE. The first '=' ends the key. The last ':'

@@ -152,10 +152,9 @@ static void say_kept(unmatched *u, const cast_rules *c, const cast_rule *rule)
     uint32_t count = count_kept(&types, u, c);
     if (count)
         say(MESSAGE_NOTE, u->path,
-            "%u tensor%s %s not of floating-point numbers and keep%s the type: %s (--cast "
-            "'*=%s' casts every tensor)",
-            count, count == 1 ? "" : "s", count == 1 ? "is" : "are", count == 1 ? "s" : "",
-            out_cstr(&types), dtype_name(rule->to));
+            "%u tensor%s %s not floating-point and keep%s: %s (--cast '*=%s' casts every tensor)",
+            count, count == 1 ? "" : "s", count == 1 ? "is" : "are",
+            count == 1 ? "s its type" : " their types", out_cstr(&types), dtype_name(rule->to));
     out_free(&types);
 }
 

@@ -29,7 +29,7 @@ void cast_rules_release(cast_rules *c);
  * pattern and a source type, but with a floating-point target, takes floating-point tensors only.
  * *no_memory is set if a match could not be tested. */
 heft_dtype cast_rules_find(bool *no_memory, const cast_rules *c, const heft_tensor *t);
-/* Report rules that no tensor matches. Print how many tensors are no floating-point numbers and
+/* Report rules that no tensor matches. Print how many tensors are not floating-point and
  * therefore keep their types. */
 void cast_rules_check(unmatched *u, const cast_rules *c);
 

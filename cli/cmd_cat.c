@@ -7,6 +7,7 @@
 #include "cast_rules.h"
 #include "checks.h"
 #include "inputs.h"
+#include "interrupt.h"
 #include "model.h"
 #include "opt.h"
 #include "sinkwatch.h"
@@ -165,6 +166,10 @@ static int write_to_sink(void *ctx, const void *p, size_t n)
 {
     output *to = ctx;
     const heft_sink_ops *ops = to->sink->ops;
+    if (interrupt_is_pending()) {
+        (void)interrupt_error(&to->err);
+        return EINTR;
+    }
     heft_status st = ops->write_at ? ops->write_at(to->sink, to->at, p, n, &to->err)
                                    : ops->write(to->sink, p, n, &to->err);
     to->at += n;
@@ -189,12 +194,16 @@ static int output_end(output *to, int code)
     if (!to->path)
         return out_end(&to->o, code);
     bool is_written = out_flush(&to->o);
+    int os = to->o.os;
     out_free(&to->o);
     if (code || !is_written)
         heft_sink_discard(to->sink);
     else
         is_written = !to->sink->ops->finish(to->sink, &to->err);
-    return code || is_written ? code : sink_say_error(&to->failure, to->path, &to->err);
+    if (code || is_written)
+        return code;
+    return to->err.status ? sink_say_error(&to->failure, to->path, &to->err)
+                          : say_system(os, to->path);
 }
 
 static int put_slice(outbuf *o, slice_reader *r, const char *path)

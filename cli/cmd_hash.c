@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "checks.h"
+#include "glob_rules.h"
 #include "model.h"
 #include "opt.h"
 #include "progress_line.h"
@@ -17,6 +18,7 @@ typedef struct digests {
     selection chosen;
     heft_hash *tensors, model; /* one per selected tensor */
     bool has_model;
+    heft_error why; /* why the model has no digest */
 } digests;
 
 /* Print lines as sha256sum does; of several files, the names begin with the file. */
@@ -127,17 +129,16 @@ static int hash_share(result_share *r)
 }
 
 /* Content that cannot be read leaves the model without a digest; the tensors have theirs. */
-static int end_model(heft_status st, const char *path, const heft_error *err, bool *has_model)
+static int end_model(digests *d, heft_status st)
 {
-    bool is_left_out = st && err->rule && !strcmp(err->rule, "heft/left-out");
-    *has_model = *has_model && !st;
-    return st && !is_left_out ? say_error(path, err) : CODE_DONE;
+    bool is_left_out = st && d->why.rule && !strcmp(d->why.rule, "heft/left-out");
+    d->has_model = d->has_model && !st;
+    return st && !is_left_out ? say_error(d->path, &d->why) : CODE_DONE;
 }
 
 /* Read the records of all shares. */
 static int join_shares(digests *d, const result_share *r)
 {
-    heft_error err;
     uint64_t *words = NULL;
     checks joined = { .is_share = true };
     for (uint32_t i = 0; i < r->rows && !joined.no_memory; i++)
@@ -149,35 +150,22 @@ static int join_shares(digests *d, const result_share *r)
     for (uint32_t i = 0; !code && i < r->rows; i++)
         hash_of(&d->tensors[i], words + (size_t)i * HASH_WORDS);
     free(words);
-    return code ? code
-                : end_model(heft_hash_model(&d->model, d->tensors, r->f, &err), r->path, &err,
-                            &d->has_model);
+    return code ? code : end_model(d, heft_hash_model(&d->model, d->tensors, r->f, &d->why));
 }
 
 /* Fill tensors and model from the records of all shares, or compute them. */
 static int compute(digests *d, const result_share *r)
 {
-    heft_error err;
     progress p;
     if (r->join)
         return join_shares(d, r);
     progress_begin(&p, d->path);
     heft_status st = d->has_model
-                         ? heft_file_hash(&d->model, d->tensors, d->f, progress_step, &p, &err)
+                         ? heft_file_hash(&d->model, d->tensors, d->f, progress_step, &p, &d->why)
                          : heft_tensor_hash_many(d->tensors, d->f, d->chosen.ids, d->chosen.count,
-                                                 progress_step, &p, &err);
+                                                 progress_step, &p, &d->why);
     progress_end(&p);
-    return end_model(st, d->path, &err, &d->has_model);
-}
-
-/* Say why the model has no digest. */
-static int say_no_model(const digests *d)
-{
-    heft_error err;
-    heft_hash left_out;
-    bool has_any;
-    return heft_left_out_hash(&left_out, &has_any, d->f, &err) ? say_error(d->path, &err)
-                                                               : CODE_DONE;
+    return end_model(d, st);
 }
 
 /* ---- files and patterns ---- */
@@ -186,6 +174,7 @@ typedef struct request {
     outbuf *o;
     json all;
     bool as_json, is_list; /* is_list: there are several files */
+    bool has_document;     /* the digests of a file are printed */
     opt_args files, globs;
     bool *matches; /* by pattern: a tensor of some file matches */
     result_share share;
@@ -203,9 +192,10 @@ static int select_tensors(digests *d, const request *r)
         for (uint32_t i = 0; i < heft_tensor_count(d->f) && !r->matches[g]; i++)
             r->matches[g] = name_matches(&no_memory, heft_tensor_at(d->f, i).name,
                                          r->globs.item[g]);
-    return !no_memory && model_select(&d->chosen, d->f, d->path, r->globs.item, r->globs.count)
-               ? CODE_DONE
-               : CODE_SYSTEM;
+    if (no_memory)
+        return say_no_memory_to_match(d->path);
+    return model_select(&d->chosen, d->f, d->path, r->globs.item, r->globs.count) ? CODE_DONE
+                                                                                  : CODE_SYSTEM;
 }
 
 static int hash_open(request *r, digests *d)
@@ -224,13 +214,14 @@ static int hash_open(request *r, digests *d)
         code = say_status(HEFT_E_NOMEM, d->path, "no memory for the digests");
     if (!code)
         code = compute(d, s);
+    r->has_document = r->has_document || !code;
     if (!code && r->as_json)
         put_json(&r->all, d);
     else if (!code)
         print_text(r->o, d, r->is_list);
     if (!code)
         code = model_check_unchanged(d->f, d->path);
-    return code || d->has_model || r->globs.count ? code : say_no_model(d);
+    return code || d->has_model || r->globs.count ? code : say_error(d->path, &d->why);
 }
 
 static int hash_file(request *r, const char *path)
@@ -260,7 +251,7 @@ static int hash_all(request *r)
     }
     if (r->as_json && r->is_list)
         json_end(&r->all, ']');
-    if (r->as_json && !r->share.share.count && (r->is_list || !worst))
+    if (r->as_json && (r->is_list || r->has_document))
         out_char(r->o, '\n');
     for (int g = 0; g < r->globs.count && !worst; g++)
         if (!r->matches[g])

@@ -23,7 +23,6 @@ typedef struct facts {
     model_kind kind;
     pipeline pipeline;
     heft_schemes *schemes;
-    bool verbose;
 } facts;
 
 /* Return the number of elements, of tied tensors too. */
@@ -318,12 +317,12 @@ static void print_text(outbuf *o, const facts *v)
     label(o, "Alignment");
     out_format(o, "%llu\n", (unsigned long long)heft_file_alignment(f));
     put_record(o, f);
-    put_metadata(o, f, v->verbose ? UINT32_MAX : SHOWN_KEYS);
+    put_metadata(o, f, model_settings.verbose ? UINT32_MAX : SHOWN_KEYS);
     put_vocabulary(o, v->vocab);
     put_parts(o, f);
     put_shards(o, f);
     put_checksums(o, f);
-    if (v->verbose)
+    if (model_settings.verbose)
         put_bytes(o, "Index", heft_file_memory(f));
 }
 
@@ -430,16 +429,16 @@ static void print_json(json *j, const facts *v)
     json_checksums(j, f);
     if (v->vocab)
         json_vocabulary(j, v->vocab);
-    if (v->verbose)
+    if (model_settings.verbose)
         json_member_u64(j, "memory", heft_file_memory(f));
     json_end(j, '}');
 }
 
 /* ---- the command ---- */
 
-static int facts_open(facts *v, const char *path, bool verbose)
+static int facts_open(facts *v, const char *path)
 {
-    *v = (facts){ .path = path, .verbose = verbose };
+    *v = (facts){ .path = path };
     int code = model_open(&v->f, path);
     if (!code)
         code = vocab_find(&v->vocab, v->f, path);
@@ -467,7 +466,7 @@ static void facts_close(facts *v)
 
 /* Print the facts of every file, with a line between. A file that cannot be opened does not hide
  * the others. Return the highest exit code. */
-static int inform(const opt_args *args, bool as_json, bool verbose)
+static int inform(const opt_args *args, bool as_json)
 {
     outbuf o;
     int worst = CODE_DONE;
@@ -479,7 +478,7 @@ static int inform(const opt_args *args, bool as_json, bool verbose)
         json_begin(&j, '[');
     for (int i = 0; i < args->count; i++) {
         facts v;
-        int code = facts_open(&v, args->item[i], verbose);
+        int code = facts_open(&v, args->item[i]);
         if (!code && as_json)
             print_json(&j, &v);
         else if (!code && printed++)
@@ -500,11 +499,11 @@ static int inform(const opt_args *args, bool as_json, bool verbose)
 
 int cmd_info(int argc, char **argv)
 {
-    bool as_json = false, verbose = false;
+    bool as_json = false;
     const opt options[] = {
         { "json", 0, OPT_FLAG, &as_json, NULL,
           "print one JSON document; a list for several files" },
-        { "verbose", 'v', OPT_FLAG, &verbose, NULL,
+        { "verbose", 'v', OPT_FLAG, &model_settings.verbose, NULL,
           "also print the memory used by the index, and all metadata" },
     };
     const opt_usage usage = {
@@ -521,5 +520,5 @@ int cmd_info(int argc, char **argv)
     };
     opt_args args;
     int code;
-    return opt_parse(&args, &code, &usage, argc, argv) ? inform(&args, as_json, verbose) : code;
+    return opt_parse(&args, &code, &usage, argc, argv) ? inform(&args, as_json) : code;
 }

@@ -136,13 +136,12 @@ static const char *odd_kind(const char *path)
 /* Report a path in a folder that cannot be read: what it holds is not known. */
 static void report_unreadable(scan *s, const char *why)
 {
-    outbuf text = { 0 };
+    outbuf text;
     out_open(&text, -1);
     out_format(&text, "cannot be read: %s", why);
-    out_char(&text, '\0');
     heft_scan_finding f = { .severity = HEFT_WARNING,
                             .rule = "pickle/unreadable",
-                            .text = text.os ? "cannot be read" : text.buf };
+                            .text = out_cstr(&text) };
     s->result.findings++;
     on_finding(s, &f);
     out_free(&text);

@@ -74,8 +74,10 @@ static void json_finding(report *r, const heft_finding *x)
 static void on_finding(void *ctx, const heft_finding *finding)
 {
     report *r = ctx;
-    r->skipped += !strcmp(finding->rule, "heft/quick");
-    bool is_failure = finding->severity == HEFT_FAULT || r->strict;
+    bool is_quick = !strcmp(finding->rule,
+                            "heft/quick"); /* --strict allows what --quick asks for */
+    bool is_failure = finding->severity == HEFT_FAULT || (r->strict && !is_quick);
+    r->skipped += is_quick;
     if (r->as_json)
         json_finding(r, finding);
     else if (is_failure || !model_settings.quiet)

@@ -58,12 +58,6 @@ static void add_text(folder *f, const char *key, const char *text)
 
 /* ---- what the path says ---- */
 
-static bool starts_with(heft_str s, const char *with)
-{
-    size_t len = strlen(with);
-    return s.len >= len && !memcmp(s.ptr, with, len);
-}
-
 /* In a hub cache, .../models--ORG--NAME/snapshots/REVISION[/FOLDER], take name and revision from
  * the path; elsewhere take the last component as the name. */
 static void read_path(const char *path, heft_str *name, heft_str *revision)
@@ -72,7 +66,7 @@ static void read_path(const char *path, heft_str *name, heft_str *revision)
     *revision = previous;
     while (*(path += strspn(path, "/"))) {
         heft_str part = { path, strcspn(path, "/") };
-        if (str_same(last, str_of("snapshots")) && starts_with(previous, "models--")) {
+        if (str_same(last, str_of("snapshots")) && str_begins(previous, "models--")) {
             repository = previous;
             *revision = part;
         }

@@ -341,7 +341,7 @@ int comparison_begin(comparison *c)
 int comparison_end(comparison *c)
 {
     int code = find_renamed(c);
-    if (!code)
+    if (!code && !c->glob_count)
         code = compare_left_out(c);
     if (!code)
         count_results(c);

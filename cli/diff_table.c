@@ -31,10 +31,9 @@ typedef struct diff_table {
 
 /* ---- lines ---- */
 
-static bool add_line(diff_table *t, diff_line line)
+static void add_line(diff_table *t, diff_line line)
 {
     t->lines[t->count++] = line;
-    return true;
 }
 
 static void add_lonely(diff_table *t, bool of_b)

@@ -24,6 +24,12 @@ static inline bool str_same(heft_str a, heft_str b)
     return a.len == b.len && (!a.len || !memcmp(a.ptr, b.ptr, a.len));
 }
 
+static inline bool str_begins(heft_str s, const char *with)
+{
+    size_t len = __builtin_strlen(with);
+    return s.len >= len && !memcmp(s.ptr, with, len);
+}
+
 /* Order by bytes, as qsort() needs it; a prefix comes first. */
 static inline int str_order(heft_str a, heft_str b)
 {

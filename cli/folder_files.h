@@ -7,7 +7,7 @@ typedef struct path_list {
     char **paths; /* owned, as each path is */
     size_t count, capacity;
     bool keeps_broken_links; /* dangling links in folders count as files */
-    bool keeps_unreadable;   /* pipes, sockets and devices, too */
+    bool keeps_unreadable;   /* so do pipes, devices, and what cannot be read */
     bool is_quiet;           /* print no error about folders that cannot be read */
 } path_list;
 

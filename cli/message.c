@@ -11,7 +11,7 @@
 #include "stdin_file.h"
 
 /* --messages and --quiet; they apply to the whole process. */
-static bool is_json, is_quiet;
+static bool is_json, is_quiet, can_list_all;
 
 bool message_set_format(const char *format)
 {
@@ -38,6 +38,11 @@ bool message_is_json(void)
 void message_set_quiet(bool quiet)
 {
     is_quiet = quiet;
+}
+
+void message_set_lists_all(bool can_list)
+{
+    can_list_all = can_list;
 }
 
 /* ---- in signal handlers ---- */
@@ -113,6 +118,9 @@ static void put_examples(outbuf *o, const message *m)
     const message_more *more = &m->more;
     bool is_same = !strcmp(m->text, more->text);
     unsigned long long rest = (unsigned long long)(more->count - 2);
+    const char *how = can_list_all              ? "-v lists all"
+                      : m->kind == MESSAGE_LOSS ? ""
+                                                : "'heft verify' lists all";
     out_message(o, m->text);
     if (!is_same)
         out_place(o, m->tensor, HEFT_NOWHERE, m->shard);
@@ -121,7 +129,7 @@ static void put_examples(outbuf *o, const message *m)
         out_escaped(o, m->tensor);
         out_text(o, "\", \"");
         out_escaped(o, more->tensor.ptr ? more->tensor : str_of(""));
-        out_format(o, "\" and %llu more; -v lists all)", rest);
+        out_format(o, "\" and %llu more%s%s)", rest, *how ? "; " : "", how);
         return;
     }
     if (!is_same) {
@@ -129,7 +137,7 @@ static void put_examples(outbuf *o, const message *m)
         out_place(o, more->tensor, HEFT_NOWHERE, m->shard);
         out_text(o, "; ");
     }
-    out_format(o, "and %llu more (-v lists all)", is_same ? rest + 1 : rest);
+    out_format(o, *how ? "and %llu more (%s)" : "and %llu more", is_same ? rest + 1 : rest, how);
 }
 
 static void put_text(outbuf *o, const message *m)

@@ -49,6 +49,8 @@ bool message_is_json(void);
 
 /* Print neither notes nor warnings, as --quiet asks; errors remain. */
 void message_set_quiet(bool quiet);
+/* Say that -v lists all messages of a rule: the command has this option. */
+void message_set_lists_all(bool can_list);
 /* Print a message. Text has the form "heft: FILE: KIND: RULE: text (tensor "w", at byte N)". */
 void message_print(const message *m);
 /* Write " (tensor "w", at byte 10 of SHARD)", or nothing if both tensor and offset are missing. */

@@ -141,6 +141,8 @@ static void print_group(const message_group *g)
 
 void message_groups_print(message_groups *g)
 {
+    if (!g->count) /* threads that write the output may ask at once */
+        return;
     for (size_t i = 0; i < g->count; i++) {
         message_group *group = &g->items[i];
         print_group(group);

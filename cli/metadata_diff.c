@@ -40,7 +40,7 @@ static bool is_same_scalar(const heft_value *x, const heft_value *y)
     case HEFT_KIND_NULL:
         return true;
     default:
-        return has_same_bytes(x->as.s.ptr, x->as.s.len, y->as.s.ptr, y->as.s.len);
+        return str_same(x->as.s, y->as.s);
     }
 }
 
@@ -80,8 +80,7 @@ static bool is_same_value(const metadata_diff *d, uint32_t i, uint32_t k)
     for (uint32_t n = 0; n < count && same; n++) {
         x = heft_meta_at(d->a, i + n);
         y = heft_meta_at(d->b, k + n);
-        same = x.kind == y.kind && is_same_scalar(&x, &y) &&
-               (!n || has_same_bytes(x.key.ptr, x.key.len, y.key.ptr, y.key.len));
+        same = x.kind == y.kind && is_same_scalar(&x, &y) && (!n || str_same(x.key, y.key));
     }
     return same;
 }
@@ -93,32 +92,19 @@ typedef struct key_row {
     uint32_t value;
 } key_row;
 
-static bool begins_with(heft_str s, const char *start)
-{
-    size_t n = strlen(start);
-    return s.len >= n && !memcmp(s.ptr, start, n);
-}
-
 static bool describes_file(const heft_file *f, heft_str key)
 {
     const char *format = heft_format_name(heft_file_format(f));
     if (!strcmp(format, "safetensors"))
         return str_same(key, str_of("format"));
     return !strcmp(format, "gguf") &&
-           (str_same(key, str_of("general.alignment")) || begins_with(key, "split."));
-}
-
-static int key_order(heft_str a, heft_str b)
-{
-    size_t n = a.len < b.len ? a.len : b.len;
-    int order = n ? memcmp(a.ptr, b.ptr, n) : 0;
-    return order ? order : (a.len > b.len) - (a.len < b.len);
+           (str_same(key, str_of("general.alignment")) || str_begins(key, "split."));
 }
 
 static int by_key(const void *a, const void *b)
 {
     const key_row *x = a, *y = b;
-    int order = key_order(x->key, y->key);
+    int order = str_order(x->key, y->key);
     return order ? order : (x->value > y->value) - (x->value < y->value);
 }
 
@@ -144,7 +130,7 @@ static void compare_keys(metadata_diff *d, const key_row *a, uint32_t count_a, c
                            str_same(heft_file_version(d->a), heft_file_version(d->b));
     d->equal = true;
     for (uint32_t i = 0, k = 0; i < count_a || k < count_b;) {
-        int order = i == count_a ? 1 : k == count_b ? -1 : key_order(a[i].key, b[k].key);
+        int order = i == count_a ? 1 : k == count_b ? -1 : str_order(a[i].key, b[k].key);
         if (order || !is_same_value(d, a[i].value, b[k].value)) {
             d->changes[d->count++] = (metadata_change){ order <= 0 ? a[i].value : HEFT_NONE,
                                                         order >= 0 ? b[k].value : HEFT_NONE };

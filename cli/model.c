@@ -194,15 +194,26 @@ void model_say_notices_at_path(const char *path)
     heft_file_close(f);
 }
 
+/* Close the file if an array of it has a type already, but another was chosen. */
+static int keep_if_typed(heft_file **out, const char *path)
+{
+    int code = array_types_check(*out, path);
+    if (code) {
+        heft_file_close(*out);
+        *out = NULL;
+    }
+    return code;
+}
+
 int model_open(heft_file **out, const char *path)
 {
     heft_error err;
     if (model_try_open(out, path, &err))
         return model_say_open_error(path, &err);
-    if (heft_file_is_complete(*out, &err) && !model_settings.quiet)
+    if (heft_file_is_complete(*out, &err))
         say(MESSAGE_WARNING, path, "the model is incomplete: %s", err.message);
     model_say_notices(*out, path);
-    return array_types_check(*out, path);
+    return keep_if_typed(out, path);
 }
 
 static int keep_if_whole(heft_file **out, heft_file *f, const char *path)
@@ -230,7 +241,7 @@ int model_open_whole(heft_file **out, const char *path)
     int code = model_load_whole(out, path);
     if (!code)
         model_say_notices(*out, path);
-    return code ? code : array_types_check(*out, path);
+    return code ? code : keep_if_typed(out, path);
 }
 
 int model_check_unchanged(const heft_file *f, const char *path)

@@ -5,7 +5,8 @@
 
 /* Read NAME, for example config.json, of the model opened from `path`. A single file may lie in a
  * folder with other models, so NAME is read for a folder or a model in shards only. *out is NULL
- * if NAME does not exist or is not valid JSON; `warns`: print a warning then.  Return a code. */
+ * if NAME does not exist or is not valid JSON; `warns`: print a warning then.  Return an exit
+ * code. */
 int model_config_open(heft_settings **out, const heft_file *f, const char *path, const char *name,
                       bool warns);
 /* Do the same for a file that belongs to the model in any case. */

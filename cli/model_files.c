@@ -207,13 +207,15 @@ int model_files_find(char **out, const char *folder, const char *path)
     char *inside = *path && *path != '/' ? existing_below(folder, joined) : NULL;
     char *typed = existing_below(folder, path);
     bool are_two = inside && typed && strcmp(inside, typed) != 0;
+    int code = CODE_DONE;
     *out = inside ? inside : typed;
     if (are_two)
-        return say_status(HEFT_E_ARGUMENT, path,
+        code = say_status(HEFT_E_ARGUMENT, path,
                           "can be %s or %s of the folder: give the absolute path", inside, typed);
+    else if (!*out)
+        code = say_status(HEFT_E_ARGUMENT, path, "--ignore names no file or folder below %s",
+                          folder);
     if (inside)
         free(typed);
-    if (!*out)
-        return say_status(HEFT_E_ARGUMENT, path, "--ignore: is no file or folder below %s", folder);
-    return CODE_DONE;
+    return code;
 }

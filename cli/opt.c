@@ -364,6 +364,16 @@ static bool make_lists(const opt_usage *u, int argc)
     return ok;
 }
 
+/* Return true if an option of the command sets the target. */
+static bool sets(const opt_usage *u, const void *target)
+{
+    const opt *p;
+    size_t i = 0;
+    while ((p = opt_at(u, i)) != NULL && p->target != target)
+        i++;
+    return p;
+}
+
 static bool is_strict(const opt_usage *u)
 {
     const opt *p;
@@ -427,8 +437,8 @@ bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **a
         model_set_given(rest->item, rest->count);
         ok = false;
         if (!*code) {
-            if (model_settings.quiet)
-                message_set_quiet(true);
+            message_set_quiet(model_settings.quiet);
+            message_set_lists_all(sets(u, &model_settings.verbose));
             pager_start(u->command);
             sandbox_enter(u, rest);
             return true;

@@ -1,6 +1,5 @@
 #include "set_list.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,6 +120,21 @@ static list_result read_scalars(const struct set_list *own, heft_value *to, size
     return LIST_READ;
 }
 
+/* Make an array of the booleans that follow *to. */
+static list_result pack_booleans(struct set_list *own, heft_value *to, size_t count)
+{
+    uint8_t *bytes = own->numbers = calloc(count + 1, 1);
+    if (!bytes)
+        return LIST_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        bytes[i] = to[i + 1].as.b;
+    to->kind = HEFT_KIND_ARRAY;
+    to->as.array.ptr = bytes;
+    to->as.array.count = (uint32_t)count;
+    to->as.array.dtype = HEFT_BOOL;
+    return LIST_READ;
+}
+
 static bool parse(heft_settings **out, heft_str text)
 {
     outbuf o;
@@ -134,7 +148,7 @@ static bool parse(heft_settings **out, heft_str text)
 }
 
 list_result set_list_read(struct set_list **owner, heft_value *to, size_t *more, uint32_t at,
-                          heft_value given, heft_dtype stored)
+                          heft_value given, list_elements wanted)
 {
     heft_str text = given.as.s;
     size_t first = 1;
@@ -147,16 +161,22 @@ list_result set_list_read(struct set_list **owner, heft_value *to, size_t *more,
     *owner = own;
     if (!parse(&own->texts, text))
         return LIST_IS_NONE;
-    while (text.ptr[first] == ' ')
-        first++;
+    first += strspn(text.ptr + first, " \t\r\n"); /* a ] follows */
     heft_value list = heft_settings_value_at(own->texts, 0);
     uint32_t count = list.as.container.count;
     if (list.kind != HEFT_KIND_LIST || list.as.container.end != count + 1)
         return LIST_IS_NONE;
     bool is_text = text.ptr[first] == '"', is_bool = strchr("tf", text.ptr[first]);
-    if ((is_text || is_bool) && stored)
+    bool is_scalar = is_text || is_bool || (!count && !wanted.stored);
+    heft_kind kind = is_bool ? HEFT_KIND_BOOL : HEFT_KIND_STR;
+    bool is_other = wanted.kind && (is_scalar ? count && kind != wanted.kind : !wanted.stored);
+    if (is_other || (is_scalar && wanted.stored))
         return LIST_IS_NONE;
-    if (is_text || is_bool || (!count && !stored))
-        return read_scalars(own, to, more, is_bool ? HEFT_KIND_BOOL : HEFT_KIND_STR, count, at);
-    return read_numbers(own, to, stored, count);
+    if (!is_scalar)
+        return read_numbers(own, to, wanted.stored, count);
+    list_result r = read_scalars(own, to, more, kind, count, at);
+    if (r != LIST_READ || !is_bool || !wanted.packs_booleans)
+        return r;
+    *more = 0;
+    return pack_booleans(own, to, count);
 }

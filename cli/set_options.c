@@ -107,10 +107,10 @@ static int refuse(const assignment *a, const heft_value *old, const char *path)
     const heft_dtype_info *d = heft_dtype_get(old->stored);
     int code =
         say_status(HEFT_E_ARGUMENT, path,
-                   "metadata '%s' is %s%s%s, and '%s' is no such value; '%s:TYPE=...' changes the "
-                   "type",
-                   name, name_of(old), d ? " of type " : "", d ? d->name : "",
-                   a->text ? a->text : "the file", name);
+                   "metadata '%s' is %s%s%s, and %s%s%s is no such value; '%s:TYPE=...' changes "
+                   "the type",
+                   name, name_of(old), d ? " of type " : "", d ? d->name : "", a->text ? "'" : "",
+                   a->text ? a->text : "the text of the file", a->text ? "'" : "", name);
     out_free(&key);
     return code;
 }
@@ -127,29 +127,43 @@ static bool has_same_elements(const heft_value *now, const heft_value *old, cons
            (now->kind == HEFT_KIND_ARRAY ? is_number : !is_number && now[1].kind == first.kind);
 }
 
+static const char *element_name(const assignment *a)
+{
+    const heft_dtype_info *d = heft_dtype_get(a->stored);
+    return d ? d->name : a->element == HEFT_KIND_BOOL ? "booleans" : "texts";
+}
+
 /* Append the values of one assignment. */
 static int resolve(set_options *s, const assignment *a, const heft_value *old, bool can_list,
                    const heft_file *f, const char *path)
 {
     heft_value *to = &s->values[s->value_count];
     bool is_list = old && (old->kind == HEFT_KIND_LIST || old->kind == HEFT_KIND_ARRAY);
-    bool wants_list = a->list_of || (!a->is_typed && a->value.kind == HEFT_KIND_STR &&
-                                     (is_list || (!old && can_list)));
+    bool may_be_list = a->text && !a->is_typed && a->value.kind == HEFT_KIND_STR;
+    bool wants_list = a->is_list || (may_be_list && (is_list || (!old && can_list)));
     *to = a->value;
     if (wants_list) {
-        heft_dtype stored = a->list_of ? a->list_of : is_list ? set_list_dtype(old) : HEFT_UNTYPED;
+        list_elements elements = { a->element, a->stored, can_list };
         size_t more = 0;
+        heft_dtype own = is_list && !a->is_list ? set_list_dtype(old) : HEFT_UNTYPED;
+        if (own == HEFT_BOOL)
+            elements.kind = HEFT_KIND_BOOL;
+        else if (own)
+            elements.stored = own;
         list_result r = set_list_read(&s->lists, to, &more, (uint32_t)s->value_count, a->value,
-                                      stored);
+                                      elements);
         if (r == LIST_NO_MEMORY)
             return no_memory();
-        if (r == LIST_READ && (a->list_of || has_same_elements(to, old, f))) {
+        if (r == LIST_READ && (a->is_list || has_same_elements(to, old, f))) {
             s->value_count += 1 + more;
             return CODE_DONE;
         }
         *to = a->value;
-        if (is_list || a->list_of)
-            return refuse(a, old ? old : &(heft_value){ .kind = HEFT_KIND_LIST }, path);
+        if (a->is_list)
+            return say_status(HEFT_E_ARGUMENT, path, "metadata '%.*s': '%s' is not a list of %s",
+                              (int)a->value.key.len, a->value.key.ptr, a->text, element_name(a));
+        if (is_list)
+            return refuse(a, old, path);
     }
     if (old && !a->is_typed && old->kind == HEFT_KIND_STR && a->text) {
         to->kind = HEFT_KIND_STR; /* a text that looks like a number stays a text */

@@ -1,6 +1,7 @@
 #include "slice.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -207,12 +208,15 @@ static int refuse_quantised(const heft_file *f, const char *path, uint32_t tenso
     if (i != HEFT_NONE) {
         heft_quantised q = heft_schemes_at(s, i);
         heft_str name = heft_tensor_at(f, tensor).name;
-        code = say_status(HEFT_E_UNSUPPORTED, path,
-                          "tensor '%.*s' is part of the quantised tensor '%.*s' (%.*s): --cast "
-                          "would lose what its numbers mean. --raw-tensors casts the stored "
-                          "numbers",
-                          (int)name.len, name.ptr, (int)q.name.len, q.name.ptr, (int)q.scheme.len,
-                          q.scheme.ptr);
+        heft_error err = { .status = HEFT_E_UNSUPPORTED,
+                           .rule = "heft/quantised",
+                           .offset = HEFT_NOWHERE };
+        snprintf(err.message, sizeof err.message,
+                 "tensor '%.*s' is part of the quantised tensor '%.*s' (%.*s): --cast would lose "
+                 "what its numbers mean. --raw-tensors casts the stored numbers",
+                 (int)name.len, name.ptr, (int)q.name.len, q.name.ptr, (int)q.scheme.len,
+                 q.scheme.ptr);
+        code = say_error(path, &err);
     }
     heft_schemes_close(s);
     return code;

@@ -116,8 +116,7 @@ static int list_files(check *c)
 static void compare_name(check *c)
 {
     heft_str name = path_last_component(c->r->model), want = c->info.model;
-    if (c->files.is_folder || stdin_is(c->r->model) ||
-        (name.len == want.len && !memcmp(name.ptr, want.ptr, name.len)))
+    if (c->files.is_folder || stdin_is(c->r->model) || str_same(name, want))
         return;
     findings_add(&c->f, HEFT_FAULT, "signature/name", c->r->model, nowhere,
                  "the file was signed under the name '%.*s'", (int)want.len, want.ptr);

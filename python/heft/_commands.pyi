@@ -125,6 +125,7 @@ class Diagnosis(Result):
     findings: tuple[Damage, ...]
     tensors: int
     intact: int
+    left_out: int
     lost: tuple[LostTensor, ...]
     salvaged: str | None
 
@@ -182,6 +183,7 @@ class Difference(Result):
     renamed: tuple[Renamed, ...]
     summary: dict[str, int]
     metadata: dict[str, object] | None = ...
+    left_out: str | None = ...
 
     def __bool__(self) -> bool:
         ...

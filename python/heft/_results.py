@@ -185,7 +185,8 @@ class LostTensor:
 
 @dataclass(frozen=True)
 class Diagnosis(Result):
-    """What doctor says about a file; true if ok. tensors, intact: numbers; salvaged: the new file."""
+    """What doctor says about a file; true if ok. tensors, intact, left_out: numbers of tensors, of those
+    that are intact, and of contents that are no tensors; salvaged: the new file."""
     file: str
     format: str | None
     ok: bool
@@ -194,6 +195,7 @@ class Diagnosis(Result):
     findings: tuple[Damage, ...] = _as(_all(Damage))
     tensors: int
     intact: int
+    left_out: int
     lost: tuple[LostTensor, ...] = _as(_all(LostTensor))
     salvaged: str | None
 
@@ -261,7 +263,8 @@ class Renamed:
 class Difference(Result):
     """What diff found. There is no truth value: use .equal. summary: numbers of tensors, by
     "tensors", "equal", "differ", "renamed", "only_in_a" and "only_in_b". metadata: whether they are
-    "equal", with keys "only_in_a", "only_in_b" and "changed"; None with ignore_metadata."""
+    "equal", with keys "only_in_a", "only_in_b" and "changed"; None with ignore_metadata or patterns.
+    left_out: "differs" or "unknown" if contents that are left out are not known to be equal."""
     equal: bool
     only_in_a: tuple[str, ...] = _as(tuple)
     only_in_b: tuple[str, ...] = _as(tuple)
@@ -269,6 +272,7 @@ class Difference(Result):
     renamed: tuple[Renamed, ...] = _as(_all(Renamed))
     summary: dict[str, int]
     metadata: dict[str, object] | None = None
+    left_out: str | None = None
 
     def __bool__(self):
         raise TypeError("the truth of a Difference is ambiguous: use .equal")

@@ -7,3 +7,7 @@ for arg in template.txt =template.txt key= key=missing.txt; do
     $HEFT edit --set-file "$arg" a.gguf; echo "= $?"
 done
 $HEFT convert --set n:u32=1 small.safetensors b.gguf; $HEFT edit --set-file n=template.txt b.gguf; echo "= $?"
+# The text of a file is a text, whatever it looks like.
+printf '["a"]' > list.json
+$HEFT edit --set-file l=list.json a.gguf
+$HEFT info --json a.gguf | $PYTHON -c "import json, sys; print(json.load(sys.stdin)['metadata']['l'])"

@@ -11,5 +11,10 @@ $HEFT edit --set 'n=4' a.gguf || echo "= $?"
 $HEFT edit --set 'n:str=text' --set 'x:[u8]=[1,2]' a.gguf && meta a.gguf
 $HEFT edit --set 'x=[]' --set 'general.tags=[]' a.gguf && meta a.gguf
 $HEFT convert --format-version 2 a.gguf b.zt && $HEFT edit --set 'general.tags=["q"]' b.zt && meta b.zt
+# A type decides what the elements are.
+$HEFT edit --set 'flags=[false]' --set 's:[str]=["1"]' --set 'b:[bool]=[true, false]' a.gguf && meta a.gguf
+for wrong in 's:[str]=[1]' 's:[str]=x' 'b:[bool]=["a"]' 'n:[i64]=["a"]' 'flags=[1]' 'n:[null]=[]'; do
+    $HEFT edit --set "$wrong" a.gguf || echo "= $?"
+done
 # safetensors stores only texts
 $HEFT convert --set 'l=["a"]' small.safetensors c.safetensors && meta c.safetensors
