@@ -162,7 +162,7 @@ typedef struct heft_scan_options {
     heft_scan_finding_fn on_finding; /* may be NULL */
     void *ctx;                       /* passed to on_finding */
     /* Name of the file.  A name such as "model.pkl" makes damage in a pickle a finding; what a
-     * program would run is one under every name.  May be NULL. */
+     * program would run is a finding whatever the name.  May be NULL. */
     const char *name;
     const heft_host *host; /* NULL: heft_host_default() */
 } heft_scan_options;

@@ -178,9 +178,10 @@ static heft_status fill_by_id(reader *r, heft_str *tokens, uint32_t most, uint32
     const entry *e = r->entries.ptr;
     for (uint32_t i = 0; i < r->entries.len; i++) {
         if (e[i].id >= most)
-            return heft_error_plain(r->err, HEFT_E_FORMAT,
-                                    "token %q has the id %U, but there are only %U tokens",
-                                    e[i].token, e[i].id, (uint64_t)r->entries.len);
+            return heft_error_plain(
+                r->err, HEFT_E_FORMAT,
+                "token %q has the id %U, but with %U tokens an id must be below %U", e[i].token,
+                e[i].id, (uint64_t)r->entries.len, (uint64_t)most);
         heft_str *to = &tokens[e[i].id];
         if (to->ptr && !heft_str_eq(*to, e[i].token))
             return heft_error_plain(r->err, HEFT_E_FORMAT, "tokens %q and %q have the same id, %U",

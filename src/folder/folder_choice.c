@@ -96,13 +96,27 @@ static heft_str name_of(const candidate *c)
     return heft_lit(c->first->name);
 }
 
+/* A distributed checkpoint may have other files of PyTorch, such as common.pt, beside the pieces of
+ * the tensors; a well-known name is a model of its own. */
+static bool is_beside_pieces(const choosing *c, const heft_weight_name *w)
+{
+    const heft_folder_listing *l = c->l;
+    bool has_pieces = l->distributed || (l->has_common && l->has_metadata);
+    return has_pieces && w->rank < HEFT_WELL_KNOWN && heft_str_is(heft_lit(w->family), "torch");
+}
+
+static bool is_best(const choosing *c, const candidate *one, int rank)
+{
+    return one->first->rank == rank && !is_beside_pieces(c, one->first);
+}
+
 /* The names are sorted, so that the message does not depend on the order of the directory. */
 static heft_status report_several(const choosing *c, int rank)
 {
     heft_str name[3] = { { "", 0 }, { "", 0 }, { "", 0 } };
     uint64_t count = 0;
     for (uint32_t i = 0; i < c->count; i++)
-        if (c->all[i].first->rank == rank && count++ < 3)
+        if (is_best(c, &c->all[i], rank) && count++ < 3)
             name[count - 1] = name_of(&c->all[i]);
     if (count == 2)
         return heft_error_plain(c->err, HEFT_E_IO,
@@ -154,15 +168,6 @@ static heft_status report_none(const choosing *c)
     return heft_error_plain(c->err, HEFT_E_IO, "the folder has no weight file");
 }
 
-/* A distributed checkpoint may have other files of PyTorch, such as common.pt, beside the pieces of
- * the tensors; a well-known name is a model of its own. */
-static bool is_beside_pieces(const choosing *c, const heft_weight_name *w)
-{
-    const heft_folder_listing *l = c->l;
-    bool has_pieces = l->distributed || (l->has_common && l->has_metadata);
-    return has_pieces && w->rank < HEFT_WELL_KNOWN && heft_str_is(heft_lit(w->family), "torch");
-}
-
 static bool has_safetensors(const choosing *c)
 {
     for (uint32_t i = 0; i < c->count; i++)
@@ -195,14 +200,12 @@ static heft_status choose(choosing *c)
         return report_none(c);
     for (uint32_t i = 0; i < c->count; i++) {
         const candidate *one = &c->all[i];
-        bool is_best = one->first->rank == best && !is_beside_pieces(c, one->first);
-        if (is_best && (!c->chosen || name_of(one).len < name_of(c->chosen).len))
+        if (is_best(c, one, best) && (!c->chosen || name_of(one).len < name_of(c->chosen).len))
             c->chosen = one;
     }
     for (uint32_t i = 0; i < c->count; i++) {
         const candidate *one = &c->all[i];
-        bool is_best = one->first->rank == best && !is_beside_pieces(c, one->first);
-        if (is_best && one != c->chosen &&
+        if (is_best(c, one, best) && one != c->chosen &&
             !heft_weight_name_is_manifest_of(c->chosen->first, one->first))
             return report_several(c, best);
     }

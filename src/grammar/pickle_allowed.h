@@ -6,7 +6,6 @@
 
 /* The arguments that a call must have.  A name that is called in another way is a finding. */
 typedef enum heft_pickle_rule {
-    HEFT_CALL_FORBIDDEN,    /* the name is not in the table */
     HEFT_CALL_ANY,          /* no argument makes the call harmful */
     HEFT_CALL_NEVER,        /* a type that is only passed to other functions */
     HEFT_CALL_ENUM,         /* (number); getattr(class, "MEMBER") is allowed, too */

@@ -5,11 +5,6 @@
 typedef bool check_fn(heft_trace *x, const heft_trace_value *arguments, uint32_t n,
                       heft_trace_value *result);
 
-static bool is_bytes(const heft_trace_value *v)
-{
-    return v->kind == HEFT_TRACE_BYTES || v->kind == HEFT_TRACE_TEXT;
-}
-
 static bool is_never_called(heft_trace *x, const heft_trace_value *arguments, uint32_t n,
                             heft_trace_value *result)
 {
@@ -74,7 +69,7 @@ static bool check_bytes(heft_trace *x, const heft_trace_value *arguments, uint32
 {
     (void)x;
     *result = (heft_trace_value){ .kind = HEFT_TRACE_PLAIN };
-    return !n || (n <= 2 && is_bytes(arguments)) || arguments[0].kind == HEFT_TRACE_LIST;
+    return !n || (n <= 2 && heft_trace_is_bytes(arguments)) || arguments[0].kind == HEFT_TRACE_LIST;
 }
 
 static bool is_type_of_python(const heft_trace *x, const heft_trace_value *v)
@@ -104,7 +99,6 @@ static bool check_rebuild(heft_trace *x, const heft_trace_value *arguments, uint
 }
 
 static check_fn *const checks[] = {
-    [HEFT_CALL_FORBIDDEN] = is_never_called,
     [HEFT_CALL_NEVER] = is_never_called,
     [HEFT_CALL_ENUM] = check_enum,
     [HEFT_CALL_IDENTITY] = check_identity,
@@ -199,7 +193,7 @@ static bool check_state(heft_trace *x, heft_trace_value target, heft_trace_value
     case HEFT_TRACE_DTYPE:
         return heft_trace_build_dtype(x, target, state);
     case HEFT_TRACE_ARRAY:
-        return heft_trace_build_array(x, target, state);
+        return heft_trace_build_array(x, state);
     case HEFT_TRACE_WRAPPER:
         return heft_trace_build_wrapper(x, target, state);
     default:
@@ -209,11 +203,10 @@ static bool check_state(heft_trace *x, heft_trace_value target, heft_trace_value
 
 void heft_trace_build(heft_trace *x, heft_trace_value state)
 {
-    static const char *const names[] = {
+    static const char *const names[HEFT_TRACE_OBJECT + 1] = {
         [HEFT_TRACE_DTYPE] = "dtype",
         [HEFT_TRACE_ARRAY] = "ndarray",
         [HEFT_TRACE_WRAPPER] = "NumpyArrayWrapper",
-        [HEFT_TRACE_OBJECT] = "",
     };
     const heft_trace_value *top = heft_trace_top(x);
     x->uses_unknown |= top && top->kind == HEFT_TRACE_UNKNOWN;
@@ -224,7 +217,7 @@ void heft_trace_build(heft_trace *x, heft_trace_value state)
     heft_str module = heft_lit(is_numpy                          ? "numpy"
                                : top->kind == HEFT_TRACE_WRAPPER ? "joblib.numpy_pickle"
                                                                  : "");
-    const char *name = top->kind <= HEFT_TRACE_OBJECT ? names[top->kind] : NULL;
+    const char *name = names[top->kind];
     heft_trace_report(x, HEFT_PICKLE_ARGUMENTS, i ? i->module : module,
                       i ? i->name : heft_lit(name ? name : ""));
 }

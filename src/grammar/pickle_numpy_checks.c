@@ -10,11 +10,6 @@
 /* Flags of an element type, in NumPy's order. */
 enum { HAS_OBJECT = 1, IS_LIST = 2, IS_POINTER = 4, OF_OBJECTS = 63 };
 
-static bool is_bytes(const heft_trace_value *v)
-{
-    return v->kind == HEFT_TRACE_BYTES || v->kind == HEFT_TRACE_TEXT;
-}
-
 /* Return the object of an element type, which must not change any more. */
 static heft_trace_object *fixed_type(const heft_trace *x, const heft_trace_value *v)
 {
@@ -100,7 +95,8 @@ static bool check_field(heft_trace_object *type, const heft_trace *x, const heft
     uint32_t n;
     const heft_trace_value *items = heft_trace_items(x, field, &n);
     const heft_trace_object *element = items && (n == 2 || n == 3) ? fixed_type(x, items) : NULL;
-    if (!element || !is_bytes(name) || items[1].kind != HEFT_TRACE_NUMBER || items[1].number < 0)
+    if (!element || !heft_trace_is_bytes(name) || items[1].kind != HEFT_TRACE_NUMBER ||
+        items[1].number < 0)
         return false;
     type->has_objects |= element->has_objects;
     return heft_range_in((heft_range){ (uint64_t)items[1].number, element->len }, type->len);
@@ -186,21 +182,20 @@ bool heft_trace_reconstruct(heft_trace *x, const heft_trace_value *arguments, ui
 {
     *result = (heft_trace_value){ .kind = HEFT_TRACE_ARRAY };
     return n == 3 && is_ndarray(x, arguments) && arguments[1].kind == HEFT_TRACE_TUPLE &&
-           is_bytes(arguments + 2) && arguments[2].len <= 1;
+           heft_trace_is_bytes(arguments + 2) && arguments[2].len <= 1;
 }
 
 /* ([version,] shape, type, is Fortran order, content) */
-bool heft_trace_build_array(heft_trace *x, heft_trace_value array, heft_trace_value state)
+bool heft_trace_build_array(heft_trace *x, heft_trace_value state)
 {
     uint32_t n;
     const heft_trace_value *items = heft_trace_items(x, &state, &n);
-    (void)array;
     if (!items || (n != 4 && n != 5))
         return false;
     items += n - 4;
     const heft_trace_object *type = fixed_type(x, items + 1);
     return type && items[0].kind == HEFT_TRACE_TUPLE &&
-           (type->has_objects ? items[3].kind == HEFT_TRACE_LIST : is_bytes(items + 3));
+           (type->has_objects ? items[3].kind == HEFT_TRACE_LIST : heft_trace_is_bytes(items + 3));
 }
 
 static bool is_type_without_objects(const heft_trace *x, const heft_trace_value *v)
@@ -213,7 +208,7 @@ bool heft_trace_scalar(heft_trace *x, const heft_trace_value *arguments, uint32_
                        heft_trace_value *result)
 {
     (void)result;
-    return n == 2 && is_type_without_objects(x, arguments) && is_bytes(arguments + 1);
+    return n == 2 && is_type_without_objects(x, arguments) && heft_trace_is_bytes(arguments + 1);
 }
 
 bool heft_trace_from_buffer(heft_trace *x, const heft_trace_value *arguments, uint32_t n,

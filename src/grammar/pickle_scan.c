@@ -336,8 +336,11 @@ static void check_protocol(heft_trace *x, heft_str argument)
 static void begin_frame(heft_trace *x, heft_str argument)
 {
     uint64_t here = heft_cur_pos(&x->c), bytes = heft_trace_unsigned(argument);
+    if (x->jump_to) { /* joblib reads no frame before the end of a frame that has arrays */
+        heft_trace_break(x);
+        return;
+    }
     x->frame_end = bytes < x->c.limit - here ? here + bytes : x->c.limit;
-    x->jump_to = 0;
 }
 
 /* Push a value without a call; return false if the opcode does something else.  items: the popped

@@ -259,6 +259,11 @@ bool heft_trace_is_number(const heft_trace_value *v, int64_t n)
     return v->kind == HEFT_TRACE_NUMBER && v->number == n;
 }
 
+bool heft_trace_is_bytes(const heft_trace_value *v)
+{
+    return v->kind == HEFT_TRACE_BYTES || v->kind == HEFT_TRACE_TEXT;
+}
+
 void heft_trace_free(heft_trace *x)
 {
     heft_memory *m = x->s->memory;

@@ -117,6 +117,7 @@ const heft_trace_value *heft_trace_find(const heft_trace *x, const heft_trace_va
 const heft_trace_import *heft_trace_import_of(const heft_trace *x, const heft_trace_value *v);
 heft_str heft_trace_text(const heft_trace_value *v); /* empty for other values */
 bool heft_trace_is_number(const heft_trace_value *v, int64_t n);
+bool heft_trace_is_bytes(const heft_trace_value *v); /* or text */
 
 /* ---- literals: the texts of opcodes ---- */
 
@@ -152,7 +153,7 @@ bool heft_trace_from_buffer(heft_trace *x, const heft_trace_value *arguments, ui
 bool heft_trace_wrapper(heft_trace *x, const heft_trace_value *arguments, uint32_t n,
                         heft_trace_value *result);
 bool heft_trace_build_dtype(heft_trace *x, heft_trace_value dtype, heft_trace_value state);
-bool heft_trace_build_array(heft_trace *x, heft_trace_value array, heft_trace_value state);
+bool heft_trace_build_array(heft_trace *x, heft_trace_value state);
 bool heft_trace_build_wrapper(heft_trace *x, heft_trace_value wrapper, heft_trace_value state);
 
 #endif

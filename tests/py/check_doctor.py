@@ -484,6 +484,18 @@ def check_left_out(folder):
         yield f"npz, {title} of an array", [] if good else [code, text, err]
 
 
+def check_blocks(folder):
+    """Blocks are counted as blocks, also where a buffer ends: no scale is NaN here."""
+    path, blocks = folder / "q.gguf", 20000
+    name, of_type = b"w", struct.pack("<I", 2)  # q4_0: a scale and 16 bytes
+    head = b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + struct.pack("<Q", len(name)) + name
+    head += struct.pack("<IQ", 1, 32 * blocks) + of_type + struct.pack("<Q", 0)
+    path.write_bytes(head + bytes(-len(head) % 32) + (b"\x00\x3c" + b"\xff" * 16) * blocks)
+    code, document, err = examine(path)
+    good = code == 0 and not kinds_of(document)
+    yield "blocks without NaN", [] if good else [code, document, err]
+
+
 def check_suffix(folder):
     path = folder / "wrong.gguf"
     path.write_bytes(safetensors(values()))
@@ -519,7 +531,8 @@ def check_text(folder):
 def main():
     with tempfile.TemporaryDirectory() as name:
         checks = [check_foreign, check_truncation, check_torch, check_transfers, check_zeros,
-                  check_many, check_checksums, check_left_out, check_suffix, check_text]
+                  check_many, check_checksums, check_left_out, check_blocks, check_suffix,
+                  check_text]
         results = []
         for check in checks:
             folder = pathlib.Path(name) / check.__name__

@@ -21,8 +21,8 @@ import zipfile
 import zlib
 
 MARKER = "executed"
-SECONDS = 2  # The processor's time: a loaded machine does not end a loader earlier.
-MEMORY = 8 << 30
+SECONDS = 3  # The processor's time: a loaded machine does not end a loader earlier.
+MEMORY = 2 << 30  # Memory that a hostile length reserves takes time.
 TOGETHER = 16  # files that one process loads: what they leave in memory slows the next ones
 
 

@@ -85,6 +85,7 @@ static heft_status count_part(const value_count *v, odd_values *o, uint32_t part
     if (st)
         return st;
     st = heft_chunks_open(&c, f->host->allocator, NULL, s.row.length, err);
+    c.unit = heft_dtype_get(t)->block_bytes;
     while (!st && !heft_progress_halted(v->progress) && heft_chunks_next(&c)) {
         st = heft_stream_read(c.buf, &s, c.len, err);
         if (!st)
@@ -149,8 +150,11 @@ heft_status heft_doctor_check_values(heft_doctor *d, const heft_progress *progre
         const heft_ix_part_row *part = heft_ix_part_row_at(&d->file->x, i);
         p.total += real_type(part->dtype) ? part->length : 0;
     }
+    heft_file_enter(d->file);
     heft_host_run(d->host, tensors, count_tensor, &v);
-    heft_status st = heft_progress_end(&p, err);
+    heft_status st = heft_file_leave(d->file, err);
+    heft_status counted = heft_progress_end(&p, err);
+    st = st ? st : counted;
     if (!st)
         add_diagnosis(d, v.of, true);
     if (!st)

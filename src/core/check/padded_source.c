@@ -74,5 +74,5 @@ heft_padded_source heft_padded_source_of(heft_source *from, uint64_t size)
 
 uint64_t heft_padded_present(heft_source *s)
 {
-    return s->ops == &padded_ops ? from_of(s)->size : s->size;
+    return s->ops == &padded_ops && from_of(s)->size < s->size ? from_of(s)->size : s->size;
 }

@@ -8,7 +8,7 @@ enum { CHUNK = 256 << 10 };
 heft_status heft_chunks_open(heft_chunks *c, const heft_allocator *al, const void *mapped,
                              uint64_t length, heft_error *err)
 {
-    *c = (heft_chunks){ .data = mapped, .left = length, .al = al };
+    *c = (heft_chunks){ .data = mapped, .left = length, .unit = 1, .al = al };
     if (mapped)
         return HEFT_OK;
     c->capacity = length < CHUNK ? (size_t)length + 1 : CHUNK;
@@ -22,8 +22,9 @@ bool heft_chunks_next(heft_chunks *c)
 {
     if (!c->buf)
         c->data += c->len;
+    size_t most = CHUNK - CHUNK % c->unit;
     c->at += c->len;
-    c->len = c->left < CHUNK ? (size_t)c->left : CHUNK;
+    c->len = c->left < most ? (size_t)c->left : most;
     c->left -= c->len;
     return c->len;
 }

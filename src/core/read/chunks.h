@@ -9,6 +9,7 @@ typedef struct heft_chunks {
     size_t len;          /* length of the chunk */
     uint64_t at, left;   /* bytes of the range before and after the chunk */
     size_t capacity;     /* size of buf */
+    size_t unit;         /* a chunk has whole units of this many bytes, except for the last; 1 */
     const heft_allocator *al;
 } heft_chunks;
 

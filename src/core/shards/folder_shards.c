@@ -95,6 +95,12 @@ static heft_status note_alone(heft_file *f)
 
 /* ---- files that are not read ---- */
 
+typedef struct rest { /* files of a role past those that are reported */
+    heft_str name;
+    uint64_t files;
+    uint32_t reported;
+} rest;
+
 typedef struct other_files {
     heft_file *f;
     heft_names shards;         /* by name */
@@ -102,7 +108,7 @@ typedef struct other_files {
     heft_str first;            /* a file that is not reported yet, and how many follow in its set */
     uint64_t more;
     uint8_t role;
-    uint32_t reported;
+    rest rest[2]; /* [1]: alternatives */
 } other_files;
 
 static heft_str shard_name_at(const void *ctx, uint32_t i)
@@ -116,38 +122,59 @@ static bool is_shard(const other_files *o, heft_str name)
     return heft_names_find(&o->shards, of, heft_names_hash(&o->f->x.key, name), name) != HEFT_NONE;
 }
 
-/* Report the file, or the set of files, that was kept back. */
+/* Report a file, and how many others with it; numbered: they are numbered like a listed shard. */
+static heft_status report_files(other_files *o, heft_str name, uint64_t more, const char *what,
+                                bool is_numbered)
+{
+    static const char *const texts[2][2] = {
+        { "the folder also contains %q, which was not read",
+          "the folder also contains %q and %U other %s, which were not read" },
+        { "the file %q is numbered like a shard of this model, but not listed",
+          "the file %q and %U other %s are numbered like a shard of this model, but not listed" },
+    };
+    heft_str prefix = o->f->folder->prefix ? heft_lit(o->f->folder->prefix) : (heft_str){ "", 0 };
+    const char *text = texts[is_numbered][more > 0];
+    name = heft_arena_join(&o->f->x.arena, prefix, name, (heft_str){ "", 0 });
+    if (!name.ptr)
+        return HEFT_E_NOMEM;
+    if (o->role == HEFT_FOLDER_ALTERNATIVE)
+        return heft_join_note(o->f, HEFT_NOTE, "heft/passed-over", HEFT_NOWHERE, HEFT_NONE, text,
+                              name, more, what);
+    return heft_join_left_out(o->f, is_numbered ? "heft/shard-extra" : "heft/left-out", text, name,
+                              more, what);
+}
+
+/* Report the file, or the set of files, that was kept back; after many, only count them. */
 static heft_status report(other_files *o)
 {
     enum { MOST = 16 };
     heft_numbered_name n;
-    heft_str prefix = o->f->folder->prefix ? heft_lit(o->f->folder->prefix) : (heft_str){ "", 0 };
     heft_str name = o->first;
-    bool is_form = o->role == HEFT_FOLDER_ALTERNATIVE;
-    if (!name.ptr || o->reported > MOST)
+    rest *r = &o->rest[o->role == HEFT_FOLDER_ALTERNATIVE];
+    if (!name.ptr)
         return HEFT_OK;
     o->first = (heft_str){ NULL, 0 };
-    bool is_numbered = heft_numbered_name_read(&n, name);
-    bool is_extra = is_numbered && o->listed.count && heft_str_eq(n.head, o->listed.head) &&
-                    heft_str_eq(n.tail, o->listed.tail);
-    name = heft_arena_join(&o->f->x.arena, prefix, name, (heft_str){ "", 0 });
-    if (!name.ptr)
-        return HEFT_E_NOMEM;
-    if (o->reported++ == MOST)
-        return heft_join_left_out(o->f, "heft/left-out",
-                                  "the folder also contains %q and others, which were not read",
-                                  name);
-    if (is_extra)
-        return heft_join_left_out(
-            o->f, "heft/shard-extra",
-            "the file %q is numbered like a shard of this model, but not listed", name);
-    static const char one[] = "the folder also contains %q, which was not read";
-    static const char set[] = "the folder also contains %q and %U other shards of the same set, "
-                              "which were not read";
-    const char *text = o->more ? set : one;
-    return is_form ? heft_join_note(o->f, HEFT_NOTE, "heft/passed-over", HEFT_NOWHERE, HEFT_NONE,
-                                    text, name, o->more)
-                   : heft_join_left_out(o->f, "heft/left-out", text, name, o->more);
+    if (r->reported++ >= MOST) {
+        r->files += 1 + o->more;
+        r->name = r->name.ptr ? r->name : name;
+        return HEFT_OK;
+    }
+    bool is_numbered = heft_numbered_name_read(&n, name) && o->listed.count &&
+                       heft_str_eq(n.head, o->listed.head) && heft_str_eq(n.tail, o->listed.tail);
+    return report_files(o, name, o->more, "shards of the same set", is_numbered);
+}
+
+/* Report the files that were only counted. */
+static heft_status report_rest(other_files *o)
+{
+    heft_status st = HEFT_OK;
+    for (int form = 0; form < 2 && !st; form++) {
+        const rest *r = &o->rest[form];
+        o->role = form ? HEFT_FOLDER_ALTERNATIVE : HEFT_FOLDER_LEFT_OUT;
+        if (r->files)
+            st = report_files(o, r->name, r->files - 1, "files", false);
+    }
+    return st;
 }
 
 /* Keep the file back if the next files may belong to the same set. */
@@ -187,7 +214,9 @@ static heft_status report_others(other_files *o)
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < f->folder->count && !st; i++)
         st = add(o, &f->folder->files[i]);
-    return st ? st : report(o);
+    if (!st)
+        st = report(o);
+    return st ? st : report_rest(o);
 }
 
 heft_status heft_note_folder_files(heft_file *f, heft_error *err)

@@ -91,11 +91,12 @@ static void describe_foreign(const heft_file *f, const heft_shard *shard, heft_e
     enum { HEAD = 512 };
     uint8_t head[HEAD];
     heft_source *s;
+    heft_error ignored;
     if (cause->status != HEFT_E_FORMAT ||
-        f->shards->open(&s, f->shards->ctx, shard->name.ptr, NULL))
+        f->shards->open(&s, f->shards->ctx, shard->name.ptr, &ignored))
         return;
     size_t len = s->size < HEAD ? (size_t)s->size : HEAD;
-    bool is_read = !heft_source_check(s, NULL) && !s->ops->read(s, 0, head, len, NULL);
+    bool is_read = !heft_source_check(s, &ignored) && !s->ops->read(s, 0, head, len, &ignored);
     bool is_zip = is_read && len > 1 && head[0] == 'P' && head[1] == 'K'; /* needs the end */
     const heft_foreign_kind *kind = is_read && !is_zip &&
                                             heft_detect(head, len, head, 0, s->size) != f->format

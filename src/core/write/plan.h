@@ -29,7 +29,7 @@ struct heft_planner {
     heft_arena arena;
     heft_vec model_bytes;
     const char *first_loss; /* rule of the first blocking loss; NULL: none */
-    /* This ends a message about losses: a callback has listed them, or it states the first. */
+    /* End of a message about losses: " (listed above)", or the first loss without a callback. */
     const char *listed;
     uint32_t losses;            /* number of blocking losses */
     uint32_t reshaped, dropped; /* numbers of tensors */

@@ -195,13 +195,12 @@ static uint32_t read_base(heft_python *l)
 /* Skip the L of Python 2, which NumPy removes wherever it follows a number on the line. */
 static void skip_long(heft_python *l)
 {
-    const char *from;
-    do {
-        from = l->p;
-        while (l->p < l->end && (*l->p == ' ' || *l->p == '\t' || *l->p == '\f'))
-            l->p++;
-    } while (l->has_long && heft_python_word(l, "L"));
-    l->p = from;
+    const char *p = l->p;
+    while (p < l->end && (*p == ' ' || *p == '\t' || *p == '\f'))
+        p++;
+    bool is_word = p + 1 < l->end && is_in_word(p[1]);
+    if (l->has_long && p < l->end && *p == 'L' && !is_word)
+        l->p = p + 1;
 }
 
 /* Read digits with single underscores between them. */

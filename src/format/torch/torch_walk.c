@@ -304,7 +304,8 @@ static heft_status enter_object(walk *w, uint32_t object, bool is_known)
         st = enter(w, content, is_dict(w, content) ? KEYED : COUNTED, HEFT_NONE, skip_scalars);
     if (!st && has_arguments) {
         st = enter(w, args, COUNTED, HEFT_NONE, true);
-        w->frames[w->depth - 1].is_argument = true;
+        if (!st)
+            w->frames[w->depth - 1].is_argument = true;
     }
     if (!st && w->depth == depth)
         heft_pickle_at(&w->t->p, object)->mark = false;

@@ -41,7 +41,7 @@ typedef struct heft_answer {
     char etag[256], modified[64], date[64];
     char linked[72]; /* X-Linked-Etag, also of a redirect: the SHA-256 that the hub states */
     bool has_range, has_total, is_encoded;
-    bool is_dated;               /* Last-Modified was in the past: see heft_answer_is_strong() */
+    bool is_dated;               /* Last-Modified was long before Date: it is a strong validator */
     bool is_checked;             /* the range has been compared with the request */
     uint64_t first, last, total; /* Content-Range */
     /* A failure has the name and the text of the hub or of S3, cut and in printable ASCII. */

@@ -90,8 +90,8 @@ heft_status heft_setting_of_profile(char *out, size_t size, const char *path, co
         if (*p == '[') {
             p[strcspn(p, "]")] = '\0';
             is_section = !strcmp(p + 1, section);
-        } else if (is_section && !sets_key(&value, p, key))
-            value.len = 0;
+        } else if (is_section)
+            (void)sets_key(&value, p, key);
     }
     snprintf(origin, sizeof origin, "%s in %s", key, path);
     heft_status st = heft_setting_copy(out, size, value, origin, err);

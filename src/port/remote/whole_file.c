@@ -61,9 +61,7 @@ heft_status heft_url_whole_begin(url_source *u, heft_request *take, heft_error *
     heft_session_wait_for(u->session, r, 1);
     while (r->state != HEFT_REQUEST_DONE && r->size == HEFT_UNKNOWN_LENGTH)
         heft_session_wait(u->session);
-    if (r->status && !r->have)
-        return fail(r, err);
-    if (r->size == HEFT_UNKNOWN_LENGTH)
+    if ((r->status && !r->have) || r->size == HEFT_UNKNOWN_LENGTH)
         return fail(r, err);
     u->base.size = r->size;
     return HEFT_OK;
