@@ -45,6 +45,9 @@ typedef struct heft_plan_source {
      * caller of the writer who passes such values later gets an error.  NULL: an edit, which
      * writes no values. */
     heft_status (*check_values)(void *ctx, uint32_t tensor, heft_value_rule *broken);
+    /* Set *is_part to true if the tensor is part of a quantised tensor of the source file, unless
+     * the caller takes the parts for numbers (raw_tensors).  NULL: there is no source file. */
+    heft_status (*check_quantised)(void *ctx, uint32_t tensor, bool *is_part);
 } heft_plan_source;
 
 typedef struct heft_planner heft_planner; /* the engine's part of a plan, opaque to formats */

@@ -39,6 +39,13 @@ heft_status heft_loss_tensor(heft_plan *p, const char *rule, uint32_t tensor, co
     return heft_plan_loss(p, HEFT_FAULT, rule, tensor, why);
 }
 
+static heft_status check_quantised(heft_plan *p, uint32_t tensor, bool *is_part)
+{
+    *is_part = false;
+    return p->source.check_quantised ? p->source.check_quantised(p->source.ctx, tensor, is_part)
+                                     : HEFT_OK;
+}
+
 /* Return true if f32 represents every value of the type. */
 static bool fits_f32(heft_dtype t)
 {
@@ -57,7 +64,10 @@ heft_status heft_loss_type(heft_plan *p, const char *rule, uint32_t tensor, cons
     heft_plan_drop(p, tensor);
     if (!heft_dtype_can_cast(HEFT_F32, type))
         return heft_loss_report(p, HEFT_FAULT, rule, tensor, refused, heft_dtype_name(type), where);
-    bool fits = fits_f32(type);
+    bool fits = fits_f32(type), is_part;
+    heft_status st = check_quantised(p, tensor, &is_part);
+    if (st)
+        return st;
     /* --cast matches the names of the input. */
     put_pattern(&o, p->source.name ? p->source.name(p->source.ctx, tensor)
                                    : heft_ix_name(p->x, tensor));
@@ -70,9 +80,13 @@ heft_status heft_loss_type(heft_plan *p, const char *rule, uint32_t tensor, cons
                                 "values; leave it out: heft convert --drop %s%s%s)",
                                 heft_dtype_name(type), where, quote, pattern, quote);
     return heft_loss_report(p, HEFT_FAULT, rule, tensor,
-                            "element type %s cannot be stored in %s (cast it: heft convert --cast "
+                            "element type %s cannot be stored in %s (%s: heft convert %s--cast "
                             "%s%s=f32%s)",
-                            heft_dtype_name(type), where, quote, pattern, quote);
+                            heft_dtype_name(type), where,
+                            is_part ? "it is part of a quantised tensor, whose scale a cast does "
+                                      "not apply; cast the stored numbers"
+                                    : "cast it",
+                            is_part ? "--raw-tensors " : "", quote, pattern, quote);
 }
 
 heft_status heft_loss_scalar(heft_plan *p, const char *rule, uint32_t tensor, const char *where)
@@ -151,14 +165,36 @@ heft_status heft_loss_metadata(heft_plan *p, const char *rule, const char *where
     return HEFT_OK;
 }
 
-static bool has_other(const heft_index *x, uint32_t tensor, bool (*is_kept)(const heft_value *))
+typedef struct lost_attributes {
+    bool any, scale;
+} lost_attributes;
+
+static lost_attributes find_lost(const heft_index *x, uint32_t tensor,
+                                 bool (*is_kept)(const heft_value *))
 {
+    lost_attributes lost = { false, false };
     const heft_ix_attr_row *attrs = x->attrs.ptr;
     uint32_t k = heft_ix_row(x, tensor)->attrs;
-    for (; k && k <= x->attrs.len && attrs[k - 1].tensor == tensor; k++)
-        if (!is_kept || !is_kept(&attrs[k - 1].value))
-            return true;
-    return false;
+    for (; k && k <= x->attrs.len && attrs[k - 1].tensor == tensor; k++) {
+        const heft_value *v = &attrs[k - 1].value;
+        if (is_kept && is_kept(v))
+            continue;
+        lost.any = true;
+        lost.scale = lost.scale || heft_str_is(v->key, "torch.scale");
+    }
+    return lost;
+}
+
+/* Without the scale the integers of a quantised tensor are other numbers. */
+static heft_status report_lost_scale(heft_plan *p, const char *rule, uint32_t tensor)
+{
+    bool is_part;
+    heft_status st = check_quantised(p, tensor, &is_part);
+    if (st || !is_part)
+        return st;
+    return heft_loss_report(p, HEFT_FAULT, rule, tensor,
+                            "its scale and zero point are left out, without which the quantised "
+                            "numbers mean something else (--raw-tensors keeps the numbers)");
 }
 
 heft_status heft_loss_attributes_except(heft_plan *p, const char *rule, uint8_t kept,
@@ -168,14 +204,17 @@ heft_status heft_loss_attributes_except(heft_plan *p, const char *rule, uint8_t 
                                         "attributes of tensors are" };
     const heft_index *x = p->x;
     uint32_t counts[3] = { 0 };
-    for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
-        const heft_ix_tensor_row *row = heft_ix_row(x, t);
-        uint8_t lost = (uint8_t)(row->flags & ~kept);
-        counts[0] += !!(lost & HEFT_T_GRAD);
-        counts[1] += !!(lost & HEFT_T_PARAM_ID);
-        counts[2] += has_other(x, t, is_kept);
-    }
     heft_status st = HEFT_OK;
+    for (uint32_t t = 0; t < heft_ix_tensors(x) && !st; t++) {
+        const heft_ix_tensor_row *row = heft_ix_row(x, t);
+        uint8_t flags = (uint8_t)(row->flags & ~kept);
+        lost_attributes lost = find_lost(x, t, is_kept);
+        counts[0] += !!(flags & HEFT_T_GRAD);
+        counts[1] += !!(flags & HEFT_T_PARAM_ID);
+        counts[2] += lost.any;
+        if (lost.scale)
+            st = report_lost_scale(p, rule, t);
+    }
     for (uint32_t i = 0; i < 3 && !st; i++)
         if (counts[i])
             st = heft_loss_report(p, HEFT_WARNING, rule, HEFT_NONE,

@@ -7,6 +7,7 @@
 #include "core/write/copy.h"
 #include "core/write/dedup.h"
 #include "core/write/same_format.h"
+#include "scheme/refuse.h"
 
 /* ---- the plan ---- */
 
@@ -41,6 +42,19 @@ static const uint8_t *source_base_id(const void *ctx, uint32_t tensor)
     const heft_conversion *c = ctx;
     uint32_t source = source_of(c, tensor);
     return source == HEFT_NONE ? NULL : heft_ix_base_id_at(&c->in->x, source);
+}
+
+static heft_status check_quantised(void *ctx, uint32_t tensor, bool *is_part)
+{
+    heft_conversion *c = ctx;
+    const heft_schemes *s = c->opt.schemes;
+    uint32_t source = source_of(c, tensor);
+    *is_part = false;
+    if (c->opt.raw_tensors)
+        return HEFT_OK;
+    heft_status st = s ? HEFT_OK : heft_schemes_of_file(&s, c->in, c->err);
+    *is_part = !st && source != HEFT_NONE && heft_schemes_find(s, source) != HEFT_NONE;
+    return st;
 }
 
 /* Check the order of a sparse tensor that is copied unchanged; converted tensors are always in
@@ -151,7 +165,13 @@ static heft_status plan_conversion(heft_conversion *c)
         st = use_existing_parts(c);
     c->p.plan.fills_metadata = !c->opt.exact_metadata && !c->scope.metadata_from;
     c->p.plan.source = (heft_plan_source){
-        c, source_name, source_base_id, find_duplicates, check_order, heft_conversion_check_values
+        .ctx = c,
+        .name = source_name,
+        .base_id = source_base_id,
+        .find_duplicates = find_duplicates,
+        .is_sorted = check_order,
+        .check_values = heft_conversion_check_values,
+        .check_quantised = check_quantised,
     };
     if (!st)
         st = heft_conversion_add_vocab(c);

@@ -26,3 +26,5 @@ echo "== insisted"; $HEFT convert --raw-tensors --cast bf16 fp8 e.safetensors &&
 echo "== append"; $HEFT convert small.safetensors f.zt
 $HEFT append --cast 'l.*=f32' f.zt fp8 || echo "= $?"
 $HEFT append --raw-tensors --cast '*=f32' f.zt fp8 && $HEFT ls --raw f.zt | cut -f 1,2
+echo "== a type that the target has not"; $HEFT convert fp8 g.npz || echo "= $?"
+$HEFT convert --raw-tensors --cast 'l.weight=f32' --cast 'plain.weight=f32' fp8 g.npz && $HEFT ls --raw g.npz | cut -f 1,2
