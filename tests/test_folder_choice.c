@@ -172,6 +172,11 @@ static void modules_have_folders(void **state)
         { "modules.json 0_T/pytorch_model.bin", "'0_T/pytorch_model.bin': name", HEFT_E_IO },
         { "model" S " 2_D/model" S, "model" S, HEFT_OK },
         { "modules.json model" S " D/model" S " _D/model" S, "model" S, HEFT_OK },
+        /* the routes of a router */
+        { "modules.json model" S " query_0_T/ query_0_T/model" S, "model" S " !query_0_T/model" S,
+          HEFT_OK },
+        { "modules.json model" S " run_0_t/model" S " v_1/model" S " a_0T/model" S, "model" S,
+          HEFT_OK },
     };
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(rows); i++)

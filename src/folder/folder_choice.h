@@ -38,8 +38,8 @@ void heft_folder_listing_free(heft_folder_listing *l);
 /* Add a name: "model.safetensors", a folder "2_Dense/", or a file of a folder whose name
  * heft_folder_is_module() accepts, "2_Dense/model.safetensors".  Names may be added twice. */
 void heft_folder_listing_add(heft_folder_listing *l, const char *text);
-/* Return true for the folder of a module of sentence-transformers, "2_Dense", of which the files
- * are of interest. */
+/* Return true for the folder of a module of sentence-transformers, "2_Dense", or
+ * "query_0_Transformer" of a router, of which the files are of interest. */
 bool heft_folder_is_module(heft_str name);
 /* Return true for a folder with pieces of the tensors of a distributed checkpoint, "mp_rank_00". */
 bool heft_folder_has_pieces(heft_str name);

@@ -16,12 +16,27 @@ void heft_folder_listing_free(heft_folder_listing *l)
     heft_arena_free(&l->arena);
 }
 
-bool heft_folder_is_module(heft_str name)
+/* Return the length of "2_" at the beginning, or 0. */
+static size_t number_length(heft_str name)
 {
     size_t digits = 0;
     while (digits < name.len && name.ptr[digits] >= '0' && name.ptr[digits] <= '9')
         digits++;
-    return digits && digits < name.len && name.ptr[digits] == '_';
+    return digits && digits < name.len && name.ptr[digits] == '_' ? digits + 1 : 0;
+}
+
+bool heft_folder_is_module(heft_str name)
+{
+    if (number_length(name))
+        return true;
+    /* A router names its routes: "query_0_Transformer". */
+    for (size_t i = 0; i + 1 < name.len; i++) {
+        heft_str rest = { name.ptr + i + 1, name.len - i - 1 };
+        size_t number = name.ptr[i] == '_' ? number_length(rest) : 0;
+        if (number && number < rest.len && rest.ptr[number] >= 'A' && rest.ptr[number] <= 'Z')
+            return true;
+    }
+    return false;
 }
 
 static bool is_of_fsdp(heft_str name)

@@ -170,6 +170,8 @@ static heft_status try_open(heft_file **out, bool *is_same, location *p, bool is
         return st ? st : replaced_repeatedly(err);
     }
     st = heft_file_open_source(out, s, opt, err);
+    if (st == HEFT_E_FORMAT && is_entry) /* the caller has named the folder */
+        heft_error_in(err, st, heft_str_from(p->name));
     if (!st && heft_shard_file_count(*out)) /* all shards must be from the same set, old or new */
         st = heft_journal_check(is_same, p->path, fd, err);
     if (!st && *is_same)

@@ -306,6 +306,8 @@ CHOICES = [
     ([MODEL, "modules.json", "2_Dense/model.safetensors", "1_Pooling/config.json"], MODEL,
      ["!2_Dense/model.safetensors"]),
     ([MODEL, "2_Dense/model.safetensors"], MODEL, []),
+    ([MODEL, "modules.json", "query_0_Transformer/model.safetensors"], MODEL,
+     ["!query_0_Transformer/model.safetensors"]),
     (["modules.json", "2_Dense/model.safetensors", "0_Transformer/model.safetensors"], 4,
      "weights in folders of modules only, such as '0_Transformer/model.safetensors'"),
     (["tf_model.h5"], 5, "'tf_model.h5' is a file of TensorFlow"),
