@@ -258,6 +258,7 @@ def unreadable():
             ("bytes", literal("'|S3'") + bytes(3), False, "byte strings"),
             ("record", literal("[('a', '<f4')]") + bytes(4), False, "records"),
             ("extended", literal("'<f16'") + bytes(16), False, "extended precision"),
+            ("named", literal("'bfloat16'") + bytes(2), False, "the name of another package"),
             ("version", b"\x93NUMPY\x09\0" + content[8:], False, "a version to come"),
             ("header", literal("'<f4'").replace(b"descr", b"discr") + bytes(4), True,
              "a header that does not parse"),

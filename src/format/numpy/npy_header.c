@@ -175,7 +175,10 @@ static heft_status read_type(literal *l, heft_str whole)
         if (heft_str_begins(s, refusals[i].prefix))
             return fail(l, HEFT_E_UNSUPPORTED, "elements of type %q are %s", whole,
                         refusals[i].what);
-    return fail(l, HEFT_E_FORMAT, "unknown NumPy element type %q", whole);
+    /* Other packages register names, such as bfloat16; no name begins with an order of bytes. */
+    bool is_name = !has_order && s.len > 2 && *s.ptr >= 'a' && *s.ptr <= 'z';
+    return fail(l, is_name ? HEFT_E_UNSUPPORTED : HEFT_E_FORMAT, "unknown NumPy element type %q",
+                whole);
 }
 
 static heft_status read_descr(literal *l)
