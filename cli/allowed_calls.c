@@ -102,9 +102,9 @@ enum {
 #define TERMINAL_SETTINGS _IOC(_IOC_READ, 'T', 0x2a, 44)
 
 /* The other commands of fcntl() make the kernel send signals to other processes (F_SETOWN). */
-#define FILE_COMMANDS                                                                       \
-    CALL_IS(F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_SETLK, \
-            F_SETLKW, F_ADD_SEALS, F_GET_SEALS, F_GETPIPE_SZ, F_SETPIPE_SZ)
+#define FILE_COMMANDS                                                                    \
+    CALL_IS(F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_SETLK, F_SETLKW, F_ADD_SEALS, \
+            F_GET_SEALS, F_GETPIPE_SZ, F_SETPIPE_SZ)
 
 const call_rule checked_calls[] = {
     { CALL(ioctl),
@@ -119,6 +119,13 @@ const call_rule checked_calls[] = {
     /* The first argument 0 is this process. */
     { CALL(prlimit64), 0, 1, { { 0, 0, CALL_IS(0) } } },
     { CALL(prctl), 0, 1, { { 0, 0, CALL_IS(PR_SET_NAME, NAME_MEMORY) } } },
+    { 0 }
+};
+
+/* Duplicates of files that the command has opened; see put_inherited(). */
+const call_rule checked_duplicates[] = {
+    { CALL(fcntl), 0, 1, { { 1, 0, CALL_IS(F_DUPFD, F_DUPFD_CLOEXEC) } } },
+    { CALL(fcntl64), 0, 1, { { 1, 0, CALL_IS(F_DUPFD, F_DUPFD_CLOEXEC) } } },
     { 0 }
 };
 

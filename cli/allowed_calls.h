@@ -45,6 +45,7 @@ extern const char *const allowed_client_calls[];
 /* Calls that depend on arguments; the first rule that applies counts. A row without a call ends the
  * list. */
 extern const call_rule checked_calls[];
+extern const call_rule checked_duplicates[];
 extern const call_rule checked_client_calls[];
 
 #endif

@@ -141,13 +141,13 @@ static const char *change_of_owner(void)
 }
 
 /* Refuse to change files that were open when the command began, and to use such sockets: results
- * are written by write() and similar calls. */
+ * are written by write() and similar calls.  The descriptor of a duplicate would not be known. */
 static void put_inherited(program *p)
 {
-    const char *const refused[] = {
-        CALL(fchmod), change_of_owner(), CALL(fsetxattr), CALL(connect),
-        CALL(bind),   CALL(sendto),      CALL(sendmsg),   CALL(sendmmsg)
-    };
+    const char *const refused[] = { CALL(fchmod),  change_of_owner(), CALL(fsetxattr),
+                                    CALL(connect), CALL(bind),        CALL(sendto),
+                                    CALL(sendmsg), CALL(sendmmsg),    CALL(fcntl),
+                                    CALL(fcntl64) };
     enum { REFUSED = sizeof refused / sizeof *refused };
     uint32_t n = 0;
     while (inherited_descriptor(n) >= 0)
@@ -192,6 +192,7 @@ static void put_program(program *p, const call_needs *needs)
     put_rules(p, checked_calls);
     put_signals(p);
     put_inherited(p);
+    put_rules(p, checked_duplicates);
     if (needs->is_client) {
         put_allowed(p, allowed_client_calls);
         put_rules(p, checked_client_calls);

@@ -76,6 +76,8 @@ static const struct {
     { "change-inherited-owner", SYS_fchown, { INHERITED, -1, -1 } },
     { "set-inherited-attribute", SYS_fsetxattr, { INHERITED, (long)"user.x", (long)"x", 1, 0 } },
     { "duplicate", SYS_dup, { INHERITED } },
+    { "duplicate-inherited", SYS_fcntl, { INHERITED, F_DUPFD, 0 } },
+    { "duplicate-inherited-closed", SYS_fcntl, { INHERITED, F_DUPFD_CLOEXEC, 0 } },
     { "open-handle", SYS_open_by_handle_at, { -1, 0, 0 } },
     { "open-filesystem", SYS_fsopen, { (long)"proc", 0 } },
     { "mount-filesystem", SYS_fsmount, { -1, 0, 0 } },
