@@ -1,14 +1,14 @@
 /**
  * Every sample of the tests, good and bad, through the package and through the command:
  *
- *     HEFT=build/heft SAMPLES=build/tests/samples PACKAGE=build-web/package node --test web/test
+ *     COMMANDS=build/tests/heft-commands SAMPLES=build/tests/samples PACKAGE=build-web/package \
+ *         node --test web/test
  */
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
-import { HEFT, SAMPLES, heft, mapLimit } from "./tools.mjs";
+import { SAMPLES, heft, mapLimit } from "./tools.mjs";
 import { open } from "./package.mjs";
 
 const FILES_AT_ONCE = 100;
