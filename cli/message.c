@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -77,9 +78,13 @@ void message_announce_interrupt(void)
     write_error("interrupted; nothing written", "cancelled");
 }
 
+/* Several threads may read the lost pages: one of them ends the command, the others wait. */
 static void on_bus_error(int signal_number)
 {
+    static atomic_flag is_said = ATOMIC_FLAG_INIT;
     (void)signal_number;
+    while (atomic_flag_test_and_set(&is_said))
+        continue;
     write_error("a file was truncated while it was being read", "io");
     _exit(CODE_SYSTEM);
 }
