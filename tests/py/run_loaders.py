@@ -3,7 +3,7 @@
 
 Prints one JSON document: for each file, the loaders under which the file made the folder
 "executed" in the current directory. Hostile files may end the process that loads them: another
-process goes on."""
+process goes on with the next loader."""
 import bz2
 import gzip
 import importlib
@@ -123,49 +123,55 @@ def executed():
         return False
 
 
-def child(paths, out):
-    """Write a line for each file: a number for each loader that runs the file."""
+def child(paths, first, out):
+    """Write a line for each file: a letter for each loader, "1" if it ran the file.  The first file
+    begins with the loader of number `first`."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(null, fd)
     for path in paths:
-        for number, load in enumerate(LOADERS.values()):
+        for load in list(LOADERS.values())[first:]:
             # A hostile file may not end, or wait; the next process goes on.
             signal.setitimer(signal.ITIMER_PROF, SECONDS)
             signal.alarm(60 * SECONDS)
             attempt(lambda load=load, path=path: load(path))
-            if executed():
-                os.write(out, b"%d " % number)
+            os.write(out, b"1" if executed() else b"0")
         os.write(out, b"\n")
+        first = 0
     os._exit(0)
 
 
-def run(paths):
-    """Load the files in a new process; return the loaders of each file up to the one that ended
-    the process."""
+def run(paths, first):
+    """Load the files in a new process; return a line for each, the last of which is shorter if a
+    loader ended the process."""
     reader, writer = os.pipe()
     pid = os.fork()
     if not pid:
         os.close(reader)
-        child(paths, writer)
+        child(paths, first, writer)
     os.close(writer)
     with os.fdopen(reader, "rb") as pipe:
         lines = pipe.read().decode().split("\n")
     os.waitpid(pid, 0)
-    executed()
-    names = list(LOADERS)
-    return [[names[int(n)] for n in line.split()] for line in lines[:len(paths)]]
+    return lines[:len(paths)]
 
 
 def run_all(paths):
-    found = {}
+    """Return the loaders that ran each file.  After a loader that ended its process, the file goes
+    on with the next loader: the one that would run it may be among them."""
+    found = {path.name: "" for path in paths}
     while paths:
-        done = run(paths[:TOGETHER])
-        found.update(zip((p.name for p in paths), done))
-        paths = paths[len(done):]
-    return found
+        lines = run(paths[:TOGETHER], len(found[paths[0].name]))
+        for path, line in zip(paths, lines):
+            found[path.name] += line
+        last = paths[len(lines) - 1].name
+        if len(found[last]) < len(LOADERS):
+            found[last] += "1" if executed() else "0"
+        paths = paths[len(lines) - (len(found[last]) < len(LOADERS)):]
+    return {name: [loader for loader, ran in zip(LOADERS, line) if ran == "1"]
+            for name, line in found.items()}
 
 
 if __name__ == "__main__":
