@@ -130,8 +130,20 @@ static const opcode opcodes[256] = {
 
 /* ---- arguments ---- */
 
+/* Joblib goes on after the bytes of arrays, which follow the frame. */
+static void leave_frame(heft_trace *x)
+{
+    uint64_t here = heft_cur_pos(&x->c);
+    if (!x->jump_to || here < x->frame_end)
+        return;
+    heft_cur_skip(&x->c, here == x->frame_end ? x->jump_to - here : 0);
+    x->jump_to = 0;
+}
+
 static heft_str take_bytes(heft_trace *x, uint64_t n)
 {
+    if (n)
+        leave_frame(x);
     const uint8_t *p = heft_cur_take(&x->c, n);
     x->is_cut |= !p;
     if (!p)
@@ -144,6 +156,7 @@ static heft_str take_bytes(heft_trace *x, uint64_t n)
 static heft_str take_line(heft_trace *x)
 {
     heft_cur *c = &x->c;
+    leave_frame(x);
     const uint8_t *start = c->p, *end = NULL;
     if (start < c->end)
         end = heft_str_seek(start, c->end, "\n", 1);
@@ -335,6 +348,7 @@ static void check_protocol(heft_trace *x, heft_str argument)
 
 static void begin_frame(heft_trace *x, heft_str argument)
 {
+    leave_frame(x);
     uint64_t here = heft_cur_pos(&x->c), bytes = heft_trace_unsigned(argument);
     if (x->jump_to) { /* joblib reads no frame before the end of a frame that has arrays */
         heft_trace_break(x);
@@ -498,16 +512,6 @@ static void scan_nested(heft_trace *x)
     x->jump_to += done.end;
 }
 
-/* Opcodes go on after the bytes of arrays, which follow the frame. */
-static void jump(heft_trace *x)
-{
-    uint64_t here = heft_cur_pos(&x->c);
-    if (!x->jump_to || here < x->frame_end)
-        return;
-    heft_cur_skip(&x->c, here == x->frame_end ? x->jump_to - here : 0);
-    x->jump_to = 0;
-}
-
 static void step(heft_trace *x)
 {
     static const heft_trace_value none[3] = { { .kind = HEFT_TRACE_ABSENT } };
@@ -529,7 +533,7 @@ static void step(heft_trace *x)
         apply(x, o, argument, items, n);
     if (x->has_nested && !x->is_out_of_memory)
         scan_nested(x);
-    jump(x);
+    leave_frame(x);
 }
 
 heft_status heft_pickle_scan(heft_pickle_scanned *out, const heft_pickle_scanner *s,

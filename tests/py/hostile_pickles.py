@@ -328,8 +328,9 @@ def lz4(data):
     return head + struct.pack("<I", len(data) | 1 << 31) + data + bytes(4)
 
 
-def joblib_file(rest, raw, framed=False, padding=b"\2\xff\xff"):
-    """Return what joblib writes of an array: its wrapper, the bytes of the array, more opcodes."""
+def joblib_file(rest, raw, framed=False, padding=b"\2\xff\xff", after=b""):
+    """Return what joblib writes of an array: its wrapper, the bytes of the array, more opcodes,
+    which are a part of the frame, or follow the array."""
     wrapper = (b"cjoblib.numpy_pickle\nNumpyArrayWrapper\n)\x81}(X\x08\0\0\0subclass"
                b"cnumpy\nndarray\n"
                b"X\x05\0\0\0shapeK" + bytes([len(raw)]) + b"\x85X\x05\0\0\0orderX\x01\0\0\0C"
@@ -341,7 +342,7 @@ def joblib_file(rest, raw, framed=False, padding=b"\2\xff\xff"):
     if not framed:
         return b"\x80\x03" + wrapper + data + rest
     frame = wrapper + rest
-    return b"\x80\x04\x95" + struct.pack("<Q", len(frame)) + frame + data
+    return b"\x80\x04\x95" + struct.pack("<Q", len(frame)) + frame + data + after
 
 
 def of_joblib():
@@ -349,7 +350,12 @@ def of_joblib():
     payload = b"0cposix\nmkdir\n" + CALL + b"."
     yield "joblib, the payload after an array", "m", joblib_file(payload, bytes(5))
     yield "joblib, the payload in the frame", "m", joblib_file(payload, b"....", True)
-    array = b"0cposix\nmkdir\n" + CALL + b"."
+    for frame, after in ((b"0", payload[1:]), (b"0c", payload[2:]), (b"0cposix\n", payload[8:]),
+                         (b"0X", text(b"posix")[1:] + text(b"mkdir") + b"\x93" + CALL + b"."),
+                         (b"0\x95" + struct.pack("<Q", len(payload) - 1), payload[1:])):
+        yield (f"joblib, the frame ends with {frame[:3]}, the payload after the array", "m",
+               joblib_file(frame, bytes(5), True, after=after))
+    array = payload
     yield "joblib, an array that is a payload", "m", joblib_file(b"0N.", array, padding=b"")
     objects = joblib_file(b"", b"", padding=b"").replace(b"u1", b"O8")
     objects = objects.replace(b"\xff\xff\xff\xffK\0", b"\xff\xff\xff\xffK?")
