@@ -587,6 +587,23 @@ static void what_follows_an_array_is_scanned(void **state)
         }
 }
 
+/* Python takes a frame as a whole, in which the pickle may end early. */
+static void pickles_follow_a_frame_that_goes_on(void **state)
+{
+    static const struct {
+        const char *frame;
+        bool is_found;
+    } rows[] = { { "N.\xFF\xFF\xFF", true }, { "N\xFF\xFF\xFF\xFF", false } };
+    text t = { NULL, 0 };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        put(&t, "\x80\4\x95\5\0\0\0\0\0\0\0", 11);
+        put(&t, rows[i].frame, 5);
+        put(&t, evil, EVIL);
+        assert_scan(&t, "m", rows[i].is_found ? IMPORT : "");
+    }
+}
+
 static void counts_pickles(void **state)
 {
     static const struct {
@@ -857,6 +874,7 @@ int main(void)
         cmocka_unit_test(wrong_sources_and_hosts_are_refused),
         cmocka_unit_test(short_pieces_are_read_to_the_end_only),
         cmocka_unit_test(what_follows_an_array_is_scanned),
+        cmocka_unit_test(pickles_follow_a_frame_that_goes_on),
         cmocka_unit_test(counts_pickles),
         cmocka_unit_test(reports_codecs_that_fail),
         cmocka_unit_test(reports_each_failed_allocation),

@@ -545,7 +545,12 @@ heft_status heft_pickle_scan(heft_pickle_scanned *out, const heft_pickle_scanner
     x.texts.mem = s->memory;
     while (!x.is_broken && !x.has_stopped && !x.is_out_of_memory)
         step(&x);
-    *out = (heft_pickle_scanned){ heft_cur_pos(&x.c), x.is_cut, x.has_arrays, x.uses_unknown };
+    uint64_t end = heft_cur_pos(&x.c), taken = x.jump_to ? x.jump_to : x.frame_end;
+    *out = (heft_pickle_scanned){ .end = end,
+                                  .taken = taken > end ? taken : end,
+                                  .is_cut = x.is_cut,
+                                  .has_arrays = x.has_arrays,
+                                  .uses_unknown = x.uses_unknown };
     heft_trace_free(&x);
     return x.is_out_of_memory ? HEFT_E_NOMEM : HEFT_OK;
 }

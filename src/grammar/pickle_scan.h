@@ -36,6 +36,7 @@ typedef struct heft_pickle_scanner {
 
 typedef struct heft_pickle_scanned {
     uint64_t end;      /* offset after the last opcode read; more pickles may follow */
+    uint64_t taken;    /* end of the bytes that a reader takes with the pickle, which may be more */
     bool is_cut;       /* the bytes end within the pickle */
     bool has_arrays;   /* joblib would skip bytes that Python takes for opcodes */
     bool uses_unknown; /* it calls or changes an object whose import is a finding */

@@ -151,6 +151,18 @@ static heft_status scan_as(heft_pickle_scanned *out, pickle *p, bool is_promised
     return is_found ? run(out, p, report_finding, is_joblib) : HEFT_OK;
 }
 
+/* Add what follows at an offset, where programs go on to read.  The piece is scanned as a file
+ * without a name, since other bytes may follow. */
+static heft_status add_rest(heft_scan *s, const heft_scan_piece *piece, uint64_t at)
+{
+    heft_scan_piece rest = *piece;
+    rest.bytes += at;
+    rest.size -= at;
+    rest.at += at;
+    rest.name = (heft_str){ 0 };
+    return rest.size ? heft_scan_add(s, &rest) : HEFT_OK;
+}
+
 heft_status heft_scan_pickles(heft_scan *s, const heft_scan_piece *piece, bool is_promised)
 {
     heft_status st = HEFT_OK;
@@ -164,8 +176,10 @@ heft_status heft_scan_pickles(heft_scan *s, const heft_scan_piece *piece, bool i
         bool has_arrays = done.has_arrays;
         if (!st && has_arrays)
             st = scan_as(&done, &of_joblib, is_promised && !at, true);
-        has_next = !(has_arrays ? of_joblib.is_broken : p.is_broken) && done.end &&
-                   done.end < piece->size - at;
+        bool is_broken = has_arrays ? of_joblib.is_broken : p.is_broken;
+        if (!st && !is_broken && done.taken > done.end) /* Python takes a frame as a whole */
+            st = add_rest(s, piece, at + done.taken);
+        has_next = !is_broken && done.end && done.end < piece->size - at;
         at += done.end;
     }
     return st;

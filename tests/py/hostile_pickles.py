@@ -362,6 +362,14 @@ def of_joblib():
     yield "joblib, an array of objects", "m", objects + PLAIN + b"0N."
 
 
+def sequences():
+    """Yield (title, file name, bytes): the payload follows what a loader takes before."""
+    for byte in (b"\xff", b"\0"):
+        frame = b"N." + byte * 200000
+        yield ("after a frame that goes on", "m",
+               b"\x80\x04\x95" + struct.pack("<Q", len(frame)) + frame + PLAIN)
+
+
 def hostile():
     """Yield (title, file name, bytes)."""
     for title, data in spellings():
@@ -379,6 +387,7 @@ def hostile():
     for ending in (b".", b"\xff"):
         yield f"legacy PyTorch, id of a module, then {ending}", "m", legacy(3, module + ending)
     yield from of_joblib()
+    yield from sequences()
 
 
 def mutated(count):
