@@ -25,7 +25,11 @@ static heft_pickle_scanned scan(char *to, const char *bytes, size_t size, bool i
     test_memory t;
     test_memory_init(&t, 0);
     heft_memory m = { .al = &t.al, .limit = UINT64_MAX };
-    heft_pickle_scanner s = { &m, print_finding, to, is_script, is_joblib };
+    heft_pickle_scanner s = { .memory = &m,
+                              .found = print_finding,
+                              .context = to,
+                              .is_script = is_script,
+                              .is_joblib = is_joblib };
     heft_pickle_scanned done;
     *to = 0;
     assert_int_equal(heft_pickle_scan(&done, &s, bytes, size), HEFT_OK);
@@ -325,7 +329,7 @@ static void reports_every_failed_allocation(void **state)
         test_memory_init(&t, fail_at);
         heft_memory m = { .al = &t.al, .limit = UINT64_MAX };
         char got[MAX_TEXT] = "";
-        heft_pickle_scanner s = { &m, print_finding, got, false, false };
+        heft_pickle_scanner s = { .memory = &m, .found = print_finding, .context = got };
         heft_pickle_scanned done;
         assert_int_equal(heft_pickle_scan(&done, &s, bytes, sizeof bytes - 1), HEFT_E_NOMEM);
         assert_int_equal(t.live, 0);
@@ -341,7 +345,7 @@ static void memory_is_proportional_to_the_bytes(void **state)
     test_memory_init(&t, 0);
     heft_memory m = { .al = &t.al, .limit = LIMIT };
     char got[MAX_TEXT] = "";
-    heft_pickle_scanner s = { &m, print_finding, got, false, false };
+    heft_pickle_scanner s = { .memory = &m, .found = print_finding, .context = got };
     static const char bytes[] = "Nr\xff\xff\xff\x7f.";
     heft_pickle_scanned done;
     assert_int_equal(heft_pickle_scan(&done, &s, bytes, sizeof bytes - 1), HEFT_OK);

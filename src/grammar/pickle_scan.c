@@ -273,7 +273,7 @@ static void push_id(heft_trace *x, const heft_trace_value *id)
     const heft_trace_value *items = id ? heft_trace_items(x, id, &n) : NULL;
     heft_str word = items && n ? heft_trace_text(items) : (heft_str){ 0 };
     if (heft_str_is(word, "storage"))
-        heft_trace_push_kind(x, HEFT_TRACE_OBJECT);
+        heft_trace_push_storage(x, items, n);
     else if (heft_str_is(word, "module") && n > 1)
         heft_trace_push(x, items[1]);
     else
@@ -503,7 +503,7 @@ static void report_nested(void *context, const heft_pickle_finding *f)
 static void scan_nested(heft_trace *x)
 {
     nested n = { x, x->jump_to };
-    heft_pickle_scanner s = { x->s->memory, report_nested, &n, false, false };
+    heft_pickle_scanner s = { .memory = x->s->memory, .found = report_nested, .context = &n };
     heft_pickle_scanned done;
     x->has_nested = false;
     if (heft_pickle_scan(&done, &s, x->bytes + n.at, x->c.limit - n.at))

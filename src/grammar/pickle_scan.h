@@ -30,6 +30,9 @@ typedef struct heft_pickle_scanner {
     heft_memory *memory;
     void (*found)(void *context, const heft_pickle_finding *finding);
     void *context;
+    /* Called for each persistent id of a storage, and with 0 if the length of an element is
+     * unknown; returns false if out of memory.  May be NULL. */
+    bool (*storage)(void *context, heft_str key, uint32_t element_bytes);
     bool is_script; /* TorchScript resolves the modules below __torch__ in the archive */
     bool is_joblib; /* skip the bytes of arrays, which joblib stores between opcodes */
 } heft_pickle_scanner;

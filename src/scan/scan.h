@@ -75,6 +75,21 @@ bool heft_scan_is_constants_name(heft_str name);
 /* Return the offset of the data of an npy file; 0 for any other bytes. */
 uint64_t heft_scan_npy_data(const uint8_t *p, uint64_t size);
 
+/* ---- storages of legacy PyTorch files ---- */
+
+typedef struct heft_scan_storages { /* the storages that a pickle mentions */
+    heft_vec rows;
+    bool is_odd; /* of one, the key or the length of an element is unknown */
+} heft_scan_storages;
+
+/* Add a storage; return false if out of memory.  element_bytes: 0 if unknown. */
+bool heft_scan_storage(heft_scan *s, heft_scan_storages *to, heft_str key, uint32_t element_bytes);
+void heft_scan_storages_free(heft_scan *s, heft_scan_storages *storages);
+/* Set *end to the offset after the storages that follow the list of their keys, a pickle; lengths
+ * that are unknown are a finding. */
+heft_status heft_scan_follow_storages(uint64_t *end, heft_scan *s, const heft_scan_piece *p,
+                                      heft_range list, const heft_scan_storages *storages);
+
 /* ---- scanning ---- */
 
 /* Scan everything that a piece holds.  Archives and members are appended to s->pieces. */

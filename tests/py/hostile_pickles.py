@@ -362,8 +362,51 @@ def of_joblib():
     yield "joblib, an array of objects", "m", objects + PLAIN + b"0N."
 
 
+def storage_id(kind, key, elements, view=b"N"):
+    return (b"(" + text(b"storage") + b"ctorch\n" + kind + b"Storage\n" + text(key) +
+            text(b"cpu") + b"K" + bytes([elements]) + view + b"tQ")
+
+
+def legacy_with(ids, keys, *storages):
+    """Return a legacy file with persistent ids, and storages: (elements, bytes)."""
+    data = b"\x80\x02(" + b"".join(ids) + b"l."
+    start = legacy(3, data)
+    return start[:-len(pickle.dumps([], 2))] + pickle.dumps(keys, 2) + b"".join(
+        struct.pack("<Q", n) + raw for n, raw in storages)
+
+
+def storages():
+    """Yield (title, bytes) of legacy files after which another file may follow."""
+    junk = random.Random(5).randbytes(2 << 20)
+    yield "one storage", legacy_with([storage_id(b"Float", b"0", 2)], ["0"], (2, b"\xff" * 8))
+    ids = [storage_id(b"Float", b"0", 2), storage_id(b"Long", b"1", 3),
+           storage_id(b"Half", b"2", 2), storage_id(b"Float", b"0", 2)]
+    contents = (2, b"\xff" * 4), (2, b"\xff" * 8), (3, b"\xff" * 24)
+    yield "types", legacy_with(ids, ["2", "0", "1"], *contents)
+    for protocol in range(5):
+        keys = pickle.dumps(["2", "0", "1"], protocol)
+        whole = legacy_with(ids, [], *contents)
+        at = whole.index(pickle.dumps([], 2) + b"\2\0\0\0")
+        yield f"keys of protocol {protocol}", whole[:at] + keys + whole[at + len(
+            pickle.dumps([], 2)):]
+        if protocol == 2:
+            yield "keys that are a tuple", whole[:at] + pickle.dumps(("2", "0", "1"), 2) + whole[
+                at + len(pickle.dumps([], 2)):]
+    view = b"(" + text(b"9") + b"K\0K\1t"
+    yield "a view", legacy_with([storage_id(b"Float", b"0", 2, view)], ["9"], (1, b"\xff" * 4))
+    built = storage_id(b"Float", b"0", 2) + b"}" + text(b"dtype") + b"ctorch\nfloat64\nsb"
+    yield "a type that changes", legacy_with([built], ["0"], (1, b"\xff" * 8))
+    large = storage_id(b"Byte", b"0", 0).replace(b"K\0N", b"J" + struct.pack("<I", len(junk)) +
+                                                 b"N")
+    yield "2 MiB", legacy_with([large], ["0"], (len(junk), junk))
+
+
 def sequences():
     """Yield (title, file name, bytes): the payload follows what a loader takes before."""
+    for title, data in storages():
+        for second, what in ((legacy(3), "a file"), (zipped(torch_like(PLAIN)), "a zip")):
+            yield f"legacy PyTorch, {title}, then {what}", "m.pt", data + second
+        yield f"legacy PyTorch, {title}, in gzip", "m", gzip.compress(data + legacy(3), 1)
     for byte in (b"\xff", b"\0"):
         frame = b"N." + byte * 200000
         yield ("after a frame that goes on", "m",

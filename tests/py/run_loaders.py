@@ -80,6 +80,13 @@ def zlib_bytes(path):
     return zlib.decompressobj().decompress(path.read_bytes())
 
 
+def several_of_torch(path, opened):
+    """Load from one open file as long as there are files in it."""
+    with opened(path, "rb") as file:
+        for _ in range(3):
+            torch.load(file, map_location="cpu")
+
+
 LOADERS = {
     "pickle": lambda p: many(open(p, "rb")),
     "pickle in Python": lambda p: pickle._Unpickler(open(p, "rb")).load(),
@@ -99,6 +106,8 @@ if np:
     LOADERS["numpy, then pickle"] = numpy_then_pickle
 if torch:
     LOADERS["torch"] = lambda p: torch.load(p, map_location="cpu")
+    LOADERS["torch, several"] = lambda p: several_of_torch(p, open)
+    LOADERS["torch, several of gzip"] = lambda p: several_of_torch(p, gzip.open)
     LOADERS["torch, gzip"] = lambda p: torch.load(gzip.open(p), map_location="cpu")
 if joblib:
     LOADERS["joblib"] = joblib.load
