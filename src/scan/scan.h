@@ -27,7 +27,9 @@ typedef struct heft_scan_decoded {
     uint64_t size, capacity;
     uint64_t consumed; /* encoded bytes of the last member */
     uint64_t taken;    /* encoded bytes of all members, with their headers */
-    bool is_cut;       /* there is more than was wanted */
+    uint64_t to_drop;  /* decoded bytes that are not kept, before the first that is */
+    uint64_t dropped;
+    bool is_cut; /* there is more than was wanted */
     bool is_damaged, is_truncated, has_no_decoder;
     bool is_followed; /* bytes of another compression follow */
 } heft_scan_decoded;
@@ -74,6 +76,12 @@ bool heft_scan_is_script_name(heft_str name);
 bool heft_scan_is_constants_name(heft_str name);
 /* Return the offset of the data of an npy file; 0 for any other bytes. */
 uint64_t heft_scan_npy_data(const uint8_t *p, uint64_t size);
+/* Set *bytes to the length of the array that a header of npy describes, unless *has_objects is set:
+ * then the array is a pickle.  Return false for a header that no writer writes. */
+bool heft_scan_npy_length(uint64_t *bytes, bool *has_objects, heft_str header);
+/* Set *end to the offset after the array of an npy file, or to 0 for a pickle; return false if the
+ * length is unknown. */
+bool heft_scan_npy_end(uint64_t *end, const uint8_t *p, uint64_t size);
 
 /* ---- storages of legacy PyTorch files ---- */
 

@@ -271,6 +271,17 @@ def arrays(data):
     yield "a pickle after an npy", "m.npy", first + data
     yield "npy after a structured one", "m.npy", \
         npy("[('a', '<u2')]", bytes(14), shape="(7,)") + npy("'O8'", data)
+    yield "a pickle after a structured npy", "m.npy", \
+        npy("[('a', '<u2', (2,)), ('b', 'S3')]", bytes(14), shape="(2,)") + data
+    for title, descr in (("an escape", "'<\\x752'"), ("no digits", "'H'"),
+                         ("a comment", "'<u2', #O8\n")):
+        yield f"a pickle after an npy with {title}", "m.npy", \
+            npy(descr, bytes(14), shape="(7,)") + data
+    large = npy("'|i1'", random.Random(7).randbytes(2 << 20), shape="(2097152,)")
+    yield "gzip, npy after a large one", "m", gzip.compress(large + npy("'O8'", data), 1)
+    yield "gzip, a pickle after a large npy", "m", gzip.compress(large + data, 1)
+    yield ("npz, deflated, npy after a large one", "m.npz",
+           zipped({"a.npy": large + npy("'O8'", data)}, zipfile.ZIP_DEFLATED))
     yield "npz", "m.npz", zipped({"a.npy": npy("'O8'", data)})
     yield "npz, deflated", "m.npz", zipped({"a": npy("'\\x4f'", data)}, zipfile.ZIP_DEFLATED)
     far = b"\x80\x04C\xff" + bytes(255) + b"0B" + struct.pack("<I", 3 << 20) + \

@@ -50,14 +50,14 @@ def each_of_numpy(path):
         attempt(lambda name=name: loaded[name])
 
 
-def several_of_numpy(path):
-    with open(path, "rb") as file:
+def several_of_numpy(file):
+    with file:
         for _ in range(8):
             np.load(file, allow_pickle=True)
 
 
-def numpy_then_pickle(path):
-    with open(path, "rb") as file:
+def numpy_then_pickle(file):
+    with file:
         np.load(file)
         many(file)
 
@@ -66,7 +66,7 @@ def each_of_zip(path):
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
             attempt(lambda info=info: pickle.load(archive.open(info)))
-            attempt(lambda info=info: np.load(archive.open(info), allow_pickle=True))
+            attempt(lambda info=info: several_of_numpy(archive.open(info)))
 
 
 def each_of_tar(path, **how):
@@ -102,8 +102,10 @@ LOADERS = {
 }
 if np:
     LOADERS["numpy"] = each_of_numpy
-    LOADERS["numpy, several"] = several_of_numpy
-    LOADERS["numpy, then pickle"] = numpy_then_pickle
+    LOADERS["numpy, several"] = lambda p: several_of_numpy(open(p, "rb"))
+    LOADERS["numpy, several of gzip"] = lambda p: several_of_numpy(gzip.open(p))
+    LOADERS["numpy, then pickle"] = lambda p: numpy_then_pickle(open(p, "rb"))
+    LOADERS["numpy of gzip, then pickle"] = lambda p: numpy_then_pickle(gzip.open(p))
 if torch:
     LOADERS["torch"] = lambda p: torch.load(p, map_location="cpu")
     LOADERS["torch, several"] = lambda p: several_of_torch(p, open)
