@@ -47,17 +47,16 @@ bool heft_scan_npy_end(uint64_t *end, const uint8_t *p, uint64_t size)
     return has_objects || heft_add(end, data, bytes);
 }
 
-/* Return the offset after an array.  The pickle of an array of objects has an end of its own; after
- * such an array, and one of unknown length, the next header is searched for. */
+/* Return the offset after an array.  What follows the pickle of an array of objects follows a pickle;
+ * after an array of unknown length, the next header is searched for. */
 static uint64_t end_of_array(heft_scan *s, const heft_scan_piece *p, uint64_t data)
 {
     uint64_t end = 0;
-    bool is_known = heft_scan_npy_end(&end, p->bytes, p->size);
-    if (is_known && end)
-        return end < p->size ? end : p->size;
+    if (heft_scan_npy_end(&end, p->bytes, p->size))
+        return end && end < p->size ? end : p->size;
     const uint8_t *found = heft_str_seek(p->bytes + data, p->bytes + p->size, "\x93NUMPY", 6);
     end = found ? (uint64_t)(found - p->bytes) : p->size;
-    if (heft_scan_charge(s, p, end - data) && !is_known && data < p->size)
+    if (heft_scan_charge(s, p, end - data) && data < p->size)
         heft_scan_unreadable(s, p,
                              "is an array of unknown length: what follows it was not "
                              "searched");

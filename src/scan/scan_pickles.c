@@ -173,6 +173,7 @@ static heft_status add_rest(heft_scan *s, const heft_scan_piece *piece, uint64_t
     rest.size -= at;
     rest.at += at;
     rest.name = (heft_str){ 0 };
+    rest.is_open_ended = true; /* an archive at the end has been found at the beginning */
     return rest.size ? heft_scan_add(s, &rest) : HEFT_OK;
 }
 
@@ -220,6 +221,8 @@ heft_status heft_scan_pickles(heft_scan *s, const heft_scan_piece *piece, bool i
         st = scan_both(&done, &is_broken, &p, is_promised && !at);
         if (!st && !is_broken)
             st = add_followers(s, piece, at, &done, &before);
+        else if (!st && at && heft_scan_npy_data(piece->bytes + at, piece->size - at))
+            st = add_rest(s, piece, at);
         has_next = !is_broken && done.end && done.end < piece->size - at;
         at += done.end;
         heft_scan_storages_free(s, &before);
@@ -232,7 +235,7 @@ heft_status heft_scan_pickles(heft_scan *s, const heft_scan_piece *piece, bool i
 /* ---- beginnings ---- */
 
 typedef struct beginning {
-    bool is_broken, has_storages;
+    bool is_broken, has_more; /* more than opcodes follows a pickle */
 } beginning;
 
 static void count_breaks(void *context, const heft_pickle_finding *f)
@@ -243,7 +246,7 @@ static void count_breaks(void *context, const heft_pickle_finding *f)
 static bool note_storage(void *context, heft_str key, uint32_t element_bytes)
 {
     (void)key, (void)element_bytes;
-    ((beginning *)context)->has_storages = true;
+    ((beginning *)context)->has_more = true;
     return true;
 }
 
@@ -258,7 +261,9 @@ heft_status heft_scan_is_pickle_cut(bool *goes_on, heft_scan *s, const uint8_t *
     for (uint64_t at = 0; at < size && !st && !b.is_broken;) {
         heft_pickle_scanned done = { 0 };
         st = heft_pickle_scan(&done, &scanner, p + at, size - at);
-        *goes_on = done.is_cut || done.has_arrays || !b.is_broken || b.has_storages;
+        b.has_more |= b.is_broken ? heft_scan_npy_data(p + at, size - at) > 0
+                                  : done.taken > done.end;
+        *goes_on = done.is_cut || done.has_arrays || !b.is_broken || b.has_more;
         b.is_broken |= done.has_arrays;
         at += done.end;
     }

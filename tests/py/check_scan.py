@@ -319,6 +319,11 @@ def harmless_of_numpy():
     for numbers in np.random.default_rng(2).standard_normal((20000, 3)):
         np.save(out, numbers)
     yield "many.npy", out.getvalue()
+    out = io.BytesIO()
+    for i in range(10000):
+        np.save(out, np.array([i, "x"], object))
+        pickle.dump(i, out)
+    yield "objects.npy", out.getvalue()
     fields = np.zeros(3, [("a", "f4"), ("b", "u2", (2, 3)), (("t", "c"), [("d", "S3"), ("e", "U")]),
                           ("f", "M8[D]")])
     for name, array in (("fields", fields), ("large", np.zeros(60 << 20)), ("none", fields[:0])):

@@ -418,6 +418,16 @@ def sequences():
         for second, what in ((legacy(3), "a file"), (zipped(torch_like(PLAIN)), "a zip")):
             yield f"legacy PyTorch, {title}, then {what}", "m.pt", data + second
         yield f"legacy PyTorch, {title}, in gzip", "m", gzip.compress(data + legacy(3), 1)
+    decoy = npy("'|i1'", b"", shape="(9999,)")
+    array = npy("'O8'", b"\x80\4" + b"C" + bytes([len(decoy)]) + decoy + b".")
+    yield "npy after an array of objects with a decoy", "m", array + npy("'O8'", PLAIN)
+    yield "npy after a pickle", "m", b"\x80\4N." + npy("'O8'", PLAIN)
+    junk = random.Random(9).randbytes(2 << 20)
+    large = npy("'|i1'", junk, shape=f"({len(junk)},)")
+    yield "npy after a pickle, in gzip", "m", gzip.compress(
+        b"\x80\4N." + large + npy("'O8'", PLAIN), 1)
+    yield "after a frame that goes on, in gzip", "m", gzip.compress(
+        b"\x80\x04\x95" + struct.pack("<Q", len(junk) + 2) + b"N." + junk + PLAIN, 1)
     for byte in (b"\xff", b"\0"):
         frame = b"N." + byte * 200000
         yield ("after a frame that goes on", "m",

@@ -56,6 +56,13 @@ def several_of_numpy(file):
             np.load(file, allow_pickle=True)
 
 
+def pickle_then_numpy(file):
+    with file:
+        pickle.load(file)
+        for _ in range(2):
+            np.load(file, allow_pickle=True)
+
+
 def numpy_then_pickle(file):
     with file:
         np.load(file)
@@ -105,6 +112,8 @@ if np:
     LOADERS["numpy, several"] = lambda p: several_of_numpy(open(p, "rb"))
     LOADERS["numpy, several of gzip"] = lambda p: several_of_numpy(gzip.open(p))
     LOADERS["numpy, then pickle"] = lambda p: numpy_then_pickle(open(p, "rb"))
+    LOADERS["pickle, then numpy"] = lambda p: pickle_then_numpy(open(p, "rb"))
+    LOADERS["pickle of gzip, then numpy"] = lambda p: pickle_then_numpy(gzip.open(p))
     LOADERS["numpy of gzip, then pickle"] = lambda p: numpy_then_pickle(gzip.open(p))
 if torch:
     LOADERS["torch"] = lambda p: torch.load(p, map_location="cpu")
