@@ -47,7 +47,7 @@ bool heft_scan_npy_end(uint64_t *end, const uint8_t *p, uint64_t size)
     return has_objects || heft_add(end, data, bytes);
 }
 
-/* Return the offset after an array.  What follows the pickle of an array of objects follows a pickle;
+/* Return the offset after an array.  A pickle, as which objects are stored, has its own followers;
  * after an array of unknown length, the next header is searched for. */
 static uint64_t end_of_array(heft_scan *s, const heft_scan_piece *p, uint64_t data)
 {

@@ -412,6 +412,29 @@ def storages():
     yield "2 MiB", legacy_with([large], ["0"], (len(junk), junk))
 
 
+def scripts():
+    """Yield (title, file name, bytes) of TorchScript whose code writes a file."""
+    calls = {"a name": "torch.save", "a line join": "torch. \\\n save",
+             "a text": 'getattr(torch, "save")',
+             "an escape": 'getattr(torch, "s\\141ve")', "two texts": "getattr(torch, 'sa'\n've')",
+             "a comment": "torch # '\n. # \"\n save"}
+    for title, call in calls.items():
+        code = f"""class M(Module):
+  __parameters__ = []
+  __buffers__ = []
+  x : int
+  def __getstate__(self: __torch__.M) -> int:
+    return 1
+  def __setstate__(self: __torch__.M, s: int) -> NoneType:
+    self.x = s
+    _0 = ({call}(1, "executed"))
+    return None
+"""
+        members = torch_like(b"\x80\2c__torch__\nM\n)\x81K\1b.", **{
+            "archive/constants.pkl": b"\x80\2).", "archive/code/__torch__.py": code.encode()})
+        yield f"TorchScript, {title}", "m.pt", zipped(members)
+
+
 def sequences():
     """Yield (title, file name, bytes): the payload follows what a loader takes before."""
     for title, data in storages():
@@ -452,6 +475,7 @@ def hostile():
         yield f"legacy PyTorch, id of a module, then {ending}", "m", legacy(3, module + ending)
     yield from of_joblib()
     yield from sequences()
+    yield from scripts()
 
 
 def mutated(count):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """run_loaders.py FOLDER: load each file in a folder with every loader that is installed.
 
-Prints one JSON document: for each file, the loaders under which the file made the folder
+Prints one JSON document: for each file, the loaders under which the file made a folder, or a file,
 "executed" in the current directory. Hostile files may end the process that loads them: another
 process goes on with the next loader."""
 import bz2
@@ -137,7 +137,10 @@ def attempt(load):
 
 def executed():
     try:
-        os.rmdir(MARKER)
+        if os.path.isdir(MARKER):
+            os.rmdir(MARKER)
+        else:
+            os.remove(MARKER)  # torch.save() has made a file
         return True
     except OSError:
         return False
