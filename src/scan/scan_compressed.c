@@ -95,14 +95,18 @@ static bool may_begin_pickle(uint8_t c)
 }
 
 /* 13 bytes: lc, lp and pb; u32 size of the dictionary; u64 size of the content or all ones.  The
- * coded bytes begin with 0, and with a literal: its value tells LZMA from small numbers. */
+ * coded bytes begin with 0, and with a literal: its value tells LZMA from small numbers.  A size
+ * that no content has does not stop Python, and is believed with the properties that all encoders
+ * write: numbers look like others. */
 static bool begins_lzma(const uint8_t *p, uint64_t size)
 {
-    enum { HEADER = 13, CODE = HEADER + 1, SMALLEST = CODE + 4, PROPERTIES = 225 };
+    enum { HEADER = 13, CODE = HEADER + 1, SMALLEST = CODE + 4, PROPERTIES = 225, COMMON = 0x5D };
     if (size < SMALLEST || p[0] >= PROPERTIES || p[0] % 9 + p[0] / 9 % 5 > 4 || p[HEADER])
         return false;
     uint64_t content = heft_le64(p + 5);
-    if (!content || (content != UINT64_MAX && content >> 38))
+    bool is_usual = is_usual_dictionary(heft_le32(p + 1)),
+         is_huge = content != UINT64_MAX && content >> 38;
+    if (!content || (is_huge && p[0] != COMMON))
         return false;
     range_decoder d = { .p = p + SMALLEST, .end = p + size, .range = UINT32_MAX };
     for (size_t i = CODE; i < SMALLEST; i++)
@@ -111,7 +115,7 @@ static bool begins_lzma(const uint8_t *p, uint64_t size)
     for (int i = 0; i < 8 && literal; i++)
         literal = literal << 1 | first_bit(&d);
     uint8_t first = (uint8_t)literal;
-    return is_usual_dictionary(heft_le32(p + 1)) ? first : may_begin_pickle(first);
+    return is_usual && !is_huge ? first : may_begin_pickle(first);
 }
 
 static bool begins_skipped(const uint8_t *p, uint64_t size)

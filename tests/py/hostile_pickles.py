@@ -318,6 +318,12 @@ def packed(data):
         yield f"lzma {lc} {lp} {pb}", "m", alone
         yield (f"lzma {lc} {lp} {pb}, the size stated", "m",
                alone[:5] + struct.pack("<Q", len(data)) + alone[13:])
+    long = data + random.Random(11).randbytes(30000)
+    alone = lzma.compress(long, lzma.FORMAT_ALONE)
+    for exponent in (38, 63):
+        for size in (1 << 23, 0, 0x123400):
+            yield f"lzma, a dictionary of {size}, 2^{exponent} bytes stated", "m", \
+                alone[:1] + struct.pack("<IQ", size, 1 << exponent) + alone[13:]
     for level in (0, 1, 6, 9):
         yield f"zlib {level}", "m", zlib.compress(data, level)
     for bits in (9, 12, 15):
