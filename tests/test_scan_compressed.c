@@ -426,6 +426,18 @@ static void code_of_torchscript_reaches_no_files(void **state)
 }
 
 /* Readers of zip look for the directory at the end; other bytes may precede the first member. */
+/* torch.package runs the modules of an archive that its pickles import. */
+static void code_of_packages_is_a_finding(void **state)
+{
+    text t = { NULL, 0 };
+    (void)state;
+    for (int is_package = 0; is_package < 2; is_package++) {
+        put_member(&t, is_package ? "m/.data/extern_modules" : "m/extern_modules", 0, 0, "\n", 1);
+        put_member(&t, "m/collections.py", 0, 0, "1", 1);
+        assert_scan(&t, "m.pt", is_package ? "m/collections.py pickle/script;" : "");
+    }
+}
+
 static void bytes_with_a_directory_are_an_archive(void **state)
 {
     text t = { NULL, 0 };
@@ -928,6 +940,7 @@ int main(void)
         cmocka_unit_test(unpacks_what_begins_like_a_pickle_or_an_archive),
         cmocka_unit_test(searches_members_of_archives),
         cmocka_unit_test(code_of_torchscript_reaches_no_files),
+        cmocka_unit_test(code_of_packages_is_a_finding),
         cmocka_unit_test(bytes_with_a_directory_are_an_archive),
         cmocka_unit_test(imports_have_names_of_python),
         cmocka_unit_test(lists_of_words_import_nothing),

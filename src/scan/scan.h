@@ -19,7 +19,7 @@ typedef struct heft_scan_piece { /* contiguous bytes that may hold pickles */
     const heft_scan_packing *packing; /* the bytes are compressed; NULL: as they are */
     bool is_decoded;                  /* the bytes are not those of the file */
     bool is_open_ended;               /* other members may follow in the bytes */
-    bool is_in_torchscript;
+    bool is_in_torchscript, is_in_package; /* of torch.package */
 } heft_scan_piece;
 
 typedef struct heft_scan_decoded {
@@ -74,6 +74,9 @@ bool heft_scan_begins_pickle(const uint8_t *p, uint64_t size);
 bool heft_scan_is_script_name(heft_str name);
 /* Return true if archives with a member of this name are TorchScript. */
 bool heft_scan_is_constants_name(heft_str name);
+/* Return true if archives with a member of this name are packages of Python code, which
+ * torch.package runs when a pickle in the archive imports a module. */
+bool heft_scan_is_package_name(heft_str name);
 /* Return the offset of the data of an npy file; 0 for any other bytes. */
 uint64_t heft_scan_npy_data(const uint8_t *p, uint64_t size);
 /* Set *bytes to the length of the array that a header of npy describes, unless *has_objects is set:
@@ -111,6 +114,8 @@ heft_status heft_scan_is_pickle_cut(bool *goes_on, heft_scan *s, const uint8_t *
 heft_status heft_scan_npy(heft_scan *s, const heft_scan_piece *p, uint64_t data);
 /* Report the calls in the code of TorchScript that reach files. */
 void heft_scan_script(heft_scan *s, const heft_scan_piece *p);
+/* Report code that torch.package runs. */
+void heft_scan_package_code(heft_scan *s, const heft_scan_piece *p);
 heft_status heft_scan_zip(heft_scan *s, const heft_scan_piece *p);
 heft_status heft_scan_tar(heft_scan *s, const heft_scan_piece *p);
 /* Set *wants to whether the bytes after this beginning of a piece matter: a program that loads the

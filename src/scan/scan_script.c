@@ -81,16 +81,19 @@ static void read_sign(state *x, heft_str name, uint8_t c)
     }
 }
 
+/* name: the function that the code calls, empty for code that does anything. */
 static void report(heft_scan *s, const heft_scan_piece *p, uint64_t at, heft_str name)
 {
     heft_error text;
     heft_error_plain(&text, HEFT_E_FORMAT,
-                     "the code of the model would call %q, a way to reach files", name);
+                     name.len ? "the code of the model would call %q, a way to reach files"
+                              : "is code that torch.package runs",
+                     name);
     heft_scan_finding f = { .severity = HEFT_FAULT,
                             .rule = "pickle/script",
                             .member = p->member,
                             .offset = p->at + at,
-                            .module = HEFT_STR("torch"),
+                            .module = name.len ? HEFT_STR("torch") : name,
                             .name = name,
                             .is_decoded = p->is_decoded,
                             .text = text.message };
@@ -124,4 +127,9 @@ void heft_scan_script(heft_scan *s, const heft_scan_piece *p)
         return;
     for (size_t i = 0; i < NAMES; i++)
         search(s, p, heft_lit(names[i]));
+}
+
+void heft_scan_package_code(heft_scan *s, const heft_scan_piece *p)
+{
+    report(s, p, 0, (heft_str){ "", 0 });
 }

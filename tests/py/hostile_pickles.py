@@ -441,6 +441,13 @@ def scripts():
         yield f"TorchScript, {title}", "m.pt", zipped(members)
 
 
+def package():
+    """Return an archive of torch.package with a module that a harmless pickle imports."""
+    return zipped({"a/.data/extern_modules": b"os\n", "a/.data/version": b"6\n",
+                   "a/version": b"6\n", "a/m/m.pkl": b"\x80\2ccollections\nOrderedDict\n)R.",
+                   "a/collections.py": b"import os\nos.mkdir('executed')\nOrderedDict = dict\n"})
+
+
 def sequences():
     """Yield (title, file name, bytes): the payload follows what a loader takes before."""
     for title, data in storages():
@@ -482,6 +489,7 @@ def hostile():
     yield from of_joblib()
     yield from sequences()
     yield from scripts()
+    yield "torch.package", "m.pt", package()
 
 
 def mutated(count):

@@ -119,6 +119,8 @@ if torch:
     LOADERS["torch"] = lambda p: torch.load(p, map_location="cpu")
     LOADERS["torch, several"] = lambda p: several_of_torch(p, open)
     LOADERS["torch, several of gzip"] = lambda p: several_of_torch(p, gzip.open)
+    package = optional("torch.package")
+    LOADERS["torch.package"] = lambda p: package.PackageImporter(p).load_pickle("m", "m.pkl")
     LOADERS["torch, gzip"] = lambda p: torch.load(gzip.open(p), map_location="cpu")
 if joblib:
     LOADERS["joblib"] = joblib.load
