@@ -676,6 +676,37 @@ static void what_follows_a_compressed_array_is_scanned(void **state)
     }
 }
 
+/* In tar archives of early PyTorch, numbers follow the pickles of two members. */
+static void pickles_follow_the_numbers_of_early_pytorch(void **state)
+{
+#define FLOATS "ctorch\nFloatStorage\n"
+#define TWO    "\2\0\0\0\0\0\0\0"
+    static const struct {
+        const char *name, *pickle, *words;
+        const char numbers[9];
+        size_t zeros;
+    } rows[] = {
+        { "storages", FLOATS ".", IMPORT, TWO, 8 },
+        { "storages", FLOATS ".", "", TWO, 7 },
+        { "other", FLOATS ".", "", TWO, 8 },
+        { "storages", FLOATS "ctorch\nLongStorage\n0.", "cannot be followed", TWO, 8 },
+        { "tensors", "K\1.", IMPORT, TWO, 2 * 16 + 8 },
+        { "tensors", "K\1.", "", TWO, 16 + 8 },
+        { "tensors", "K\1.", "", "\xff\xff\xff\xff\xff\xff\xff\xff", 40 },
+        { "storages", FLOATS ".", "", "\xff\xff\xff\xff\xff\xff\xff\xff", 40 },
+    };
+    text t = { NULL, 0 };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        put(&t, "K\2.", 3);
+        put(&t, rows[i].pickle, strlen(rows[i].pickle));
+        put(&t, rows[i].numbers, 8);
+        put_zeros(&t, rows[i].zeros);
+        put(&t, evil, EVIL);
+        assert_scan(&t, rows[i].name, rows[i].words);
+    }
+}
+
 static void counts_pickles(void **state)
 {
     static const struct {
@@ -952,6 +983,7 @@ int main(void)
         cmocka_unit_test(what_follows_an_array_is_scanned),
         cmocka_unit_test(pickles_follow_a_frame_that_goes_on),
         cmocka_unit_test(what_follows_a_compressed_array_is_scanned),
+        cmocka_unit_test(pickles_follow_the_numbers_of_early_pytorch),
         cmocka_unit_test(counts_pickles),
         cmocka_unit_test(reports_codecs_that_fail),
         cmocka_unit_test(reports_each_failed_allocation),

@@ -188,6 +188,9 @@ static heft_trace_value imported(heft_trace *x, heft_str module, heft_str name)
     }
     if (!heft_vec_add(x->s->memory, &x->imports, &i, sizeof i))
         x->is_out_of_memory = true;
+    uint32_t bytes = heft_trace_element_bytes(name);
+    if (bytes && x->s->storage_class)
+        x->s->storage_class(x->s->context, bytes);
     return v;
 }
 

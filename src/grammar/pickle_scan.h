@@ -33,6 +33,8 @@ typedef struct heft_pickle_scanner {
     /* Called for each persistent id of a storage, and with 0 if the length of an element is
      * unknown; returns false if out of memory.  May be NULL. */
     bool (*storage)(void *context, heft_str key, uint32_t element_bytes);
+    /* Called for each class of storages that is imported; may be NULL. */
+    void (*storage_class)(void *context, uint32_t element_bytes);
     bool is_script; /* TorchScript resolves the modules below __torch__ in the archive */
     bool is_joblib; /* skip the bytes of arrays, which joblib stores between opcodes */
 } heft_pickle_scanner;

@@ -2,7 +2,7 @@
  * elements), after which legacy files have None or a view: (key, offset, elements). */
 #include "grammar/pickle_trace.h"
 
-static uint32_t element_bytes(const heft_trace *x, const heft_trace_value *class)
+uint32_t heft_trace_element_bytes(heft_str class_name)
 {
     static const struct {
         const char *name;
@@ -16,11 +16,16 @@ static uint32_t element_bytes(const heft_trace *x, const heft_trace_value *class
         { "QUInt2x4Storage", 1 },       { "UntypedStorage", 1 },      { "_UntypedStorage", 1 },
         { "ComplexDoubleStorage", 16 },
     };
-    const heft_trace_import *i = heft_trace_import_of(x, class);
-    for (size_t k = 0; i && k < sizeof types / sizeof *types; k++)
-        if (heft_str_is(i->name, types[k].name))
+    for (size_t k = 0; k < sizeof types / sizeof *types; k++)
+        if (heft_str_is(class_name, types[k].name))
             return types[k].bytes;
     return 0;
+}
+
+static uint32_t element_bytes(const heft_trace *x, const heft_trace_value *class)
+{
+    const heft_trace_import *i = heft_trace_import_of(x, class);
+    return i ? heft_trace_element_bytes(i->name) : 0;
 }
 
 static void add(heft_trace *x, const heft_trace_value *key, uint32_t bytes)

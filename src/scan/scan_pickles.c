@@ -6,6 +6,8 @@
  * of a list of words may look like an import ("cat", "dog"): an import of an unknown module, which
  * nothing calls before the damage, is none.
  */
+#include "base/checked_math.h"
+#include "base/cursor.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "grammar/pickle_scan.h"
@@ -16,10 +18,13 @@ typedef struct pickle { /* findings in a pickle so far */
     const heft_scan_piece *piece;
     uint64_t at;                  /* offset of the pickle in the piece */
     heft_scan_storages *storages; /* NULL: not collected */
+    uint32_t element_bytes;       /* of the storages whose class is imported; MIXED: they differ */
     bool begins, hides_broken;
     uint32_t imports, words, computed; /* words: imports that may be two lines of a text */
     bool is_broken, is_broken_at_once;
 } pickle;
+
+enum { MIXED = UINT32_MAX };
 
 static const char *const rules[] = {
     [HEFT_PICKLE_IMPORT] = "pickle/import",
@@ -135,6 +140,13 @@ static bool add_storage(void *context, heft_str key, uint32_t element_bytes)
     return !p->storages || heft_scan_storage(p->s, p->storages, key, element_bytes);
 }
 
+static void note_class(void *context, uint32_t element_bytes)
+{
+    pickle *p = context;
+    bool is_same = !p->element_bytes || p->element_bytes == element_bytes;
+    p->element_bytes = is_same ? element_bytes : (uint32_t)MIXED;
+}
+
 static heft_status run(heft_pickle_scanned *out, pickle *p, found_fn *found, bool is_joblib)
 {
     const heft_scan_piece *piece = p->piece;
@@ -142,6 +154,7 @@ static heft_status run(heft_pickle_scanned *out, pickle *p, found_fn *found, boo
                                     .found = found,
                                     .context = p,
                                     .storage = add_storage,
+                                    .storage_class = note_class,
                                     .is_script = piece->is_in_torchscript,
                                     .is_joblib = is_joblib };
     heft_status st = heft_pickle_scan(out, &scanner, piece->bytes + p->at, piece->size - p->at);
@@ -207,6 +220,24 @@ static heft_status scan_both(heft_pickle_scanned *done, bool *is_broken, pickle 
     return st;
 }
 
+/* Return the offset of the next pickle after one that ends at `end`.  In the tar archives of early
+ * PyTorch, numbers follow each pickle but the first in the members "storages" and "tensors". */
+static uint64_t next_pickle(const pickle *p, uint64_t end)
+{
+    enum { LENGTH = 8, DIMENSION = 16 }; /* a size and a stride */
+    const heft_scan_piece *piece = p->piece;
+    bool has_storages = heft_str_is(piece->name, "storages") && p->element_bytes,
+         has_tensors = heft_str_is(piece->name, "tensors");
+    uint64_t bytes = LENGTH, size = piece->size;
+    if (!p->at || (!has_storages && !has_tensors) || size - end < LENGTH)
+        return end;
+    if (has_tensors ? !heft_mul(&bytes, heft_le32(piece->bytes + end), DIMENSION)
+                    : !heft_mul(&bytes, heft_le64(piece->bytes + end), p->element_bytes))
+        return size;
+    bytes += has_tensors && bytes < size ? LENGTH : 0; /* the offset in the storage */
+    return bytes < size - end - LENGTH ? end + LENGTH + bytes : size;
+}
+
 heft_status heft_scan_pickles(heft_scan *s, const heft_scan_piece *piece, bool is_promised)
 {
     heft_status st = HEFT_OK;
@@ -223,8 +254,13 @@ heft_status heft_scan_pickles(heft_scan *s, const heft_scan_piece *piece, bool i
             st = add_followers(s, piece, at, &done, &before);
         else if (!st && at && heft_scan_npy_data(piece->bytes + at, piece->size - at))
             st = add_rest(s, piece, at);
-        has_next = !is_broken && done.end && done.end < piece->size - at;
-        at += done.end;
+        uint64_t next = is_broken ? piece->size : next_pickle(&p, at + done.end);
+        if (p.element_bytes == MIXED && heft_str_is(piece->name, "storages"))
+            heft_scan_unreadable(s, piece,
+                                 "has storages whose lengths cannot be followed: what "
+                                 "follows them was not searched");
+        has_next = done.end && next < piece->size;
+        at = next;
         heft_scan_storages_free(s, &before);
         before = mentioned;
     }

@@ -441,6 +441,19 @@ def scripts():
         yield f"TorchScript, {title}", "m.pt", zipped(members)
 
 
+def early_tars():
+    """Yield (title, bytes) of tar archives of early PyTorch: a pickle after a storage or tensor."""
+    count = [pickle.dumps(n, 2) for n in range(3)]
+    storage = (b"\x80\2K\1" + text(b"cpu") + b"ctorch\nFloatStorage\n\x87." +
+               struct.pack("<Q", 2) + b"\xff" * 8)
+    tensor = b"\x80\2K\1K\1ctorch\nFloatTensor\n\x87." + struct.pack("<iiqqq", 1, 0, 1, 1, 0)
+    one = count[1] + storage + pickle.dumps([], 2)
+    for title, storages_of, tensors in (("storage", count[2] + storage + PLAIN, count[0]),
+                                        ("tensor", one, count[2] + tensor + PLAIN)):
+        yield title, tarred(("sys_info", pickle.dumps({}, 2), {}), ("pickle", count[1], {}),
+                            ("storages", storages_of, {}), ("tensors", tensors, {}))
+
+
 def package():
     """Return an archive of torch.package with a module that a harmless pickle imports."""
     return zipped({"a/.data/extern_modules": b"os\n", "a/.data/version": b"6\n",
@@ -490,6 +503,8 @@ def hostile():
     yield from sequences()
     yield from scripts()
     yield "torch.package", "m.pt", package()
+    for title, data in early_tars():
+        yield f"tar of PyTorch, after a {title}", "m.pt", data
 
 
 def mutated(count):
