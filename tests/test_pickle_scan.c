@@ -25,7 +25,11 @@ static heft_pickle_scanned scan(char *to, const char *bytes, size_t size, bool i
     test_memory t;
     test_memory_init(&t, 0);
     heft_memory m = { .al = &t.al, .limit = UINT64_MAX };
-    heft_pickle_scanner s = { &m, print_finding, to, is_script, is_joblib };
+    heft_pickle_scanner s = { .memory = &m,
+                              .found = print_finding,
+                              .context = to,
+                              .is_script = is_script,
+                              .is_joblib = is_joblib };
     heft_pickle_scanned done;
     *to = 0;
     assert_int_equal(heft_pickle_scan(&done, &s, bytes, size), HEFT_OK);
@@ -208,6 +212,36 @@ static void follows_the_opcodes_after_arrays_of_joblib(void **state)
     assert_non_null(strstr(got, "arguments@44:joblib.numpy_pickle,NumpyArrayWrapper;"));
 }
 
+/* Joblib goes on after the array when the frame ends, and reads no other frame before. */
+static void joblib_reads_frames_one_after_the_other(void **state)
+{
+#define FRAME_OF(length) "\x95" length "\0\0\0\0\0\0\0"
+    static const struct {
+        const char *in_frame, *after;
+        size_t in_frame_bytes, after_bytes;
+        bool is_found;
+    } rows[] = {
+        { "0", "cos\nsystem\n.", 1, 12, true },
+        { "0c", "os\nsystem\n.", 2, 11, true },
+        { "0cos\n", "system\n.", 5, 8, true },
+        { "0" FRAME_OF("\x0c"), "cos\nsystem\n.", 10, 12, true },
+        { "0" FRAME_OF("\1") "N", "cos\nsystem\n.", 11, 12, false },
+    };
+    static const char wrapper[] = WRAPPER("\3");
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char got[MAX_TEXT], bytes[300] = "\x80\4\x95";
+        size_t len = sizeof wrapper - 3, at = 11; /* without the protocol and the final zero */
+        bytes[3] = (char)(len + rows[i].in_frame_bytes);
+        memcpy(bytes + at, wrapper + 2, len);
+        memcpy(bytes + (at += len), rows[i].in_frame, rows[i].in_frame_bytes);
+        memcpy(bytes + (at += rows[i].in_frame_bytes), "\xff\xff\xff", 3);
+        memcpy(bytes + (at += 3), rows[i].after, rows[i].after_bytes);
+        scan(got, bytes, at + rows[i].after_bytes, false, true);
+        assert_int_equal(strstr(got, ":os,system;") != NULL, rows[i].is_found);
+    }
+}
+
 static void reports_persistent_ids_unless_of_storages(void **state)
 {
     (void)state;
@@ -295,7 +329,7 @@ static void reports_every_failed_allocation(void **state)
         test_memory_init(&t, fail_at);
         heft_memory m = { .al = &t.al, .limit = UINT64_MAX };
         char got[MAX_TEXT] = "";
-        heft_pickle_scanner s = { &m, print_finding, got, false, false };
+        heft_pickle_scanner s = { .memory = &m, .found = print_finding, .context = got };
         heft_pickle_scanned done;
         assert_int_equal(heft_pickle_scan(&done, &s, bytes, sizeof bytes - 1), HEFT_E_NOMEM);
         assert_int_equal(t.live, 0);
@@ -311,7 +345,7 @@ static void memory_is_proportional_to_the_bytes(void **state)
     test_memory_init(&t, 0);
     heft_memory m = { .al = &t.al, .limit = LIMIT };
     char got[MAX_TEXT] = "";
-    heft_pickle_scanner s = { &m, print_finding, got, false, false };
+    heft_pickle_scanner s = { .memory = &m, .found = print_finding, .context = got };
     static const char bytes[] = "Nr\xff\xff\xff\x7f.";
     heft_pickle_scanned done;
     assert_int_equal(heft_pickle_scan(&done, &s, bytes, sizeof bytes - 1), HEFT_OK);
@@ -364,6 +398,7 @@ int main(void)
         cmocka_unit_test(reports_names_that_the_pickle_hides),
         cmocka_unit_test(reports_arguments_that_no_writer_uses),
         cmocka_unit_test(follows_the_opcodes_after_arrays_of_joblib),
+        cmocka_unit_test(joblib_reads_frames_one_after_the_other),
         cmocka_unit_test(reports_persistent_ids_unless_of_storages),
         cmocka_unit_test(reports_damage_after_the_findings_before),
         cmocka_unit_test(finds_nothing_in_harmless_pickles),

@@ -197,6 +197,8 @@ static bool check_state(heft_trace *x, heft_trace_value target, heft_trace_value
     case HEFT_TRACE_WRAPPER:
         return heft_trace_build_wrapper(x, target, state);
     default:
+        if (target.kind == HEFT_TRACE_OBJECT && target.len) /* may get another type */
+            heft_trace_odd_storage(x);
         return !has_special_key(x, &state);
     }
 }

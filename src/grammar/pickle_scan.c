@@ -130,8 +130,20 @@ static const opcode opcodes[256] = {
 
 /* ---- arguments ---- */
 
+/* Joblib goes on after the bytes of arrays, which follow the frame. */
+static void leave_frame(heft_trace *x)
+{
+    uint64_t here = heft_cur_pos(&x->c);
+    if (!x->jump_to || here < x->frame_end)
+        return;
+    heft_cur_skip(&x->c, here == x->frame_end ? x->jump_to - here : 0);
+    x->jump_to = 0;
+}
+
 static heft_str take_bytes(heft_trace *x, uint64_t n)
 {
+    if (n)
+        leave_frame(x);
     const uint8_t *p = heft_cur_take(&x->c, n);
     x->is_cut |= !p;
     if (!p)
@@ -144,6 +156,7 @@ static heft_str take_bytes(heft_trace *x, uint64_t n)
 static heft_str take_line(heft_trace *x)
 {
     heft_cur *c = &x->c;
+    leave_frame(x);
     const uint8_t *start = c->p, *end = NULL;
     if (start < c->end)
         end = heft_str_seek(start, c->end, "\n", 1);
@@ -175,6 +188,9 @@ static heft_trace_value imported(heft_trace *x, heft_str module, heft_str name)
     }
     if (!heft_vec_add(x->s->memory, &x->imports, &i, sizeof i))
         x->is_out_of_memory = true;
+    uint32_t bytes = heft_trace_element_bytes(name);
+    if (bytes && x->s->storage_class)
+        x->s->storage_class(x->s->context, bytes);
     return v;
 }
 
@@ -260,7 +276,7 @@ static void push_id(heft_trace *x, const heft_trace_value *id)
     const heft_trace_value *items = id ? heft_trace_items(x, id, &n) : NULL;
     heft_str word = items && n ? heft_trace_text(items) : (heft_str){ 0 };
     if (heft_str_is(word, "storage"))
-        heft_trace_push_kind(x, HEFT_TRACE_OBJECT);
+        heft_trace_push_storage(x, items, n);
     else if (heft_str_is(word, "module") && n > 1)
         heft_trace_push(x, items[1]);
     else
@@ -335,6 +351,7 @@ static void check_protocol(heft_trace *x, heft_str argument)
 
 static void begin_frame(heft_trace *x, heft_str argument)
 {
+    leave_frame(x);
     uint64_t here = heft_cur_pos(&x->c), bytes = heft_trace_unsigned(argument);
     if (x->jump_to) { /* joblib reads no frame before the end of a frame that has arrays */
         heft_trace_break(x);
@@ -489,23 +506,13 @@ static void report_nested(void *context, const heft_pickle_finding *f)
 static void scan_nested(heft_trace *x)
 {
     nested n = { x, x->jump_to };
-    heft_pickle_scanner s = { x->s->memory, report_nested, &n, false, false };
+    heft_pickle_scanner s = { .memory = x->s->memory, .found = report_nested, .context = &n };
     heft_pickle_scanned done;
     x->has_nested = false;
     if (heft_pickle_scan(&done, &s, x->bytes + n.at, x->c.limit - n.at))
         x->is_out_of_memory = true;
     x->uses_unknown |= done.uses_unknown;
     x->jump_to += done.end;
-}
-
-/* Opcodes go on after the bytes of arrays, which follow the frame. */
-static void jump(heft_trace *x)
-{
-    uint64_t here = heft_cur_pos(&x->c);
-    if (!x->jump_to || here < x->frame_end)
-        return;
-    heft_cur_skip(&x->c, here == x->frame_end ? x->jump_to - here : 0);
-    x->jump_to = 0;
 }
 
 static void step(heft_trace *x)
@@ -529,7 +536,7 @@ static void step(heft_trace *x)
         apply(x, o, argument, items, n);
     if (x->has_nested && !x->is_out_of_memory)
         scan_nested(x);
-    jump(x);
+    leave_frame(x);
 }
 
 heft_status heft_pickle_scan(heft_pickle_scanned *out, const heft_pickle_scanner *s,
@@ -541,7 +548,12 @@ heft_status heft_pickle_scan(heft_pickle_scanned *out, const heft_pickle_scanner
     x.texts.mem = s->memory;
     while (!x.is_broken && !x.has_stopped && !x.is_out_of_memory)
         step(&x);
-    *out = (heft_pickle_scanned){ heft_cur_pos(&x.c), x.is_cut, x.has_arrays, x.uses_unknown };
+    uint64_t end = heft_cur_pos(&x.c), taken = x.jump_to ? x.jump_to : x.frame_end;
+    *out = (heft_pickle_scanned){ .end = end,
+                                  .taken = taken > end ? taken : end,
+                                  .is_cut = x.is_cut,
+                                  .has_arrays = x.has_arrays,
+                                  .uses_unknown = x.uses_unknown };
     heft_trace_free(&x);
     return x.is_out_of_memory ? HEFT_E_NOMEM : HEFT_OK;
 }

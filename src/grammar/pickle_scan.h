@@ -30,12 +30,18 @@ typedef struct heft_pickle_scanner {
     heft_memory *memory;
     void (*found)(void *context, const heft_pickle_finding *finding);
     void *context;
+    /* Called for each persistent id of a storage, and with 0 if the length of an element is
+     * unknown; returns false if out of memory.  May be NULL. */
+    bool (*storage)(void *context, heft_str key, uint32_t element_bytes);
+    /* Called for each class of storages that is imported; may be NULL. */
+    void (*storage_class)(void *context, uint32_t element_bytes);
     bool is_script; /* TorchScript resolves the modules below __torch__ in the archive */
     bool is_joblib; /* skip the bytes of arrays, which joblib stores between opcodes */
 } heft_pickle_scanner;
 
 typedef struct heft_pickle_scanned {
     uint64_t end;      /* offset after the last opcode read; more pickles may follow */
+    uint64_t taken;    /* end of the bytes that a reader takes with the pickle, which may be more */
     bool is_cut;       /* the bytes end within the pickle */
     bool has_arrays;   /* joblib would skip bytes that Python takes for opcodes */
     bool uses_unknown; /* it calls or changes an object whose import is a finding */

@@ -34,7 +34,8 @@ typedef struct heft_trace_value {
         int64_t number;   /* NUMBER */
         uint64_t index;   /* TUPLE: of the first item; DICT, DTYPE, WRAPPER, IMPORT: of the row */
     };
-    uint32_t len; /* bytes of the text, items of the tuple (HEFT_TRACE_MANY: not kept) */
+    uint32_t len; /* bytes of the text, items of the tuple (HEFT_TRACE_MANY: not kept); of an
+                     OBJECT 1 if it is a storage */
     uint8_t kind; /* heft_trace_kind */
 } heft_trace_value;
 
@@ -140,6 +141,12 @@ void heft_trace_call(heft_trace *x, heft_trace_value function, heft_trace_value 
                      bool has_keywords);
 /* Check the state that BUILD gives to the uppermost value. */
 void heft_trace_build(heft_trace *x, heft_trace_value state);
+/* Return the bytes of an element in storages of a class, 0 for other names. */
+uint32_t heft_trace_element_bytes(heft_str class_name);
+/* Push the storage of a persistent id: ("storage", class, key, location, elements, view). */
+void heft_trace_push_storage(heft_trace *x, const heft_trace_value *id, uint32_t n);
+/* Note that the length of a storage is unknown. */
+void heft_trace_odd_storage(heft_trace *x);
 
 /* Checks of NumPy's and joblib's functions: return false if no writer uses such arguments. */
 bool heft_trace_dtype(heft_trace *x, const heft_trace_value *arguments, uint32_t n,

@@ -19,7 +19,7 @@ typedef struct heft_scan_piece { /* contiguous bytes that may hold pickles */
     const heft_scan_packing *packing; /* the bytes are compressed; NULL: as they are */
     bool is_decoded;                  /* the bytes are not those of the file */
     bool is_open_ended;               /* other members may follow in the bytes */
-    bool is_in_torchscript;
+    bool is_in_torchscript, is_in_package; /* of torch.package */
 } heft_scan_piece;
 
 typedef struct heft_scan_decoded {
@@ -27,7 +27,9 @@ typedef struct heft_scan_decoded {
     uint64_t size, capacity;
     uint64_t consumed; /* encoded bytes of the last member */
     uint64_t taken;    /* encoded bytes of all members, with their headers */
-    bool is_cut;       /* there is more than was wanted */
+    uint64_t to_drop;  /* decoded bytes that are not kept, before the first that is */
+    uint64_t dropped;
+    bool is_cut; /* there is more than was wanted */
     bool is_damaged, is_truncated, has_no_decoder;
     bool is_followed; /* bytes of another compression follow */
 } heft_scan_decoded;
@@ -72,8 +74,32 @@ bool heft_scan_begins_pickle(const uint8_t *p, uint64_t size);
 bool heft_scan_is_script_name(heft_str name);
 /* Return true if archives with a member of this name are TorchScript. */
 bool heft_scan_is_constants_name(heft_str name);
+/* Return true if archives with a member of this name are packages of Python code, which
+ * torch.package runs when a pickle in the archive imports a module. */
+bool heft_scan_is_package_name(heft_str name);
 /* Return the offset of the data of an npy file; 0 for any other bytes. */
 uint64_t heft_scan_npy_data(const uint8_t *p, uint64_t size);
+/* Set *bytes to the length of the array that a header of npy describes, unless *has_objects is set:
+ * then the array is a pickle.  Return false for a header that no writer writes. */
+bool heft_scan_npy_length(uint64_t *bytes, bool *has_objects, heft_str header);
+/* Set *end to the offset after the array of an npy file, or to 0 for a pickle; return false if the
+ * length is unknown. */
+bool heft_scan_npy_end(uint64_t *end, const uint8_t *p, uint64_t size);
+
+/* ---- storages of legacy PyTorch files ---- */
+
+typedef struct heft_scan_storages { /* the storages that a pickle mentions */
+    heft_vec rows;
+    bool is_odd; /* of one, the key or the length of an element is unknown */
+} heft_scan_storages;
+
+/* Add a storage; return false if out of memory.  element_bytes: 0 if unknown. */
+bool heft_scan_storage(heft_scan *s, heft_scan_storages *to, heft_str key, uint32_t element_bytes);
+void heft_scan_storages_free(heft_scan *s, heft_scan_storages *storages);
+/* Set *end to the offset after the storages that follow the list of their keys, a pickle; lengths
+ * that are unknown are a finding. */
+heft_status heft_scan_follow_storages(uint64_t *end, heft_scan *s, const heft_scan_piece *p,
+                                      heft_range list, const heft_scan_storages *storages);
 
 /* ---- scanning ---- */
 
@@ -88,6 +114,8 @@ heft_status heft_scan_is_pickle_cut(bool *goes_on, heft_scan *s, const uint8_t *
 heft_status heft_scan_npy(heft_scan *s, const heft_scan_piece *p, uint64_t data);
 /* Report the calls in the code of TorchScript that reach files. */
 void heft_scan_script(heft_scan *s, const heft_scan_piece *p);
+/* Report code that torch.package runs. */
+void heft_scan_package_code(heft_scan *s, const heft_scan_piece *p);
 heft_status heft_scan_zip(heft_scan *s, const heft_scan_piece *p);
 heft_status heft_scan_tar(heft_scan *s, const heft_scan_piece *p);
 /* Set *wants to whether the bytes after this beginning of a piece matter: a program that loads the

@@ -55,11 +55,10 @@ static heft_status scan_zip_member(heft_scan *s, const heft_scan_piece *archive,
     return heft_scan_add(s, &piece);
 }
 
-/* torch.load() takes an archive with this member for TorchScript. */
-static bool is_torchscript(const heft_vec *members)
+static bool has_name(const heft_vec *members, bool (*is_wanted)(heft_str name))
 {
     for (uint32_t i = 0; i < members->len; i++)
-        if (heft_scan_is_constants_name(((const heft_zip_found *)members->ptr)[i].name))
+        if (is_wanted(((const heft_zip_found *)members->ptr)[i].name))
             return true;
     return false;
 }
@@ -73,7 +72,8 @@ heft_status heft_scan_zip(heft_scan *s, const heft_scan_piece *p)
         return HEFT_OK;
     if (!heft_zip_find_members(&found, &s->mem, p->bytes, p->size))
         st = heft_error_no_memory(s->err, "for the directory of an archive");
-    archive.is_in_torchscript = is_torchscript(&found.members);
+    archive.is_in_torchscript = has_name(&found.members, heft_scan_is_constants_name);
+    archive.is_in_package = has_name(&found.members, heft_scan_is_package_name);
     for (uint32_t i = found.members.len; i-- && !st;) /* the last piece is scanned first */
         st = scan_zip_member(s, &archive, (const heft_zip_found *)found.members.ptr + i);
     if (!st && found.has_more_end_records)

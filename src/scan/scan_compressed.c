@@ -11,7 +11,8 @@
 enum {
     BEGINNING = 64 << 10,   /* decoded bytes that show whether the rest matters … */
     ALWAYS_WHOLE = 1 << 20, /* … of more encoded bytes than this */
-    MOST_DECODED = 1 << 30
+    MOST_DECODED = 1 << 30,
+    DROPPED_RATIO = 16 /* bytes that are only unpacked, for a byte of work */
 };
 
 /* ---- headers of gzip and zlib (RFC 1952, RFC 1950) ---- */
@@ -94,14 +95,18 @@ static bool may_begin_pickle(uint8_t c)
 }
 
 /* 13 bytes: lc, lp and pb; u32 size of the dictionary; u64 size of the content or all ones.  The
- * coded bytes begin with 0, and with a literal: its value tells LZMA from small numbers. */
+ * coded bytes begin with 0, and with a literal: its value tells LZMA from small numbers.  A size
+ * that no content has does not stop Python, and is believed with the properties that all encoders
+ * write: numbers look like others. */
 static bool begins_lzma(const uint8_t *p, uint64_t size)
 {
-    enum { HEADER = 13, CODE = HEADER + 1, SMALLEST = CODE + 4, PROPERTIES = 225 };
+    enum { HEADER = 13, CODE = HEADER + 1, SMALLEST = CODE + 4, PROPERTIES = 225, COMMON = 0x5D };
     if (size < SMALLEST || p[0] >= PROPERTIES || p[0] % 9 + p[0] / 9 % 5 > 4 || p[HEADER])
         return false;
     uint64_t content = heft_le64(p + 5);
-    if (!content || (content != UINT64_MAX && content >> 38))
+    bool is_usual = is_usual_dictionary(heft_le32(p + 1)),
+         is_huge = content != UINT64_MAX && content >> 38;
+    if (!content || (is_huge && p[0] != COMMON))
         return false;
     range_decoder d = { .p = p + SMALLEST, .end = p + size, .range = UINT32_MAX };
     for (size_t i = CODE; i < SMALLEST; i++)
@@ -110,7 +115,7 @@ static bool begins_lzma(const uint8_t *p, uint64_t size)
     for (int i = 0; i < 8 && literal; i++)
         literal = literal << 1 | first_bit(&d);
     uint8_t first = (uint8_t)literal;
-    return is_usual_dictionary(heft_le32(p + 1)) ? first : may_begin_pickle(first);
+    return is_usual && !is_huge ? first : may_begin_pickle(first);
 }
 
 static bool begins_skipped(const uint8_t *p, uint64_t size)
@@ -231,21 +236,37 @@ heft_status heft_scan_wants_all(bool *wants, heft_scan *s, const uint8_t *head, 
 {
     uint64_t data = heft_scan_npy_data(head, size);
     *wants = true;
-    if (heft_tar_begins(head, size) || heft_zip_begins(head, size) || kind_of(head, size) ||
-        (data && data == size))
+    if (heft_tar_begins(head, size) || heft_zip_begins(head, size) || kind_of(head, size) || data)
         return HEFT_OK;
-    return heft_scan_is_pickle_cut(wants, s, head + data, size - data);
+    return heft_scan_is_pickle_cut(wants, s, head, size);
+}
+
+/* Decode what follows an array of numbers, which no loader takes for a pickle.  A deflated byte
+ * unpacks to 1032 bytes at most, so that there is work enough for every array. */
+static heft_status decode_after_array(heft_scan_decoded *d, heft_scan *s,
+                                      const heft_scan_packing *k, const heft_scan_piece *p,
+                                      uint64_t end)
+{
+    uint64_t most = s->work < UINT64_MAX / DROPPED_RATIO ? s->work * DROPPED_RATIO : UINT64_MAX;
+    heft_scan_free(s, d);
+    d->to_drop = end < most ? end : most;
+    heft_status st = decode_members(d, s, k, p, most_decoded(s));
+    d->is_cut |= !d->to_drop && end > most;
+    return st;
 }
 
 /* Decode everything, or only the beginning of bytes that are no pickle and no archive. */
 static heft_status decode(heft_scan_decoded *d, heft_scan *s, const heft_scan_packing *k,
                           const heft_scan_piece *p)
 {
+    uint64_t end;
     bool is_whole = heft_scan_is_pickle_name(p->name) || p->size <= ALWAYS_WHOLE ||
                     (p->is_in_torchscript && heft_scan_is_script_name(p->name));
     heft_status st = decode_members(d, s, k, p, BEGINNING);
     if (st || !d->is_cut)
         return st;
+    if (heft_scan_npy_end(&end, d->bytes, d->size) && end && end >= d->size)
+        return decode_after_array(d, s, k, p, end);
     if (!is_whole)
         st = heft_scan_wants_all(&is_whole, s, d->bytes, d->size);
     d->is_cut = is_whole;
@@ -275,11 +296,11 @@ heft_status heft_scan_unpack(heft_scan_decoded *d, heft_scan *s, heft_scan_piece
     heft_status st = decode(d, s, p->packing, p);
     if (!st)
         report(s, p, d);
-    if (!heft_scan_charge(s, p, d->size + d->taken))
+    if (!heft_scan_charge(s, p, d->size + d->taken + d->dropped / DROPPED_RATIO))
         d->size = 0;
     p->bytes = d->bytes;
     p->size = d->size;
-    p->at = 0;
+    p->at = d->dropped;
     p->is_decoded = true;
     p->packing = NULL;
     return st;

@@ -26,15 +26,18 @@ heft_status heft_scan_content(heft_scan *s, const heft_scan_piece *p)
 {
     if (!p->size)
         return HEFT_OK;
-    enum { LOOK = 1 << 16 }; /* bytes that are searched for the end of an archive */
+    enum { LOOK = 1 << 16, LOOK_AHEAD = 1 << 13 }; /* searched for the end of an archive, or not */
     uint64_t data = heft_scan_npy_data(p->bytes, p->size);
-    uint64_t looked_at = p->size < LOOK || !*p->bytes ? p->size
-                                                      : LOOK; /* zeros may precede a tar */
+    uint64_t looked_at = p->is_open_ended ? LOOK_AHEAD : LOOK;
+    if (p->size < looked_at || !*p->bytes) /* zeros may precede a tar */
+        looked_at = p->size;
     if (!heft_scan_charge(s, p, looked_at))
         return HEFT_OK;
 
     if (p->is_in_torchscript && heft_scan_is_script_name(p->name))
         heft_scan_script(s, p);
+    if (p->is_in_package && heft_scan_is_script_name(p->name))
+        heft_scan_package_code(s, p);
     bool is_compressed = false, is_tar = heft_tar_begins(p->bytes, p->size);
     heft_status st = heft_scan_compressed(s, p, &is_compressed);
     if (!st && is_zip(p))

@@ -21,6 +21,23 @@ static heft_status grow(heft_scan_decoded *d, heft_scan *s, uint64_t most)
     return HEFT_OK;
 }
 
+/* Keep decoded bytes, except those to be dropped. */
+static void keep_decoded(heft_scan_decoded *d, size_t produced)
+{
+    size_t n = produced < d->to_drop ? produced : (size_t)d->to_drop;
+    uint8_t *to = d->bytes + d->size;
+    if (n)
+        memmove(to, to + n, produced - n);
+    d->to_drop -= n;
+    d->dropped += n;
+    d->size += produced - n;
+}
+
+static uint64_t decoded(const heft_scan_decoded *d)
+{
+    return d->dropped + d->size;
+}
+
 typedef struct decoding {
     heft_scan *s;
     heft_scan_decoded *out;
@@ -48,7 +65,7 @@ static heft_status decode_some(decoding *x, uint64_t most)
     x->has_ended = st || whole || d->is_truncated;
     if (st)
         return HEFT_OK;
-    d->size += produced;
+    keep_decoded(d, produced);
     d->consumed += consumed;
     x->encoded += consumed;
     x->left -= consumed;
@@ -60,7 +77,7 @@ static heft_status decode_from_start(decoding *x, uint64_t most, uint64_t steps)
 {
     heft_status st = x->codec->open(&x->state, HEFT_UNKNOWN_LENGTH, x->s->err);
     while (!st && !x->has_ended && x->out->size < most) {
-        uint64_t left = x->out->size < steps ? steps - x->out->size : 1;
+        uint64_t left = decoded(x->out) < steps ? steps - decoded(x->out) : 1;
         st = grow(x->out, x->s, most);
         if (!st)
             st = decode_some(x, left < STEP ? left : STEP);
@@ -76,7 +93,7 @@ heft_status heft_scan_decode(heft_scan_decoded *out, heft_scan *s, heft_encoding
                              const uint8_t *encoded, uint64_t size, uint64_t most)
 {
     decoding x = { .s = s, .out = out, .encoded = encoded, .left = size };
-    uint64_t before = out->size;
+    uint64_t size_before = out->size, to_drop = out->to_drop, dropped = out->dropped;
     x.codec = heft_host_codec(s->host, e);
     out->has_no_decoder = !x.codec;
     if (!x.codec)
@@ -87,8 +104,11 @@ heft_status heft_scan_decode(heft_scan_decoded *out, heft_scan *s, heft_encoding
 
     /* The last step has lost the bytes before the damage, which a program would have seen. */
     decoding again = { .s = s, .out = out, .codec = x.codec, .encoded = encoded, .left = size };
-    uint64_t steps = out->size, end = steps < UINT64_MAX - STEP ? steps + STEP : UINT64_MAX;
-    out->size = before;
+    uint64_t steps = decoded(out),
+             end = out->size < UINT64_MAX - STEP ? out->size + STEP : UINT64_MAX;
+    out->size = size_before;
+    out->to_drop = to_drop;
+    out->dropped = dropped;
     out->consumed = 0;
     st = decode_from_start(&again, end < most ? end : most, steps);
     out->is_damaged = true;

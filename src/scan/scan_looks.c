@@ -38,6 +38,11 @@ bool heft_scan_is_constants_name(heft_str name)
     return ends_like(name, "constants.pkl");
 }
 
+bool heft_scan_is_package_name(heft_str name)
+{
+    return ends_like(name, ".data/extern_modules");
+}
+
 bool heft_scan_begins_pickle(const uint8_t *p, uint64_t size)
 {
     enum { PROTO = 0x80, NEWEST = 5 };

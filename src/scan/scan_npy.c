@@ -34,96 +34,59 @@ static bool has_objects(const heft_scan_piece *p, uint64_t data)
     return false;
 }
 
-/* ---- the length of an array, from a header as NumPy writes it ---- */
-
-static bool skip(heft_str *s, const char *text)
+bool heft_scan_npy_end(uint64_t *end, const uint8_t *p, uint64_t size)
 {
-    heft_str t = heft_lit(text);
-    if (!heft_str_begins(*s, text))
+    uint64_t data = heft_scan_npy_data(p, size), bytes;
+    bool has_objects;
+    if (!data || header_at(p) > data)
         return false;
-    *s = (heft_str){ s->ptr + t.len, s->len - t.len };
-    return true;
-}
-
-static bool skip_one_of(heft_str *s, const char *letters, char *out)
-{
-    heft_str all = heft_lit(letters);
-    if (!s->len ||
-        !heft_str_seek((const uint8_t *)all.ptr, (const uint8_t *)all.ptr + all.len, s->ptr, 1))
+    heft_str header = { (const char *)p + header_at(p), (size_t)(data - header_at(p)) };
+    if (!heft_scan_npy_length(&bytes, &has_objects, header))
         return false;
-    *out = *s->ptr;
-    *s = (heft_str){ s->ptr + 1, s->len - 1 };
-    return true;
+    *end = 0;
+    return has_objects || heft_add(end, data, bytes);
 }
 
-static bool read_number(heft_str *s, uint64_t *out)
+/* Return the offset after an array.  A pickle, as which objects are stored, has its own followers;
+ * after an array of unknown length, the next header is searched for. */
+static uint64_t end_of_array(heft_scan *s, const heft_scan_piece *p, uint64_t data)
 {
-    char c;
-    bool has_digits = false;
-    *out = 0;
-    for (; skip_one_of(s, "0123456789", &c); has_digits = true)
-        if (!heft_mul(out, *out, 10) || !heft_add(out, *out, (uint64_t)(c - '0')))
-            return false;
-    return has_digits;
+    uint64_t end = 0;
+    if (heft_scan_npy_end(&end, p->bytes, p->size))
+        return end && end < p->size ? end : p->size;
+    const uint8_t *found = heft_str_seek(p->bytes + data, p->bytes + p->size, "\x93NUMPY", 6);
+    end = found ? (uint64_t)(found - p->bytes) : p->size;
+    if (heft_scan_charge(s, p, end - data) && data < p->size)
+        heft_scan_unreadable(s, p,
+                             "is an array of unknown length: what follows it was not "
+                             "searched");
+    return end;
 }
 
-/* Multiply by the sizes of a shape: "()", "(3,)", "(3, 4)". */
-static bool multiply_shape(heft_str *s, uint64_t *bytes)
-{
-    uint64_t n;
-    if (!skip(s, "("))
-        return false;
-    while (!skip(s, ")"))
-        if (!read_number(s, &n) || !heft_mul(bytes, *bytes, n) ||
-            (!skip(s, ", ") && !skip(s, ",") && !heft_str_begins(*s, ")")))
-            return false;
-    return true;
-}
-
-/* Set *bytes to the length of an array of numbers or texts; return false for any other header. */
-static bool read_plain(uint64_t *bytes, heft_str s)
-{
-    char order, letter;
-    if (!skip(&s, "{'descr': '") || !skip_one_of(&s, "<>|=", &order) ||
-        !skip_one_of(&s, "biufcSUV", &letter) || !read_number(&s, bytes) ||
-        !heft_mul(bytes, *bytes, letter == 'U' ? 4 : 1) || !skip(&s, "', 'fortran_order': ") ||
-        (!skip(&s, "False") && !skip(&s, "True")) || !skip(&s, ", 'shape': ") ||
-        !multiply_shape(&s, bytes) || !skip(&s, ", }"))
-        return false;
-    while (skip(&s, " "))
-        ;
-    return skip(&s, "\n") && !s.len;
-}
-
-/* Add what follows an array; the end of an array of another type is not known, and the next header
- * is searched for. */
-static heft_status add_next(heft_scan *s, const heft_scan_piece *p, uint64_t data)
-{
-    const uint8_t *head = p->bytes + header_at(p->bytes);
-    heft_scan_piece next = *p;
-    uint64_t bytes, at = p->size;
-    if (read_plain(&bytes, (heft_str){ (const char *)head, (size_t)(p->bytes + data - head) })) {
-        at = bytes < p->size - data ? data + bytes : p->size;
-    } else {
-        const uint8_t *found = heft_str_seek(p->bytes + data, p->bytes + p->size, "\x93NUMPY", 6);
-        at = found ? (uint64_t)(found - p->bytes) : p->size;
-        if (!heft_scan_charge(s, p, at - data))
-            return HEFT_OK;
-    }
-    next.bytes += at;
-    next.size -= at;
-    next.at += at;
-    return next.size ? heft_scan_add(s, &next) : HEFT_OK;
-}
-
-heft_status heft_scan_npy(heft_scan *s, const heft_scan_piece *p, uint64_t data)
+/* Scan the data of an array, unless they are numbers, which no loader takes for a pickle. */
+static heft_status scan_array(heft_scan *s, const heft_scan_piece *p, uint64_t data)
 {
     heft_scan_piece rest = *p;
-    if (!heft_scan_charge(s, p, data))
+    uint64_t end;
+    if (heft_scan_npy_end(&end, p->bytes, p->size) && end)
         return HEFT_OK;
     rest.bytes += data;
     rest.size -= data;
     rest.at += data;
-    heft_status st = heft_scan_pickles(s, &rest, has_objects(p, data));
-    return st ? st : add_next(s, p, data);
+    return heft_scan_pickles(s, &rest, has_objects(p, data));
+}
+
+heft_status heft_scan_npy(heft_scan *s, const heft_scan_piece *p, uint64_t data)
+{
+    heft_scan_piece next = *p;
+    heft_status st = HEFT_OK;
+    for (; data && !st && heft_scan_charge(s, p, data);
+         data = heft_scan_npy_data(next.bytes, next.size)) {
+        st = scan_array(s, &next, data);
+        uint64_t end = end_of_array(s, &next, data);
+        next.bytes += end;
+        next.size -= end;
+        next.at += end;
+    }
+    return st || !next.size ? st : heft_scan_add(s, &next);
 }

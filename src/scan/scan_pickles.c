@@ -6,6 +6,8 @@
  * of a list of words may look like an import ("cat", "dog"): an import of an unknown module, which
  * nothing calls before the damage, is none.
  */
+#include "base/checked_math.h"
+#include "base/cursor.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "grammar/pickle_scan.h"
@@ -14,11 +16,15 @@
 typedef struct pickle { /* findings in a pickle so far */
     heft_scan *s;
     const heft_scan_piece *piece;
-    uint64_t at; /* offset of the pickle in the piece */
+    uint64_t at;                  /* offset of the pickle in the piece */
+    heft_scan_storages *storages; /* NULL: not collected */
+    uint32_t element_bytes;       /* of the storages whose class is imported; MIXED: they differ */
     bool begins, hides_broken;
     uint32_t imports, words, computed; /* words: imports that may be two lines of a text */
     bool is_broken, is_broken_at_once;
 } pickle;
+
+enum { MIXED = UINT32_MAX };
 
 static const char *const rules[] = {
     [HEFT_PICKLE_IMPORT] = "pickle/import",
@@ -128,10 +134,29 @@ static void report_finding(void *context, const heft_pickle_finding *f)
 
 typedef void found_fn(void *context, const heft_pickle_finding *finding);
 
+static bool add_storage(void *context, heft_str key, uint32_t element_bytes)
+{
+    pickle *p = context;
+    return !p->storages || heft_scan_storage(p->s, p->storages, key, element_bytes);
+}
+
+static void note_class(void *context, uint32_t element_bytes)
+{
+    pickle *p = context;
+    bool is_same = !p->element_bytes || p->element_bytes == element_bytes;
+    p->element_bytes = is_same ? element_bytes : (uint32_t)MIXED;
+}
+
 static heft_status run(heft_pickle_scanned *out, pickle *p, found_fn *found, bool is_joblib)
 {
     const heft_scan_piece *piece = p->piece;
-    heft_pickle_scanner scanner = { &p->s->mem, found, p, piece->is_in_torchscript, is_joblib };
+    heft_pickle_scanner scanner = { .memory = &p->s->mem,
+                                    .found = found,
+                                    .context = p,
+                                    .storage = add_storage,
+                                    .storage_class = note_class,
+                                    .is_script = piece->is_in_torchscript,
+                                    .is_joblib = is_joblib };
     heft_status st = heft_pickle_scan(out, &scanner, piece->bytes + p->at, piece->size - p->at);
     return st ? heft_error_no_memory(p->s->err, "to scan a pickle") : HEFT_OK;
 }
@@ -146,47 +171,136 @@ static heft_status scan_as(heft_pickle_scanned *out, pickle *p, bool is_promised
                     (p->computed && (p->begins || !p->is_broken)) ||
                     (is_promised && !p->is_broken_at_once);
     bool is_likely = p->begins && !p->is_broken;
+    p->storages = NULL;
     p->hides_broken = !is_joblib && out->has_arrays;
     p->s->result.pickles += !is_joblib && (is_found || is_likely || out->has_arrays);
     return is_found ? run(out, p, report_finding, is_joblib) : HEFT_OK;
 }
 
-heft_status heft_scan_pickles(heft_scan *s, const heft_scan_piece *piece, bool is_promised)
+/* Add what follows at an offset, where programs go on to read.  The piece is scanned as a file
+ * without a name, since other bytes may follow. */
+static heft_status add_rest(heft_scan *s, const heft_scan_piece *piece, uint64_t at)
+{
+    heft_scan_piece rest = *piece;
+    rest.bytes += at;
+    rest.size -= at;
+    rest.at += at;
+    rest.name = (heft_str){ 0 };
+    rest.is_open_ended = true; /* an archive at the end has been found at the beginning */
+    return rest.size ? heft_scan_add(s, &rest) : HEFT_OK;
+}
+
+/* Add what programs read after a pickle, beyond the opcodes: Python takes a frame as a whole, and
+ * PyTorch the storages that the pickle before has mentioned. */
+static heft_status add_followers(heft_scan *s, const heft_scan_piece *piece, uint64_t at,
+                                 const heft_pickle_scanned *done, const heft_scan_storages *before)
 {
     heft_status st = HEFT_OK;
-    bool has_next = piece->size;
-    for (uint64_t at = 0; has_next && !st && !s->is_spent;) {
-        pickle p = { .s = s, .piece = piece, .at = at };
-        heft_pickle_scanned done;
-        p.begins = heft_scan_begins_pickle(piece->bytes + at, piece->size - at);
-        pickle of_joblib = p;
-        st = scan_as(&done, &p, is_promised && !at, false);
-        bool has_arrays = done.has_arrays;
-        if (!st && has_arrays)
-            st = scan_as(&done, &of_joblib, is_promised && !at, true);
-        has_next = !(has_arrays ? of_joblib.is_broken : p.is_broken) && done.end &&
-                   done.end < piece->size - at;
-        at += done.end;
-    }
+    heft_range list = { at, done->end };
+    uint64_t end = at + done->end, after = end;
+    if (done->taken > done->end)
+        st = add_rest(s, piece, at + done->taken);
+    if (!st && before->rows.len && end < piece->size)
+        st = heft_scan_follow_storages(&after, s, piece, list, before);
+    return st || after == end ? st : add_rest(s, piece, after);
+}
+
+/* Scan a pickle as Python reads it, and as joblib does, if joblib reads it in another way. */
+static heft_status scan_both(heft_pickle_scanned *done, bool *is_broken, pickle *p,
+                             bool is_promised)
+{
+    pickle of_joblib = *p;
+    of_joblib.storages = NULL;
+    heft_status st = scan_as(done, p, is_promised, false);
+    *is_broken = p->is_broken;
+    if (st || !done->has_arrays)
+        return st;
+    st = scan_as(done, &of_joblib, is_promised, true);
+    *is_broken = of_joblib.is_broken;
     return st;
 }
 
+/* Return the offset of the next pickle after one that ends at `end`.  In the tar archives of early
+ * PyTorch, numbers follow each pickle but the first in the members "storages" and "tensors". */
+static uint64_t next_pickle(const pickle *p, uint64_t end)
+{
+    enum { LENGTH = 8, DIMENSION = 16 }; /* a size and a stride */
+    const heft_scan_piece *piece = p->piece;
+    bool has_storages = heft_str_is(piece->name, "storages") && p->element_bytes,
+         has_tensors = heft_str_is(piece->name, "tensors");
+    uint64_t bytes = LENGTH, size = piece->size;
+    if (!p->at || (!has_storages && !has_tensors) || size - end < LENGTH)
+        return end;
+    if (has_tensors ? !heft_mul(&bytes, heft_le32(piece->bytes + end), DIMENSION)
+                    : !heft_mul(&bytes, heft_le64(piece->bytes + end), p->element_bytes))
+        return size;
+    bytes += has_tensors && bytes < size ? LENGTH : 0; /* the offset in the storage */
+    return bytes < size - end - LENGTH ? end + LENGTH + bytes : size;
+}
+
+heft_status heft_scan_pickles(heft_scan *s, const heft_scan_piece *piece, bool is_promised)
+{
+    heft_status st = HEFT_OK;
+    heft_scan_storages before = { 0 };
+    bool has_next = piece->size;
+    for (uint64_t at = 0; has_next && !st && !s->is_spent;) {
+        heft_scan_storages mentioned = { 0 };
+        pickle p = { .s = s, .piece = piece, .at = at, .storages = &mentioned };
+        heft_pickle_scanned done;
+        bool is_broken;
+        p.begins = heft_scan_begins_pickle(piece->bytes + at, piece->size - at);
+        st = scan_both(&done, &is_broken, &p, is_promised && !at);
+        if (!st && !is_broken)
+            st = add_followers(s, piece, at, &done, &before);
+        else if (!st && at && heft_scan_npy_data(piece->bytes + at, piece->size - at))
+            st = add_rest(s, piece, at);
+        uint64_t next = is_broken ? piece->size : next_pickle(&p, at + done.end);
+        if (p.element_bytes == MIXED && heft_str_is(piece->name, "storages"))
+            heft_scan_unreadable(s, piece,
+                                 "has storages whose lengths cannot be followed: what "
+                                 "follows them was not searched");
+        has_next = done.end && next < piece->size;
+        at = next;
+        heft_scan_storages_free(s, &before);
+        before = mentioned;
+    }
+    heft_scan_storages_free(s, &before);
+    return st;
+}
+
+/* ---- beginnings ---- */
+
+typedef struct beginning {
+    bool is_broken, has_more; /* more than opcodes follows a pickle */
+} beginning;
+
 static void count_breaks(void *context, const heft_pickle_finding *f)
 {
-    *(bool *)context |= f->danger == HEFT_PICKLE_BROKEN;
+    ((beginning *)context)->is_broken |= f->danger == HEFT_PICKLE_BROKEN;
+}
+
+static bool note_storage(void *context, heft_str key, uint32_t element_bytes)
+{
+    (void)key, (void)element_bytes;
+    ((beginning *)context)->has_more = true;
+    return true;
 }
 
 heft_status heft_scan_is_pickle_cut(bool *goes_on, heft_scan *s, const uint8_t *p, uint64_t size)
 {
     heft_status st = HEFT_OK;
-    bool is_broken = false;
-    heft_pickle_scanner scanner = { &s->mem, count_breaks, &is_broken, false, false };
+    beginning b = { 0 };
+    heft_pickle_scanner scanner = {
+        .memory = &s->mem, .found = count_breaks, .context = &b, .storage = note_storage
+    };
     *goes_on = false;
-    for (uint64_t at = 0; at < size && !st && !is_broken;) {
+    for (uint64_t at = 0; at < size && !st && !b.is_broken;) {
         heft_pickle_scanned done = { 0 };
         st = heft_pickle_scan(&done, &scanner, p + at, size - at);
-        *goes_on = done.is_cut || done.has_arrays || !is_broken;
-        is_broken |= done.has_arrays;
+        b.has_more |= b.is_broken ? heft_scan_npy_data(p + at, size - at) > 0
+                                  : done.taken > done.end;
+        *goes_on = done.is_cut || done.has_arrays || !b.is_broken || b.has_more;
+        b.is_broken |= done.has_arrays;
         at += done.end;
     }
     return st ? heft_error_no_memory(s->err, "to scan a pickle") : HEFT_OK;

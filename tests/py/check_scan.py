@@ -316,6 +316,21 @@ def harmless_of_numpy():
         np.save(out, array)
         yield f"{name}.npy", out.getvalue()
     out = io.BytesIO()
+    for numbers in np.random.default_rng(2).standard_normal((20000, 3)):
+        np.save(out, numbers)
+    yield "many.npy", out.getvalue()
+    out = io.BytesIO()
+    for i in range(10000):
+        np.save(out, np.array([i, "x"], object))
+        pickle.dump(i, out)
+    yield "objects.npy", out.getvalue()
+    fields = np.zeros(3, [("a", "f4"), ("b", "u2", (2, 3)), (("t", "c"), [("d", "S3"), ("e", "U")]),
+                          ("f", "M8[D]")])
+    for name, array in (("fields", fields), ("large", np.zeros(60 << 20)), ("none", fields[:0])):
+        out = io.BytesIO()
+        np.savez_compressed(out, array)
+        yield f"{name}.npz", out.getvalue()
+    out = io.BytesIO()
     np.savez_compressed(out, a=np.random.default_rng(1).standard_normal(30000))
     yield "compressed.npz", out.getvalue()
     yield "array.pkl", pickle.dumps({"w": np.arange(3), "s": np.float32(1)}, 4)

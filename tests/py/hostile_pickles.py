@@ -271,6 +271,17 @@ def arrays(data):
     yield "a pickle after an npy", "m.npy", first + data
     yield "npy after a structured one", "m.npy", \
         npy("[('a', '<u2')]", bytes(14), shape="(7,)") + npy("'O8'", data)
+    yield "a pickle after a structured npy", "m.npy", \
+        npy("[('a', '<u2', (2,)), ('b', 'S3')]", bytes(14), shape="(2,)") + data
+    for title, descr in (("an escape", "'<\\x752'"), ("no digits", "'H'"),
+                         ("a comment", "'<u2', #O8\n")):
+        yield f"a pickle after an npy with {title}", "m.npy", \
+            npy(descr, bytes(14), shape="(7,)") + data
+    large = npy("'|i1'", random.Random(7).randbytes(2 << 20), shape="(2097152,)")
+    yield "gzip, npy after a large one", "m", gzip.compress(large + npy("'O8'", data), 1)
+    yield "gzip, a pickle after a large npy", "m", gzip.compress(large + data, 1)
+    yield ("npz, deflated, npy after a large one", "m.npz",
+           zipped({"a.npy": large + npy("'O8'", data)}, zipfile.ZIP_DEFLATED))
     yield "npz", "m.npz", zipped({"a.npy": npy("'O8'", data)})
     yield "npz, deflated", "m.npz", zipped({"a": npy("'\\x4f'", data)}, zipfile.ZIP_DEFLATED)
     far = b"\x80\x04C\xff" + bytes(255) + b"0B" + struct.pack("<I", 3 << 20) + \
@@ -307,6 +318,12 @@ def packed(data):
         yield f"lzma {lc} {lp} {pb}", "m", alone
         yield (f"lzma {lc} {lp} {pb}, the size stated", "m",
                alone[:5] + struct.pack("<Q", len(data)) + alone[13:])
+    long = data + random.Random(11).randbytes(30000)
+    alone = lzma.compress(long, lzma.FORMAT_ALONE)
+    for exponent in (38, 63):
+        for size in (1 << 23, 0, 0x123400):
+            yield f"lzma, a dictionary of {size}, 2^{exponent} bytes stated", "m", \
+                alone[:1] + struct.pack("<IQ", size, 1 << exponent) + alone[13:]
     for level in (0, 1, 6, 9):
         yield f"zlib {level}", "m", zlib.compress(data, level)
     for bits in (9, 12, 15):
@@ -328,8 +345,9 @@ def lz4(data):
     return head + struct.pack("<I", len(data) | 1 << 31) + data + bytes(4)
 
 
-def joblib_file(rest, raw, framed=False, padding=b"\2\xff\xff"):
-    """Return what joblib writes of an array: its wrapper, the bytes of the array, more opcodes."""
+def joblib_file(rest, raw, framed=False, padding=b"\2\xff\xff", after=b""):
+    """Return what joblib writes of an array: its wrapper, the bytes of the array, more opcodes,
+    which are a part of the frame, or follow the array."""
     wrapper = (b"cjoblib.numpy_pickle\nNumpyArrayWrapper\n)\x81}(X\x08\0\0\0subclass"
                b"cnumpy\nndarray\n"
                b"X\x05\0\0\0shapeK" + bytes([len(raw)]) + b"\x85X\x05\0\0\0orderX\x01\0\0\0C"
@@ -341,7 +359,7 @@ def joblib_file(rest, raw, framed=False, padding=b"\2\xff\xff"):
     if not framed:
         return b"\x80\x03" + wrapper + data + rest
     frame = wrapper + rest
-    return b"\x80\x04\x95" + struct.pack("<Q", len(frame)) + frame + data
+    return b"\x80\x04\x95" + struct.pack("<Q", len(frame)) + frame + data + after
 
 
 def of_joblib():
@@ -349,11 +367,120 @@ def of_joblib():
     payload = b"0cposix\nmkdir\n" + CALL + b"."
     yield "joblib, the payload after an array", "m", joblib_file(payload, bytes(5))
     yield "joblib, the payload in the frame", "m", joblib_file(payload, b"....", True)
-    array = b"0cposix\nmkdir\n" + CALL + b"."
+    for frame, after in ((b"0", payload[1:]), (b"0c", payload[2:]), (b"0cposix\n", payload[8:]),
+                         (b"0X", text(b"posix")[1:] + text(b"mkdir") + b"\x93" + CALL + b"."),
+                         (b"0\x95" + struct.pack("<Q", len(payload) - 1), payload[1:])):
+        yield (f"joblib, the frame ends with {frame[:3]}, the payload after the array", "m",
+               joblib_file(frame, bytes(5), True, after=after))
+    array = payload
     yield "joblib, an array that is a payload", "m", joblib_file(b"0N.", array, padding=b"")
     objects = joblib_file(b"", b"", padding=b"").replace(b"u1", b"O8")
     objects = objects.replace(b"\xff\xff\xff\xffK\0", b"\xff\xff\xff\xffK?")
     yield "joblib, an array of objects", "m", objects + PLAIN + b"0N."
+
+
+def storage_id(kind, key, elements, view=b"N"):
+    return (b"(" + text(b"storage") + b"ctorch\n" + kind + b"Storage\n" + text(key) +
+            text(b"cpu") + b"K" + bytes([elements]) + view + b"tQ")
+
+
+def legacy_with(ids, keys, *storages):
+    """Return a legacy file with persistent ids, and storages: (elements, bytes)."""
+    data = b"\x80\x02(" + b"".join(ids) + b"l."
+    start = legacy(3, data)
+    return start[:-len(pickle.dumps([], 2))] + pickle.dumps(keys, 2) + b"".join(
+        struct.pack("<Q", n) + raw for n, raw in storages)
+
+
+def storages():
+    """Yield (title, bytes) of legacy files after which another file may follow."""
+    junk = random.Random(5).randbytes(2 << 20)
+    yield "one storage", legacy_with([storage_id(b"Float", b"0", 2)], ["0"], (2, b"\xff" * 8))
+    ids = [storage_id(b"Float", b"0", 2), storage_id(b"Long", b"1", 3),
+           storage_id(b"Half", b"2", 2), storage_id(b"Float", b"0", 2)]
+    contents = (2, b"\xff" * 4), (2, b"\xff" * 8), (3, b"\xff" * 24)
+    yield "types", legacy_with(ids, ["2", "0", "1"], *contents)
+    for protocol in range(5):
+        keys = pickle.dumps(["2", "0", "1"], protocol)
+        whole = legacy_with(ids, [], *contents)
+        at = whole.index(pickle.dumps([], 2) + b"\2\0\0\0")
+        yield f"keys of protocol {protocol}", whole[:at] + keys + whole[at + len(
+            pickle.dumps([], 2)):]
+        if protocol == 2:
+            yield "keys that are a tuple", whole[:at] + pickle.dumps(("2", "0", "1"), 2) + whole[
+                at + len(pickle.dumps([], 2)):]
+    view = b"(" + text(b"9") + b"K\0K\1t"
+    yield "a view", legacy_with([storage_id(b"Float", b"0", 2, view)], ["9"], (1, b"\xff" * 4))
+    built = storage_id(b"Float", b"0", 2) + b"}" + text(b"dtype") + b"ctorch\nfloat64\nsb"
+    yield "a type that changes", legacy_with([built], ["0"], (1, b"\xff" * 8))
+    large = storage_id(b"Byte", b"0", 0).replace(b"K\0N", b"J" + struct.pack("<I", len(junk)) +
+                                                 b"N")
+    yield "2 MiB", legacy_with([large], ["0"], (len(junk), junk))
+
+
+def scripts():
+    """Yield (title, file name, bytes) of TorchScript whose code writes a file."""
+    calls = {"a name": "torch.save", "a line join": "torch. \\\n save",
+             "a text": 'getattr(torch, "save")',
+             "an escape": 'getattr(torch, "s\\141ve")', "two texts": "getattr(torch, 'sa'\n've')",
+             "a comment": "torch # '\n. # \"\n save"}
+    for title, call in calls.items():
+        code = f"""class M(Module):
+  __parameters__ = []
+  __buffers__ = []
+  x : int
+  def __getstate__(self: __torch__.M) -> int:
+    return 1
+  def __setstate__(self: __torch__.M, s: int) -> NoneType:
+    self.x = s
+    _0 = ({call}(1, "executed"))
+    return None
+"""
+        members = torch_like(b"\x80\2c__torch__\nM\n)\x81K\1b.", **{
+            "archive/constants.pkl": b"\x80\2).", "archive/code/__torch__.py": code.encode()})
+        yield f"TorchScript, {title}", "m.pt", zipped(members)
+
+
+def early_tars():
+    """Yield (title, bytes) of tar archives of early PyTorch: a pickle after a storage or tensor."""
+    count = [pickle.dumps(n, 2) for n in range(3)]
+    storage = (b"\x80\2K\1" + text(b"cpu") + b"ctorch\nFloatStorage\n\x87." +
+               struct.pack("<Q", 2) + b"\xff" * 8)
+    tensor = b"\x80\2K\1K\1ctorch\nFloatTensor\n\x87." + struct.pack("<iiqqq", 1, 0, 1, 1, 0)
+    one = count[1] + storage + pickle.dumps([], 2)
+    for title, storages_of, tensors in (("storage", count[2] + storage + PLAIN, count[0]),
+                                        ("tensor", one, count[2] + tensor + PLAIN)):
+        yield title, tarred(("sys_info", pickle.dumps({}, 2), {}), ("pickle", count[1], {}),
+                            ("storages", storages_of, {}), ("tensors", tensors, {}))
+
+
+def package():
+    """Return an archive of torch.package with a module that a harmless pickle imports."""
+    return zipped({"a/.data/extern_modules": b"os\n", "a/.data/version": b"6\n",
+                   "a/version": b"6\n", "a/m/m.pkl": b"\x80\2ccollections\nOrderedDict\n)R.",
+                   "a/collections.py": b"import os\nos.mkdir('executed')\nOrderedDict = dict\n"})
+
+
+def sequences():
+    """Yield (title, file name, bytes): the payload follows what a loader takes before."""
+    for title, data in storages():
+        for second, what in ((legacy(3), "a file"), (zipped(torch_like(PLAIN)), "a zip")):
+            yield f"legacy PyTorch, {title}, then {what}", "m.pt", data + second
+        yield f"legacy PyTorch, {title}, in gzip", "m", gzip.compress(data + legacy(3), 1)
+    decoy = npy("'|i1'", b"", shape="(9999,)")
+    array = npy("'O8'", b"\x80\4" + b"C" + bytes([len(decoy)]) + decoy + b".")
+    yield "npy after an array of objects with a decoy", "m", array + npy("'O8'", PLAIN)
+    yield "npy after a pickle", "m", b"\x80\4N." + npy("'O8'", PLAIN)
+    junk = random.Random(9).randbytes(2 << 20)
+    large = npy("'|i1'", junk, shape=f"({len(junk)},)")
+    yield "npy after a pickle, in gzip", "m", gzip.compress(
+        b"\x80\4N." + large + npy("'O8'", PLAIN), 1)
+    yield "after a frame that goes on, in gzip", "m", gzip.compress(
+        b"\x80\x04\x95" + struct.pack("<Q", len(junk) + 2) + b"N." + junk + PLAIN, 1)
+    for byte in (b"\xff", b"\0"):
+        frame = b"N." + byte * 200000
+        yield ("after a frame that goes on", "m",
+               b"\x80\x04\x95" + struct.pack("<Q", len(frame)) + frame + PLAIN)
 
 
 def hostile():
@@ -373,6 +500,11 @@ def hostile():
     for ending in (b".", b"\xff"):
         yield f"legacy PyTorch, id of a module, then {ending}", "m", legacy(3, module + ending)
     yield from of_joblib()
+    yield from sequences()
+    yield from scripts()
+    yield "torch.package", "m.pt", package()
+    for title, data in early_tars():
+        yield f"tar of PyTorch, after a {title}", "m.pt", data
 
 
 def mutated(count):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """run_loaders.py FOLDER: load each file in a folder with every loader that is installed.
 
-Prints one JSON document: for each file, the loaders under which the file made the folder
+Prints one JSON document: for each file, the loaders under which the file made a folder, or a file,
 "executed" in the current directory. Hostile files may end the process that loads them: another
-process goes on."""
+process goes on with the next loader."""
 import bz2
 import gzip
 import importlib
@@ -50,14 +50,21 @@ def each_of_numpy(path):
         attempt(lambda name=name: loaded[name])
 
 
-def several_of_numpy(path):
-    with open(path, "rb") as file:
+def several_of_numpy(file):
+    with file:
         for _ in range(8):
             np.load(file, allow_pickle=True)
 
 
-def numpy_then_pickle(path):
-    with open(path, "rb") as file:
+def pickle_then_numpy(file):
+    with file:
+        pickle.load(file)
+        for _ in range(2):
+            np.load(file, allow_pickle=True)
+
+
+def numpy_then_pickle(file):
+    with file:
         np.load(file)
         many(file)
 
@@ -66,7 +73,7 @@ def each_of_zip(path):
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
             attempt(lambda info=info: pickle.load(archive.open(info)))
-            attempt(lambda info=info: np.load(archive.open(info), allow_pickle=True))
+            attempt(lambda info=info: several_of_numpy(archive.open(info)))
 
 
 def each_of_tar(path, **how):
@@ -78,6 +85,13 @@ def each_of_tar(path, **how):
 def zlib_bytes(path):
     """Decompress as far as the bytes go."""
     return zlib.decompressobj().decompress(path.read_bytes())
+
+
+def several_of_torch(path, opened):
+    """Load from one open file as long as there are files in it."""
+    with opened(path, "rb") as file:
+        for _ in range(3):
+            torch.load(file, map_location="cpu")
 
 
 LOADERS = {
@@ -95,10 +109,18 @@ LOADERS = {
 }
 if np:
     LOADERS["numpy"] = each_of_numpy
-    LOADERS["numpy, several"] = several_of_numpy
-    LOADERS["numpy, then pickle"] = numpy_then_pickle
+    LOADERS["numpy, several"] = lambda p: several_of_numpy(open(p, "rb"))
+    LOADERS["numpy, several of gzip"] = lambda p: several_of_numpy(gzip.open(p))
+    LOADERS["numpy, then pickle"] = lambda p: numpy_then_pickle(open(p, "rb"))
+    LOADERS["pickle, then numpy"] = lambda p: pickle_then_numpy(open(p, "rb"))
+    LOADERS["pickle of gzip, then numpy"] = lambda p: pickle_then_numpy(gzip.open(p))
+    LOADERS["numpy of gzip, then pickle"] = lambda p: numpy_then_pickle(gzip.open(p))
 if torch:
     LOADERS["torch"] = lambda p: torch.load(p, map_location="cpu")
+    LOADERS["torch, several"] = lambda p: several_of_torch(p, open)
+    LOADERS["torch, several of gzip"] = lambda p: several_of_torch(p, gzip.open)
+    package = optional("torch.package")
+    LOADERS["torch.package"] = lambda p: package.PackageImporter(p).load_pickle("m", "m.pkl")
     LOADERS["torch, gzip"] = lambda p: torch.load(gzip.open(p), map_location="cpu")
 if joblib:
     LOADERS["joblib"] = joblib.load
@@ -117,55 +139,64 @@ def attempt(load):
 
 def executed():
     try:
-        os.rmdir(MARKER)
+        if os.path.isdir(MARKER):
+            os.rmdir(MARKER)
+        else:
+            os.remove(MARKER)  # torch.save() has made a file
         return True
     except OSError:
         return False
 
 
-def child(paths, out):
-    """Write a line for each file: a number for each loader that runs the file."""
+def child(paths, first, out):
+    """Write a line for each file: a letter for each loader, "1" if it ran the file.  The first file
+    begins with the loader of number `first`."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(null, fd)
     for path in paths:
-        for number, load in enumerate(LOADERS.values()):
+        for load in list(LOADERS.values())[first:]:
             # A hostile file may not end, or wait; the next process goes on.
             signal.setitimer(signal.ITIMER_PROF, SECONDS)
             signal.alarm(60 * SECONDS)
             attempt(lambda load=load, path=path: load(path))
-            if executed():
-                os.write(out, b"%d " % number)
+            os.write(out, b"1" if executed() else b"0")
         os.write(out, b"\n")
+        first = 0
     os._exit(0)
 
 
-def run(paths):
-    """Load the files in a new process; return the loaders of each file up to the one that ended
-    the process."""
+def run(paths, first):
+    """Load the files in a new process; return a line for each, the last of which is shorter if a
+    loader ended the process."""
     reader, writer = os.pipe()
     pid = os.fork()
     if not pid:
         os.close(reader)
-        child(paths, writer)
+        child(paths, first, writer)
     os.close(writer)
     with os.fdopen(reader, "rb") as pipe:
         lines = pipe.read().decode().split("\n")
     os.waitpid(pid, 0)
-    executed()
-    names = list(LOADERS)
-    return [[names[int(n)] for n in line.split()] for line in lines[:len(paths)]]
+    return lines[:len(paths)]
 
 
 def run_all(paths):
-    found = {}
+    """Return the loaders that ran each file.  After a loader that ended its process, the file goes
+    on with the next loader: the one that would run it may be among them."""
+    found = {path.name: "" for path in paths}
     while paths:
-        done = run(paths[:TOGETHER])
-        found.update(zip((p.name for p in paths), done))
-        paths = paths[len(done):]
-    return found
+        lines = run(paths[:TOGETHER], len(found[paths[0].name]))
+        for path, line in zip(paths, lines):
+            found[path.name] += line
+        last = paths[len(lines) - 1].name
+        if len(found[last]) < len(LOADERS):
+            found[last] += "1" if executed() else "0"
+        paths = paths[len(lines) - (len(found[last]) < len(LOADERS)):]
+    return {name: [loader for loader, ran in zip(LOADERS, line) if ran == "1"]
+            for name, line in found.items()}
 
 
 if __name__ == "__main__":
