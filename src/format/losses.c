@@ -192,9 +192,11 @@ static heft_status report_lost_scale(heft_plan *p, const char *rule, uint32_t te
     heft_status st = check_quantised(p, tensor, &is_part);
     if (st || !is_part)
         return st;
-    return heft_loss_report(p, HEFT_FAULT, rule, tensor,
-                            "its scale and zero point are left out, without which the quantised "
-                            "numbers mean something else (--raw-tensors keeps the numbers)");
+    return heft_loss_report(p, HEFT_FAULT, rule, HEFT_NONE,
+                            "scale and zero point of tensor %q are left out, without which the "
+                            "quantised numbers mean something else (--raw-tensors keeps the "
+                            "numbers)",
+                            heft_ix_name(p->x, tensor));
 }
 
 heft_status heft_loss_attributes_except(heft_plan *p, const char *rule, uint8_t kept,
