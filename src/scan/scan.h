@@ -79,9 +79,6 @@ bool heft_scan_is_constants_name(heft_str name);
 bool heft_scan_is_package_name(heft_str name);
 /* Return the offset of the data of an npy file; 0 for any other bytes. */
 uint64_t heft_scan_npy_data(const uint8_t *p, uint64_t size);
-/* Set *bytes to the length of the array that a header of npy describes, unless *has_objects is set:
- * then the array is a pickle.  Return false for a header that no writer writes. */
-bool heft_scan_npy_length(uint64_t *bytes, bool *has_objects, heft_str header);
 /* Set *end to the offset after the array of an npy file, or to 0 for a pickle; return false if the
  * length is unknown. */
 bool heft_scan_npy_end(uint64_t *end, const uint8_t *p, uint64_t size);

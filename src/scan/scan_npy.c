@@ -3,27 +3,8 @@
  * NumPy writes an array of objects as a pickle.  Programs write the type as "|O"; the header is a
  * text of Python, in which the letter may be written in other ways, too.  The data are therefore
  * looked at in any case. */
-#include "base/checked_math.h"
-#include "base/cursor.h"
 #include "base/text.h"
 #include "scan/scan.h"
-
-/* The header follows magic, two bytes of version, and its length: u16, from version 2 on u32. */
-enum { FIXED = 10, FIXED_2 = 12 };
-
-static uint64_t header_at(const uint8_t *p)
-{
-    return p[6] == 1 ? FIXED : FIXED_2;
-}
-
-uint64_t heft_scan_npy_data(const uint8_t *p, uint64_t size)
-{
-    if (size < FIXED_2 || memcmp(p, "\x93NUMPY", 6) != 0)
-        return 0;
-    uint64_t length = p[6] == 1 ? heft_le16(p + 8) : heft_le32(p + 8);
-    uint64_t data = header_at(p) + length;
-    return data < size ? data : size;
-}
 
 static bool has_objects(const heft_scan_piece *p, uint64_t data)
 {
@@ -32,19 +13,6 @@ static bool has_objects(const heft_scan_piece *p, uint64_t data)
         if (heft_str_seek(p->bytes, p->bytes + data, signs[i], heft_lit(signs[i]).len))
             return true;
     return false;
-}
-
-bool heft_scan_npy_end(uint64_t *end, const uint8_t *p, uint64_t size)
-{
-    uint64_t data = heft_scan_npy_data(p, size), bytes;
-    bool has_objects;
-    if (!data || header_at(p) > data)
-        return false;
-    heft_str header = { (const char *)p + header_at(p), (size_t)(data - header_at(p)) };
-    if (!heft_scan_npy_length(&bytes, &has_objects, header))
-        return false;
-    *end = 0;
-    return has_objects || heft_add(end, data, bytes);
 }
 
 /* Return the offset after an array.  A pickle, as which objects are stored, has its own followers;

@@ -2,6 +2,7 @@
  * Python with the keys descr, fortran_order and shape.  A header that says the same in a way that
  * no writer uses gives no length. */
 #include "base/checked_math.h"
+#include "base/cursor.h"
 #include "base/text.h"
 #include "scan/scan.h"
 
@@ -146,7 +147,9 @@ static bool read_value(heft_str *s, header *h, heft_str key)
     return skip(s, "False") || skip(s, "True");
 }
 
-bool heft_scan_npy_length(uint64_t *bytes, bool *has_objects, heft_str s)
+/* Set *bytes to the length of the array that a header describes, unless *has_objects is set: then
+ * the array is a pickle.  Return false for a header that no writer writes. */
+static bool read_length(uint64_t *bytes, bool *has_objects, heft_str s)
 {
     header h = { .elements = 1 };
     heft_str key;
@@ -162,4 +165,36 @@ bool heft_scan_npy_length(uint64_t *bytes, bool *has_objects, heft_str s)
     *has_objects = h.has_objects;
     return h.has_type && h.has_order && h.has_shape && !s.len &&
            heft_mul(bytes, h.element, h.elements);
+}
+
+/* ---- files ---- */
+
+/* The header follows magic, two bytes of version, and its length: u16, from version 2 on u32. */
+enum { FIXED = 10, FIXED_2 = 12 };
+
+static uint64_t header_at(const uint8_t *p)
+{
+    return p[6] == 1 ? FIXED : FIXED_2;
+}
+
+uint64_t heft_scan_npy_data(const uint8_t *p, uint64_t size)
+{
+    if (size < FIXED_2 || memcmp(p, "\x93NUMPY", 6) != 0)
+        return 0;
+    uint64_t length = p[6] == 1 ? heft_le16(p + 8) : heft_le32(p + 8);
+    uint64_t data = header_at(p) + length;
+    return data < size ? data : size;
+}
+
+bool heft_scan_npy_end(uint64_t *end, const uint8_t *p, uint64_t size)
+{
+    uint64_t data = heft_scan_npy_data(p, size), bytes;
+    bool has_objects;
+    if (!data || header_at(p) > data)
+        return false;
+    heft_str text = { (const char *)p + header_at(p), (size_t)(data - header_at(p)) };
+    if (!read_length(&bytes, &has_objects, text))
+        return false;
+    *end = 0;
+    return has_objects || heft_add(end, data, bytes);
 }
