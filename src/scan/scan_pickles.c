@@ -24,7 +24,7 @@ typedef struct pickle { /* findings in a pickle so far */
     bool is_broken, is_broken_at_once;
 } pickle;
 
-enum { MIXED = UINT32_MAX };
+static const uint32_t MIXED = UINT32_MAX; /* beyond what an enumerator holds */
 
 static const char *const rules[] = {
     [HEFT_PICKLE_IMPORT] = "pickle/import",
@@ -144,7 +144,7 @@ static void note_class(void *context, uint32_t element_bytes)
 {
     pickle *p = context;
     bool is_same = !p->element_bytes || p->element_bytes == element_bytes;
-    p->element_bytes = is_same ? element_bytes : (uint32_t)MIXED;
+    p->element_bytes = is_same ? element_bytes : MIXED;
 }
 
 static heft_status run(heft_pickle_scanned *out, pickle *p, found_fn *found, bool is_joblib)
