@@ -188,7 +188,7 @@ uint64_t heft_scan_npy_data(const uint8_t *p, uint64_t size)
 
 bool heft_scan_npy_end(uint64_t *end, const uint8_t *p, uint64_t size)
 {
-    uint64_t data = heft_scan_npy_data(p, size), bytes;
+    uint64_t data = heft_scan_npy_data(p, size), bytes = 0;
     bool has_objects;
     if (!data || header_at(p) > data)
         return false;
