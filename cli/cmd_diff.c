@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "array_types.h"
-#include "comparison_share.h"
+#include "comparison.h"
 #include "diff_table.h"
 #include "metadata_diff.h"
 #include "model.h"
@@ -15,7 +15,6 @@ typedef struct request {
     comparison c;
     diff_style style;
     metadata_diff metadata; /* without changes if --ignore-metadata is given */
-    result_share shares;
     bool as_json, ignores_metadata;
 } request;
 
@@ -174,8 +173,8 @@ static int diff(request *r)
 {
     outbuf o;
     comparison *c = &r->c;
-    int code = comparison_run_shares(c, &r->shares);
-    if (code || r->shares.share.count)
+    int code = comparison_run(c);
+    if (code)
         return code;
     r->metadata = (metadata_diff){ .equal = true };
     if (!r->ignores_metadata)
@@ -196,7 +195,7 @@ static int diff(request *r)
 
 int cmd_diff(int argc, char **argv)
 {
-    request r = { .shares = { .command = "diff", .words = COMPARISON_WORDS } };
+    request r = { .as_json = false };
     comparison *c = &r.c;
     const opt options[] = {
         { "atol", 0, OPT_REAL, &c->t.absolute, "X", "tolerate differences up to X" },
@@ -220,9 +219,6 @@ int cmd_diff(int argc, char **argv)
         { "json", 0, OPT_FLAG, &r.as_json, NULL, "print one JSON document" },
         { "verbose", 'v', OPT_FLAG, &model_settings.verbose, NULL,
           "also print equal tensors, and notes" },
-        result_share_option(&r.shares, 0),
-        result_share_option(&r.shares, 1),
-        result_share_option(&r.shares, 2),
     };
     const opt_usage usage = {
         "diff",
@@ -250,8 +246,6 @@ int cmd_diff(int argc, char **argv)
     r.style.equal = model_settings.verbose;
     r.ignores_metadata = r.ignores_metadata || c->glob_count;
     code = diff_style_check(&r.style);
-    if (!code)
-        code = result_share_prepare(&r.shares);
     if (!code)
         code = renames_prepare(&c->rename, "diff");
     if (!code)

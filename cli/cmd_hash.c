@@ -3,12 +3,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "checks.h"
 #include "glob_rules.h"
 #include "model.h"
 #include "opt.h"
 #include "progress_line.h"
-#include "result_share.h"
 #include "stdin_file.h"
 
 /* The digests of a file: of the model, unless patterns select tensors, and of tensors. */
@@ -67,67 +65,6 @@ static void put_json(json *j, const digests *d)
     json_end(j, '}');
 }
 
-/* ---- shares ---- */
-
-enum { HASH_WORDS = HEFT_HASH_BYTES / 8 };
-
-static void words_of(uint64_t out[HASH_WORDS], const heft_hash *h)
-{
-    for (size_t i = 0; i < HEFT_HASH_BYTES; i++)
-        out[i / 8] = out[i / 8] << 8 | h->bytes[i];
-}
-
-static void hash_of(heft_hash *out, const uint64_t words[HASH_WORDS])
-{
-    for (size_t i = 0; i < HEFT_HASH_BYTES; i++)
-        out->bytes[i] = (uint8_t)(words[i / 8] >> (56 - 8 * (i % 8)));
-}
-
-/* Compute the words of the share's tensors, and a line with CRCs. */
-static int hash_rows(const result_share *r, uint32_t first, uint32_t count, uint64_t *words,
-                     outbuf *crcs)
-{
-    heft_error err;
-    progress p;
-    heft_blob blob = { NULL, 0, NULL };
-    heft_hash *hashes = malloc(((size_t)count + 1) * sizeof *hashes);
-    uint32_t *ids = malloc(((size_t)r->rows + 1) * sizeof *ids);
-    int code = hashes && ids ? CODE_DONE
-                             : say_status(HEFT_E_NOMEM, r->path, "no memory for the digests");
-    for (uint32_t i = 0; !code && i < r->rows; i++)
-        ids[i] = i;
-    progress_begin(&p, r->path);
-    if (!code &&
-        heft_share_hash(hashes, &blob, r->f, ids, r->rows, first, count, progress_step, &p, &err))
-        code = say_error(r->path, &err);
-    progress_end(&p);
-    for (size_t i = 0; !code && i < count; i++)
-        words_of(words + i * HASH_WORDS, &hashes[i]);
-    out_bytes(crcs, blob.data, model_settings.no_verify ? 0 : blob.size);
-    out_char(crcs, '\n');
-    heft_blob_free(&blob);
-    free(ids);
-    free(hashes);
-    return code;
-}
-
-/* Hash the tensors of a share and write the record. */
-static int hash_share(result_share *r)
-{
-    uint32_t first, end;
-    outbuf crcs;
-    result_share_rows(r, r->share.number, r->share.count, &first, &end);
-    uint64_t *words = calloc((size_t)(end - first) + 1, HASH_WORDS * sizeof *words);
-    out_open(&crcs, -1);
-    int code = words ? hash_rows(r, first, end - first, words, &crcs)
-                     : say_status(HEFT_E_NOMEM, r->path, "no memory for the digests");
-    if (!code)
-        code = result_share_write(r, words, &crcs);
-    out_free(&crcs);
-    free(words);
-    return code;
-}
-
 /* Content that cannot be read leaves the model without a digest; the tensors have theirs. */
 static int end_model(digests *d, heft_status st)
 {
@@ -136,29 +73,10 @@ static int end_model(digests *d, heft_status st)
     return st && !is_left_out ? say_error(d->path, &d->why) : CODE_DONE;
 }
 
-/* Read the records of all shares. */
-static int join_shares(digests *d, const result_share *r)
-{
-    uint64_t *words = NULL;
-    checks joined = { .is_share = true };
-    for (uint32_t i = 0; i < r->rows && !joined.no_memory; i++)
-        checks_add_tensor(&joined, r->f, i, false);
-    int code = checks_begin(&joined, r->f, r->path);
-    if (!code)
-        code = result_share_join(r, &words, (checks *const[]){ &joined }, &r->path, 1);
-    checks_close(&joined);
-    for (uint32_t i = 0; !code && i < r->rows; i++)
-        hash_of(&d->tensors[i], words + (size_t)i * HASH_WORDS);
-    free(words);
-    return code ? code : end_model(d, heft_hash_model(&d->model, d->tensors, r->f, &d->why));
-}
-
-/* Fill tensors and model from the records of all shares, or compute them. */
-static int compute(digests *d, const result_share *r)
+/* Compute the digests of the model and of tensors. */
+static int compute(digests *d)
 {
     progress p;
-    if (r->join)
-        return join_shares(d, r);
     progress_begin(&p, d->path);
     heft_status st = d->has_model
                          ? heft_file_hash(&d->model, d->tensors, d->f, progress_step, &p, &d->why)
@@ -177,7 +95,6 @@ typedef struct request {
     bool has_document;     /* the digests of a file are printed */
     opt_args files, globs;
     bool *matches; /* by pattern: a tensor of some file matches */
-    result_share share;
 } request;
 
 /* Select the tensors of a file. All of them have a digest of the model. */
@@ -200,20 +117,12 @@ static int select_tensors(digests *d, const request *r)
 
 static int hash_open(request *r, digests *d)
 {
-    const selection all = { NULL, heft_tensor_count(d->f) };
-    result_share *s = &r->share;
-    s->f = d->f;
-    s->path = d->path;
-    result_share_set_tensors(s, d->f, d->path, &all);
-    int code = s->share.count || s->join ? result_share_open(s) : CODE_DONE;
-    if (code || s->share.count)
-        return code ? code : hash_share(s);
-    code = select_tensors(d, r);
+    int code = select_tensors(d, r);
     d->tensors = code ? NULL : malloc(((size_t)d->chosen.count + 1) * sizeof *d->tensors);
     if (!code && !d->tensors)
         code = say_status(HEFT_E_NOMEM, d->path, "no memory for the digests");
     if (!code)
-        code = compute(d, s);
+        code = compute(d);
     r->has_document = r->has_document || !code;
     if (!code && r->as_json)
         put_json(&r->all, d);
@@ -232,7 +141,6 @@ static int hash_file(request *r, const char *path)
     d.f = f;
     if (!code)
         code = hash_open(r, &d);
-    result_share_close(&r->share);
     free(d.tensors);
     free(d.chosen.ids);
     heft_file_close(f);
@@ -280,9 +188,6 @@ static void divide(request *r, const opt_args *args)
 
 static int hash(request *r)
 {
-    bool has_shares = r->share.share.count || r->share.join;
-    if (has_shares && (r->is_list || r->globs.count))
-        return say_usage("hash", "--share and --join take one FILE and no patterns");
     r->matches = calloc((size_t)r->globs.count + 1, sizeof *r->matches);
     if (!r->matches)
         return say_status(HEFT_E_NOMEM, NULL, "no memory for the patterns");
@@ -293,21 +198,15 @@ static int hash(request *r)
     model_settings.check_parts = true;
     int code = hash_all(r);
     free(r->matches);
-    if (!r->share.share.count)
-        return out_end(&o, code);
-    out_free(&o); /* the record was the output */
-    return code;
+    return out_end(&o, code);
 }
 
 int cmd_hash(int argc, char **argv)
 {
-    request r = { .share = { .command = "hash", .words = HASH_WORDS } };
+    request r = { .as_json = false };
     const opt options[] = {
         { "json", 0, OPT_FLAG, &r.as_json, NULL,
           "print one JSON document; a list for several files" },
-        result_share_option(&r.share, 0),
-        result_share_option(&r.share, 1),
-        result_share_option(&r.share, 2),
     };
     const opt_usage usage = {
         "hash",
@@ -327,6 +226,5 @@ int cmd_hash(int argc, char **argv)
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
     divide(&r, &args);
-    code = result_share_prepare(&r.share);
-    return code ? code : hash(&r);
+    return hash(&r);
 }

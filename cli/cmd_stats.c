@@ -9,7 +9,6 @@
 #include "module_tree.h"
 #include "number_text.h"
 #include "opt.h"
-#include "result_share.h"
 #include "statistics.h"
 
 typedef struct stats_run {
@@ -22,7 +21,6 @@ typedef struct stats_run {
     bool as_json, raw, finite, as_tree, quantiles;
     int digits; /* digits of real numbers in the table */
     uint64_t depth;
-    result_share shares;
 } stats_run;
 
 static heft_tensor tensor_of(const stats_run *v, uint32_t row)
@@ -362,104 +360,11 @@ static void print_table(outbuf *o, const stats_run *v)
     table_print(o, &t);
 }
 
-/* ---- shares ---- */
-
-/* Members of 64 bits of the summary, in the order of a record. */
-static const struct {
-    size_t at, count;
-    enum { ALWAYS, WITH_FINITE, WITH_QUANTILES } is_set;
-} wide[] = {
-    { offsetof(summary, count), 1, ALWAYS },
-    { offsetof(summary, finite), 1, ALWAYS },
-    { offsetof(summary, zeros), 1, ALWAYS },
-    { offsetof(summary, nans), 1, ALWAYS },
-    { offsetof(summary, infinities), 1, ALWAYS },
-    { offsetof(summary, first_not_finite), 1, ALWAYS },
-    { offsetof(summary, bins), SUMMARY_BINS, ALWAYS },
-    { offsetof(summary, min), 1, WITH_FINITE },
-    { offsetof(summary, max), 1, WITH_FINITE },
-    { offsetof(summary, mean), 1, WITH_FINITE },
-    { offsetof(summary, deviation), 1, WITH_FINITE },
-    { offsetof(summary, quantiles), QUANTILES, WITH_QUANTILES },
-};
-enum { FLAGS = 1, STATS_WORDS = FLAGS + 6 + SUMMARY_BINS + 4 + QUANTILES };
-
-static void words_of(uint64_t *to, const summary *s)
-{
-    *to++ = (uint64_t)s->numeric | (uint64_t)s->has_quantiles << 1;
-    for (size_t i = 0; i < sizeof wide / sizeof *wide; to += wide[i++].count) {
-        bool is_set = wide[i].is_set == ALWAYS ||
-                      (wide[i].is_set == WITH_FINITE ? s->finite != 0 : s->has_quantiles);
-        if (is_set)
-            memcpy(to, (const char *)s + wide[i].at, wide[i].count * sizeof *to);
-    }
-}
-
-static void summary_of(summary *s, const uint64_t *from)
-{
-    s->numeric = *from & 1;
-    s->has_quantiles = *from++ >> 1 & 1;
-    for (size_t i = 0; i < sizeof wide / sizeof *wide; from += wide[i++].count)
-        memcpy((char *)s + wide[i].at, from, wide[i].count * sizeof *from);
-}
-
-/* Compute the statistics of the share's tensors and write the record. */
-static int stats_share(stats_run *v)
-{
-    outbuf crcs;
-    const statistics_options options = { true, true, &v->chosen, &crcs };
-    uint32_t first, end;
-    out_open(&crcs, -1);
-    result_share_rows(&v->shares, v->shares.share.number, v->shares.share.count, &first, &end);
-    selection own = { malloc(((size_t)end - first + 1) * sizeof(uint32_t)), end - first };
-    uint64_t *words = calloc((size_t)own.count + 1, STATS_WORDS * sizeof *words);
-    int code = own.ids && words ? CODE_DONE
-                                : say_status(HEFT_E_NOMEM, v->path, "no memory for a record");
-    for (uint32_t i = 0; !code && i < own.count; i++)
-        own.ids[i] = selected(&v->chosen, first + i);
-    if (!code)
-        code = statistics_compute(&v->sums, v->f, v->path, &own, &options);
-    for (uint32_t i = 0; !code && i < own.count; i++)
-        words_of(words + (size_t)i * STATS_WORDS, &v->sums[i]);
-    if (!code)
-        code = result_share_write(&v->shares, words, &crcs);
-    out_free(&crcs);
-    free(words);
-    free(own.ids);
-    return code;
-}
-
-/* Fill v->sums from the records of all shares, or compute them. */
-static int compute(stats_run *v)
-{
-    const statistics_options options = { true, v->quantiles || v->as_json, NULL, NULL };
-    checks joined = { .read = NULL };
-    uint64_t *words = NULL;
-    if (!v->shares.join)
-        return statistics_compute(&v->sums, v->f, v->path, &v->chosen, &options);
-    int code = statistics_begin_join(&joined, v->f, v->path, &v->chosen);
-    if (!code)
-        code = result_share_join(&v->shares, &words, (checks *const[]){ &joined }, &v->path, 1);
-    checks_close(&joined);
-    if (code)
-        return code;
-    v->sums = calloc((size_t)v->chosen.count + 1, sizeof *v->sums);
-    if (!v->sums)
-        code = say_status(HEFT_E_NOMEM, v->path, "no memory for the statistics");
-    for (uint32_t i = 0; !code && i < v->chosen.count; i++)
-        summary_of(&v->sums[i], words + (size_t)i * STATS_WORDS);
-    free(words);
-    return code;
-}
-
 static int stats(stats_run *v)
 {
     outbuf o;
-    result_share_set_tensors(&v->shares, v->f, v->path, &v->chosen);
-    int code = v->shares.share.count || v->shares.join ? result_share_open(&v->shares) : CODE_DONE;
-    if (code || v->shares.share.count)
-        return code ? code : stats_share(v);
-    code = compute(v);
+    const statistics_options options = { true, v->quantiles || v->as_json };
+    int code = statistics_compute(&v->sums, v->f, v->path, &v->chosen, &options);
     if (!code && v->as_tree)
         code = build_tree(v);
     if (code)
@@ -476,7 +381,7 @@ static int stats(stats_run *v)
 
 int cmd_stats(int argc, char **argv)
 {
-    stats_run v = { .shares = { .command = "stats", .words = STATS_WORDS } };
+    stats_run v = { .f = NULL };
     const opt options[] = {
         { "quantiles", 0, OPT_FLAG, &v.quantiles, NULL,
           "add columns of percentiles; P50 is the median" },
@@ -485,9 +390,6 @@ int cmd_stats(int argc, char **argv)
         { "finite", 0, OPT_FLAG, &v.finite, NULL, "exit with 1 if there is a NaN or an infinity" },
         { "raw", 0, OPT_FLAG, &v.raw, NULL, "print tab-separated rows, no titles" },
         { "json", 0, OPT_FLAG, &v.as_json, NULL, "print one JSON document" },
-        result_share_option(&v.shares, 0),
-        result_share_option(&v.shares, 1),
-        result_share_option(&v.shares, 2),
     };
     const opt_usage usage = {
         "stats",
@@ -509,16 +411,12 @@ int cmd_stats(int argc, char **argv)
     v.digits = term_is_stdout() && !v.raw ? 4 : 6;
     if (v.depth && !v.as_tree)
         return say_usage("stats", "--depth needs --tree");
-    code = result_share_prepare(&v.shares);
-    if (code)
-        return code;
     v.path = args.item[0];
     code = model_open_whole(&f, v.path);
     v.f = f;
     if (!code)
         code = model_select(&v.chosen, f, v.path, args.item + 1, args.count - 1) ? stats(&v)
                                                                                  : CODE_SYSTEM;
-    result_share_close(&v.shares);
     free(v.chosen.ids);
     free(v.sums);
     free(v.tree_sums);

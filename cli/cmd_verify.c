@@ -27,7 +27,7 @@ typedef struct report {
     const heft_format *format;
     const heft_profile *profile; /* NULL without --profile */
     bool as_json, strict, quick;
-    result_share shares;
+    verify_shares shares;
     uint32_t skipped; /* "heft/quick" notes: about checks left out by --quick, not about the file */
     outbuf findings;  /* JSON of the findings, collected until the file is done */
     json j;           /* writes into findings */
@@ -272,7 +272,6 @@ static void json_report(report *r, json *all, const char *failure)
 static heft_status check(report *r, heft_error *err, int *code)
 {
     progress p;
-    const selection all = { NULL, heft_tensor_count(r->f) };
     heft_verify_options o = HEFT_VERIFY_OPTIONS_INIT;
     o.on_finding = on_finding;
     o.ctx = r;
@@ -282,18 +281,13 @@ static heft_status check(report *r, heft_error *err, int *code)
     progress_begin(&p, r->path);
     r->format = heft_file_format(r->f);
     heft_status st = HEFT_OK;
-    bool has_shares = r->shares.share.count || r->shares.join;
-    result_share_set_tensors(&r->shares, r->f, r->path, &all);
-    *code = has_shares ? result_share_open(&r->shares) : CODE_DONE;
-    if (*code)
-        r->result = (heft_verify_result){ .notes = 0 };
-    else if (r->shares.share.count)
-        *code = verify_share(&r->shares, &r->result, &o);
+    *code = CODE_DONE;
+    if (r->shares.own.count)
+        *code = verify_share_write(&r->shares, r->f, r->path, &o);
     else if (r->shares.join)
-        *code = verify_join(&r->shares, &r->result, on_finding, r);
+        *code = verify_share_join(&r->shares, &r->result, r->f, r->path, on_finding, r);
     else
         st = heft_file_verify(&r->result, r->f, &o, err);
-    result_share_close(&r->shares);
     progress_end(&p);
     if (!st && !*code && r->profile)
         st = heft_profile_check(&r->result, r->profile, r->f, on_finding, r, err);
@@ -324,8 +318,8 @@ static int verify(report *r, json *all)
     else if (st)
         code = f ? say_error(r->path, &err) : model_say_open_error(r->path, &err);
     /* A share prints a record instead; --join has printed the error of a record. */
-    bool is_silent = f && (r->shares.share.count || (code && r->shares.join));
-    if (!code && !is_ok(r) && !(f && r->shares.share.count))
+    bool is_silent = f && (r->shares.own.count || (code && r->shares.join));
+    if (!code && !is_ok(r) && !(f && r->shares.own.count))
         code = CODE_FOUND;
     if (!is_silent && r->as_json)
         json_report(r, all, code > CODE_FOUND ? err.message : NULL);
@@ -353,7 +347,7 @@ static int verify_all(outbuf *o, const opt_args *args, const report *settings)
     }
     if (as_json && args->count > 1)
         json_end(&all, ']');
-    if (as_json && !settings->shares.share.count)
+    if (as_json && !settings->shares.own.count)
         out_char(o, '\n');
     return worst;
 }
@@ -380,7 +374,7 @@ static int check_signature(signature_request *r, const report *settings, const o
 
 int cmd_verify(int argc, char **argv)
 {
-    report settings = { .shares = { .command = "verify" } };
+    report settings = { .o = NULL };
     const char *profile = NULL, *key = NULL;
     signature_request signature = { .model = NULL };
     bool hub = false;
@@ -405,9 +399,12 @@ int cmd_verify(int argc, char **argv)
           "with --ca, the signer's certificate has to be this one" },
         { "json", 0, OPT_FLAG, &settings.as_json, NULL,
           "print one JSON document; a list for several files" },
-        result_share_option(&settings.shares, 0),
-        result_share_option(&settings.shares, 1),
-        result_share_option(&settings.shares, 2),
+        { "share", 0, OPT_TEXT, &settings.shares.text, "I/N",
+          "verify share I of N; auto: as Open MPI, MPICH or Slurm says" },
+        { "output", 'o', OPT_OUTPUT, &settings.shares.out, "STEM",
+          "with --share, write the record to STEM.I (default: stdout)" },
+        { "join", 0, OPT_RECORDS, &settings.shares.join, "STEM",
+          "print the result of all shares, from STEM.1, STEM.2, ..." },
     };
     const opt_usage usage = {
         "verify",
@@ -427,15 +424,15 @@ int cmd_verify(int argc, char **argv)
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
-    code = result_share_prepare(&settings.shares);
+    code = verify_shares_prepare(&settings.shares);
     if (code)
         return code;
-    bool has_shares = settings.shares.share.count || settings.shares.join;
+    bool has_shares = settings.shares.own.count || settings.shares.join;
     if (has_shares && (args.count > 1 || signature.signature || hub || settings.quick))
         return say_usage(
             "verify",
             "--share and --join take one FILE, and exclude --hub, --signature and --quick");
-    if (settings.shares.share.count && profile)
+    if (settings.shares.own.count && profile)
         return say_usage("verify", "--profile goes with --join, not with --share");
     if (signature.signature && key && !signature.key) {
         say(MESSAGE_WARNING, NULL, "the public key of --signature is given with --public-key now");
@@ -460,7 +457,7 @@ int cmd_verify(int argc, char **argv)
     out_open(&o, STDOUT_FILENO);
     code = verify_all(&o, &args, &settings);
     heft_profile_close(loaded);
-    if (!settings.shares.share.count)
+    if (!settings.shares.own.count)
         return out_end(&o, code);
     out_free(&o); /* the record was the output */
     return code;

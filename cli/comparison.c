@@ -109,17 +109,11 @@ static int find_pairs(comparison *c)
 
 /* ---- values ---- */
 
-typedef struct value_range { /* pairs to compare */
-    comparison *c;
-    size_t first;
-} value_range;
-
 static void compare_pair(void *ctx, size_t i)
 {
     work *w = ctx;
-    const value_range *range = w->ctx;
-    const comparison *c = range->c;
-    pair *p = &c->pairs[range->first + i];
+    const comparison *c = w->ctx;
+    pair *p = &c->pairs[i];
     side a = { c->a, c->path_a, p->a, c->checks_a.read };
     side b = { c->b, c->path_b, p->b, c->checks_b.read };
     if (!p->has_values)
@@ -127,16 +121,14 @@ static void compare_pair(void *ctx, size_t i)
     compare_tensors(&p->d, w, &a, &b, c->t);
 }
 
-/* Register the parts of the tensors whose values are compared: here, or by other shares. */
-int comparison_begin_checks(comparison *c, size_t first, size_t end)
+/* Register the parts of the tensors whose values are compared. */
+static int begin_checks(comparison *c)
 {
     bool ok = true;
-    for (size_t i = 0; i < c->count && ok; i++) {
-        bool is_own = i >= first && i < end;
-        if (c->pairs[i].has_values && (is_own || c->checks_a.is_share))
-            ok = checks_add_tensor(&c->checks_a, c->a, c->pairs[i].a, is_own) &&
-                 checks_add_tensor(&c->checks_b, c->b, c->pairs[i].b, is_own);
-    }
+    for (size_t i = 0; i < c->count && ok; i++)
+        if (c->pairs[i].has_values)
+            ok = checks_add_tensor(&c->checks_a, c->a, c->pairs[i].a) &&
+                 checks_add_tensor(&c->checks_b, c->b, c->pairs[i].b);
     int code = checks_begin(&c->checks_a, c->a, c->path_a);
     return code ? code : checks_begin(&c->checks_b, c->b, c->path_b);
 }
@@ -172,16 +164,15 @@ static void trust_digests(comparison *c)
             c->pairs[i].has_values = false;
 }
 
-int comparison_values(comparison *c, size_t first, size_t end)
+static int compare_values(comparison *c)
 {
-    value_range range = { c, first };
-    work w = { .ctx = &range, .path = c->path_a };
-    int code = comparison_begin_checks(c, first, end);
+    work w = { .ctx = c, .path = c->path_a };
+    int code = begin_checks(c);
     if (code)
         return code;
-    for (size_t i = first; i < end; i++)
+    for (size_t i = 0; i < c->count; i++)
         w.total += c->pairs[i].has_values ? heft_tensor_bytes(c->a, c->pairs[i].a) : 0;
-    if (work_run(&w, end - first, compare_pair))
+    if (work_run(&w, c->count, compare_pair))
         return say_error(w.path, &w.err);
     code = checks_end(&c->checks_a, c->path_a);
     return code ? code : checks_end(&c->checks_b, c->path_b);
@@ -237,18 +228,17 @@ static int find_lonely(comparison *c)
     return ok ? CODE_DONE : say_no_memory(c);
 }
 
-int comparison_hash(comparison *c, bool of_b, uint32_t first, uint32_t end)
+static int hash_lonely(comparison *c, bool of_b)
 {
     const char *path = of_b ? c->path_b : c->path_a;
     lonely *l = of_b ? &c->lonely_b : &c->lonely_a;
     heft_error err;
     progress p;
-    if (first == end)
+    if (!l->count)
         return CODE_DONE;
     progress_begin(&p, path);
-    heft_status st = heft_tensor_hash_many(l->hashes + first, of_b ? c->b : c->a,
-                                           l->tensors + first, end - first, progress_step, &p,
-                                           &err);
+    heft_status st = heft_tensor_hash_many(l->hashes, of_b ? c->b : c->a, l->tensors, l->count,
+                                           progress_step, &p, &err);
     progress_end(&p);
     return st ? say_error(path, &err) : CODE_DONE;
 }
@@ -326,7 +316,7 @@ static int compare_left_out(comparison *c)
     return CODE_DONE;
 }
 
-int comparison_begin(comparison *c)
+int comparison_run(comparison *c)
 {
     int code = find_names(c);
     if (!code)
@@ -335,29 +325,19 @@ int comparison_begin(comparison *c)
         code = find_lonely(c);
     if (!code)
         trust_digests(c);
-    return code;
-}
-
-int comparison_end(comparison *c)
-{
-    int code = find_renamed(c);
+    if (!code)
+        code = compare_values(c);
+    if (!code)
+        code = hash_lonely(c, false);
+    if (!code)
+        code = hash_lonely(c, true);
+    if (!code)
+        code = find_renamed(c);
     if (!code && !c->glob_count)
         code = compare_left_out(c);
     if (!code)
         count_results(c);
     return code;
-}
-
-int comparison_run(comparison *c)
-{
-    int code = comparison_begin(c);
-    if (!code)
-        code = comparison_values(c, 0, c->count);
-    if (!code)
-        code = comparison_hash(c, false, 0, c->lonely_a.count);
-    if (!code)
-        code = comparison_hash(c, true, 0, c->lonely_b.count);
-    return code ? code : comparison_end(c);
 }
 
 void comparison_release(comparison *c)

@@ -52,16 +52,6 @@ typedef struct comparison {
 /* Compare the files. The caller sets the files, paths, t, ignore_dtype, trusts_digests and rename;
  * the other fields are results. Return an exit code. */
 int comparison_run(comparison *c);
-/* The steps of comparison_run(): find the pairs and the lonely tensors, compare the values of
- * pairs[first] to pairs[end - 1], hash lonely tensors, and draw the conclusions from all of them.
- * Return an exit code. */
-int comparison_begin(comparison *c);
-int comparison_values(comparison *c, size_t first, size_t end);
-int comparison_hash(comparison *c, bool of_b, uint32_t first, uint32_t end);
-int comparison_end(comparison *c);
-/* Begin the checks of comparison_values(); of all pairs if checks_a and checks_b belong to a share,
- * so that a join needs no comparison_values(). */
-int comparison_begin_checks(comparison *c, size_t first, size_t end);
 void comparison_release(comparison *c);
 /* Write "289 tensors: 280 equal, 9 differ". */
 void comparison_put_summary(outbuf *o, const comparison *c);

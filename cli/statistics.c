@@ -23,28 +23,13 @@ static void summarise_one(void *ctx, size_t i)
 }
 
 /* Register the parts with the elements of tensors. */
-static void register_parts(checks *c, const heft_file *f, const selection *tensors, bool is_own)
+static int begin_checks(job *v)
 {
     bool ok = true;
-    for (uint32_t i = 0; i < tensors->count && ok; i++) {
-        uint32_t part = summary_part(f, selected(tensors, i));
-        ok = part == HEFT_NONE || checks_add(c, part, is_own);
+    for (uint32_t i = 0; i < v->chosen->count && ok; i++) {
+        uint32_t part = summary_part(v->f, selected(v->chosen, i));
+        ok = part == HEFT_NONE || checks_add(&v->checks, part);
     }
-}
-
-int statistics_begin_join(checks *c, const heft_file *f, const char *path, const selection *all)
-{
-    c->is_share = true;
-    register_parts(c, f, all, false);
-    return checks_begin(c, f, path);
-}
-
-static int begin_checks(job *v, const selection *all)
-{
-    v->checks.is_share = all;
-    register_parts(&v->checks, v->f, v->chosen, true);
-    if (all)
-        register_parts(&v->checks, v->f, all, false);
     return checks_begin(&v->checks, v->f, v->path);
 }
 
@@ -66,11 +51,9 @@ int statistics_compute(summary **out, const heft_file *f, const char *path, cons
     v.sums = calloc((size_t)chosen->count + 1, sizeof *v.sums);
     if (!v.sums)
         return say_status(HEFT_E_NOMEM, path, "no memory for the results");
-    int code = options->verifies ? begin_checks(&v, options->all) : CODE_DONE;
+    int code = options->verifies ? begin_checks(&v) : CODE_DONE;
     if (!code)
         code = compute(&v);
-    if (!code && options->crcs)
-        code = checks_put_crcs(&v.checks, options->crcs, path);
     checks_close(&v.checks);
     if (code)
         free(v.sums);

@@ -194,15 +194,13 @@ _COMMANDS = [
              "Return a bill of materials of a model: name, licence, base models, datasets, task, counts, "
              "digests. With\noutput the bill is also written to that file."),
     _Command("diff", {"a": path_words, "b": path_words, "patterns": _globs},
-             _unless("share", _of_document(Difference)), "Difference | None",
+             _of_document(Difference), "Difference",
              "Compare names, element types, shapes, values and metadata of two files, across formats. "
              "With patterns\nonly the tensors whose names match one.",
              defaults={"patterns": ()}, statuses=(0, 1), flags=JSON),
-    _Command("hash", {"file": path_words}, _unless("share", _of_document(Digests, "file")),
-             "Digests | None",
+    _Command("hash", {"file": path_words}, _of_document(Digests, "file"), "Digests",
              "Return content digests, equal for equal tensors whatever the format.", flags=JSON),
-    _Command("stats", {"file": path_words, "patterns": _globs}, _unless("share", _of_document(Stats, "file")),
-             "Stats | None",
+    _Command("stats", {"file": path_words, "patterns": _globs}, _of_document(Stats, "file"), "Stats",
              "Compute minimum, maximum, mean and more of the tensors whose names match a pattern.",
              defaults={"patterns": ()}, statuses=(0, 1), flags=JSON),
     _Command("convert", {"source": path_words, "target": path_words},

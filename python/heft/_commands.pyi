@@ -416,9 +416,6 @@ def diff(
     ignore_metadata: bool = ...,
     trust_digests: bool = ...,
     rename: str | Iterable[str] | Mapping[str, str] | None = ...,
-    share: str | tuple[int, int] | None = ...,
-    output: str | os.PathLike[str] | None = ...,
-    join: str | os.PathLike[str] | None = ...,
     threads: int | None = ...,
     verbose: bool = ...,
     key: str | None = ...,
@@ -432,7 +429,7 @@ def diff(
     follow_links: bool = ...,
     no_sandbox: bool = ...,
     progress: Callable[[int, int], object] | bool | None = ...,
-) -> Difference | None: ...
+) -> Difference: ...
 
 def doctor(
     file: str | os.PathLike[str],
@@ -481,9 +478,6 @@ def edit(
 def hash(
     file: str | os.PathLike[str],
     *,
-    share: str | tuple[int, int] | None = ...,
-    output: str | os.PathLike[str] | None = ...,
-    join: str | os.PathLike[str] | None = ...,
     threads: int | None = ...,
     key: str | None = ...,
     view: Mapping[str, str] | None = ...,
@@ -496,7 +490,7 @@ def hash(
     follow_links: bool = ...,
     no_sandbox: bool = ...,
     progress: Callable[[int, int], object] | bool | None = ...,
-) -> Digests | None: ...
+) -> Digests: ...
 
 def info(
     file: str | os.PathLike[str],
@@ -636,9 +630,6 @@ def stats(
     tree: bool = ...,
     depth: int | None = ...,
     finite: bool = ...,
-    share: str | tuple[int, int] | None = ...,
-    output: str | os.PathLike[str] | None = ...,
-    join: str | os.PathLike[str] | None = ...,
     threads: int | None = ...,
     key: str | None = ...,
     view: Mapping[str, str] | None = ...,
@@ -651,7 +642,7 @@ def stats(
     follow_links: bool = ...,
     no_sandbox: bool = ...,
     progress: Callable[[int, int], object] | bool | None = ...,
-) -> Stats | None: ...
+) -> Stats: ...
 
 def verify(
     files: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],

@@ -392,19 +392,11 @@ def test_functions_run_on_several_threads(model):
 
 
 def test_joined_shares_return_the_result_of_one_process(tmp_path):
-    file, other = tmp_path / "a.safetensors", tmp_path / "b.safetensors"
+    file, stem = tmp_path / "a.safetensors", tmp_path / "part"
     heft.save({"a": b"1234", "b": b"5678"}, file)
-    heft.save({"a": b"1234", "b": b"5679"}, other)
-    stem = tmp_path / "part"
-    for share in ("1/2", "2/2"):
-        assert heft.hash(file, share=share, output=stem) is None
-    assert heft.hash(file, join=stem) == heft.hash(file)
-    for share in ("1/2", "2/2"):
+    for share in ("1/2", (2, 2)):
         assert heft.verify(file, share=share, output=stem) is None
     assert heft.verify(file, join=stem) == heft.verify(file)
-    for share in ((1, 2), (2, 2)):
-        assert heft.diff(file, other, share=share, output=stem) is None
-    assert heft.diff(file, other, join=stem) == heft.diff(file, other)
 
 
 def test_shares_complete_the_target(tmp_path):

@@ -7,4 +7,3 @@ try hash two.safetensors two.npz 'ids' 'layer.b*'
 try hash --json two.safetensors two.npz ids
 try hash two.safetensors missing.npz
 try hash missing.npz ids
-try hash --share 1/2 two.safetensors ids
