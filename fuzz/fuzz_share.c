@@ -194,31 +194,6 @@ static heft_str with_changes(char *text, const heft_blob *real, const uint8_t *d
     return end_record(text, len);
 }
 
-/* ---- CRCs of several tensors ---------------------------------------------------------------- */
-
-static void try_crcs(const uint8_t *data, size_t size)
-{
-    static fuzz_bytes model;
-    heft_file *f;
-    heft_checked_read *r;
-    heft_error err = fuzz_no_error();
-    if (!heft_format_find(HEFT_STR("embd")))
-        return;
-    if (!model.ptr)
-        model = make_model("embd", NULL);
-    fuzz_require(!fuzz_open(&f, model.ptr, model.len, NULL));
-    fuzz_require(!heft_share_read_open(&r, f, NULL, 0, NULL, 0, NULL));
-    heft_status st = heft_share_read_join(r, (heft_str){ (const char *)data, size }, &err);
-    fuzz_require_error(st, &err);
-    fuzz_require(!st || st == HEFT_E_ARGUMENT);
-    if (!st) {
-        st = heft_checked_read_end(r, NULL);
-        fuzz_require(!st || st == HEFT_E_CHECKSUM);
-    }
-    heft_checked_read_close(r);
-    heft_file_close(f);
-}
-
 static void run(const uint8_t *data, size_t size, fuzz_script *s)
 {
     const fuzz_case *c = case_of(fuzz_next(s));
@@ -228,7 +203,6 @@ static void run(const uint8_t *data, size_t size, fuzz_script *s)
     fuzz_require(text);
     try_record(c, with_changes(text, real, data, size, s), which);
     try_record(c, with_lists(text, real, data, size), which);
-    try_crcs(data, size);
     free(text);
 }
 

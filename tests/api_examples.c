@@ -450,25 +450,6 @@ static heft_status convert_two_shares(const heft_file *file, const char *path, h
     return !st && result.missing ? HEFT_E_IO : st; /* the last share completes the file */
 }
 
-/* share.h: results in shares */
-static heft_status hash_in_two_shares(const heft_file *file, heft_hash hashes[2], heft_error *err)
-{
-    const uint32_t tensors[] = { 0, 1 };
-    heft_checked_read *joined;
-    heft_blob crcs;
-    heft_status st = heft_share_read_open(&joined, file, NULL, 0, NULL, 0, err);
-    for (uint32_t i = 0; i < 2 && !st; i++) { /* on two machines */
-        st = heft_share_hash(&hashes[i], &crcs, file, tensors, 2, i, 1, NULL, NULL, err);
-        if (!st)
-            st = heft_share_read_join(joined, (heft_str){ crcs.data, crcs.size }, err);
-        heft_blob_free(&crcs);
-    }
-    if (!st)
-        st = heft_checked_read_end(joined, err); /* compares a checksum over both tensors */
-    heft_checked_read_close(joined);
-    return st;
-}
-
 /* share.h: with sinks of your own */
 static heft_status write_a_share(heft_blob *record, const heft_file *file, uint32_t number,
                                  uint32_t count, heft_sink *take, heft_error *err)
@@ -797,11 +778,6 @@ int main(int argc, char **argv)
     more = opened("bias.mag");
     require(!join_with_lora(&both, file, more, &err), "join");
     require(!split(both, "shards", &err), "split");
-    heft_hash hashes[2], hash;
-    require(!hash_in_two_shares(both, hashes, &err), "hashes in shares");
-    require(!heft_tensor_hash_many(&hash, both, (const uint32_t[]){ 1 }, 1, NULL, NULL, &err) &&
-                !memcmp(&hash, &hashes[1], sizeof hash),
-            "hashes in shares");
     heft_file_close(both);
     require(!convert_to_half(file, "half.zt", &err), "convert");
     require(!convert_two_shares(file, "shares.zt", &err), "shares");

@@ -4,7 +4,6 @@
 #include "limited_host.h"
 
 #include "core/check/coverage.h"
-#include "core/check/file_hash.h"
 #include "core/read/open_file.h"
 #include "core/read/part_check.h"
 #include "core/read/sparse_read.h"
@@ -36,26 +35,6 @@ static void coverage_limits_the_number_of_ranges(void **state)
 }
 
 /* ---- arguments ------------------------------------------------------------------------------- */
-
-static void a_share_hashes_tensors_that_exist(void **state)
-{
-    static const uint32_t tensors[] = { 0, 1 };
-    heft_hash hashes[2];
-    heft_checked_read checks;
-    heft_bytes b;
-    heft_error err;
-    (void)state;
-    begin();
-    heft_file *f = opened("mag", &b);
-    heft_assert_fails(
-        heft_tensor_hash_share(hashes, &checks, f, tensors, 2, 0, 1, NULL, NULL, &err),
-        HEFT_E_ARGUMENT, &err, "tensor 1 does not exist");
-    heft_checked_read_free(&checks);
-    heft_assert_ok(heft_tensor_hash_share(hashes, &checks, f, tensors, 1, 0, 1, NULL, NULL, &err),
-                   &err);
-    heft_checked_read_free(&checks);
-    close_all(f, &b);
-}
 
 /* The file has the number 0, the shards follow. */
 static void stored_bytes_lie_in_the_file_or_the_shard(void **state)
@@ -358,7 +337,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(coverage_limits_the_number_of_ranges),
-        cmocka_unit_test(a_share_hashes_tensors_that_exist),
         cmocka_unit_test(stored_bytes_lie_in_the_file_or_the_shard),
         cmocka_unit_test(only_entries_of_sparse_tensors_are_opened),
         cmocka_unit_test(sparse_csr_has_two_dimensions),

@@ -181,42 +181,6 @@ static heft_status run_plan_shares(const input *in, heft_error *err)
     return st;
 }
 
-/* Hash all tensors as a share, and join the share's checksums. */
-static heft_status join_hashes(const heft_file *f, heft_error *err)
-{
-    static const uint32_t ids[] = { 0, 1, 2 };
-    heft_hash hashes[HEFT_COUNT(ids)];
-    heft_blob crcs;
-    heft_checked_read *r;
-    heft_status st = heft_share_read_open(&r, f, NULL, 0, NULL, 0, err);
-    if (st)
-        return st;
-    st = heft_share_hash(hashes, &crcs, f, ids, HEFT_COUNT(ids), 0, HEFT_COUNT(ids), NULL, NULL,
-                         err);
-    if (!st) {
-        st = heft_share_read_join(r, (heft_str){ crcs.data, (size_t)crcs.size }, err);
-        heft_blob_free(&crcs);
-    }
-    if (!st)
-        st = heft_checked_read_end(r, err);
-    heft_checked_read_close(r);
-    return st;
-}
-
-static heft_status run_join_hashes(const input *in, heft_error *err)
-{
-    heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
-    heft_file *f;
-    o.host = &memory.host;
-    o.check_parts = true;
-    heft_status st = heft_file_open_source(&f, source_of(in->bytes.p, in->bytes.len), &o, err);
-    if (st)
-        return st;
-    st = join_hashes(f, err);
-    heft_file_close(f);
-    return st;
-}
-
 static heft_status run_doctor(const input *in, heft_error *err)
 {
     heft_doctor_options o = HEFT_DOCTOR_OPTIONS_INIT;
@@ -477,7 +441,6 @@ static void reports_each_request_that_fails(void **state)
         { "hash of the model", run_hash_model, plain, false, 0 },
         { "verify a share", run_verify_share, with_digests, false, 0 },
         { "plan shares", run_plan_shares, with_digests, false, 0 },
-        { "join hashes of shares", run_join_hashes, with_checksums, true, 0 },
         { "doctor", run_doctor, truncated, true, 0 },
         { "doctor, wrong index", run_doctor, truncated_and_damaged, true, 0 },
         { "doctor, wrong digest", run_doctor, with_wrong_digest, true, 0 },

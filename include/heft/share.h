@@ -79,44 +79,11 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_share_abort(const char *path, heft_err
 
 /* Compute an id of a file, equal on every machine and for every copy of the file: of names, types,
  * shapes, metadata, offsets, stored checksums, and 256 blocks of 4096 bytes spread over the file
- * and all shards (all bytes up to 1 MiB).  Records of results that are computed in shares carry
- * the id, so that the records of two versions of a file are not mixed; a change of a few values
- * of a large file may leave the id unchanged. */
+ * and all shards (all bytes up to 1 MiB).  The records of `heft verify
+ * --share` have the id, so that the records of two versions of a file are not mixed; a change of a
+ * few values of a large file may leave the id unchanged. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_share_file_id(heft_hash *out, const heft_file *f,
                                                         heft_error *err);
-
-/* ---- results in shares --------------------------------------------------------------------- */
-
-/* Some formats store a checksum over several tensors, and a share of a result reads only some of
- * the tensors.  Therefore each share gives the CRCs of the bytes that the share has read; the
- * program that joins the results compares the checksum with the CRCs of all shares, and reads
- * bytes that no share has read. */
-
-/* Open a checked read, like heft_checked_read_open(), for a share that reads the parts in `own`;
- * `all` has the parts that all shares read (NULL: the parts of all tensors).
- * heft_checked_read_end() compares the checksums within the share, and after
- * heft_share_read_join() the checksums over several parts.  For a join `own` is empty. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_share_read_open(heft_checked_read **out,
-                                                          const heft_file *f, const uint32_t *own,
-                                                          uint32_t own_count, const uint32_t *all,
-                                                          uint32_t all_count, heft_error *err);
-/* Get the CRCs of the bytes that were read, as a line of text; free *out by heft_blob_free(). */
-HEFT_API HEFT_MUST_CHECK heft_status heft_share_read_crcs(heft_blob *out, heft_checked_read *r,
-                                                          heft_error *err);
-/* Add the CRCs of a share.
- *   HEFT_E_ARGUMENT  the text is damaged */
-HEFT_API HEFT_MUST_CHECK heft_status heft_share_read_join(heft_checked_read *r, heft_str crcs,
-                                                          heft_error *err);
-/* Compute the hashes of `count` of the listed tensors, from number `first` on, as
- * heft_tensor_hash_many() does, while other shares hash the rest of the list.  *crcs becomes the
- * text for heft_share_read_join(), to be freed by heft_blob_free(); it covers nothing unless
- * check_parts is set.
- *   HEFT_E_ARGUMENT  a tensor does not exist, or the list ends before first + count */
-HEFT_API HEFT_MUST_CHECK heft_status heft_share_hash(heft_hash *hashes, heft_blob *crcs,
-                                                     const heft_file *f, const uint32_t *tensors,
-                                                     uint32_t all_count, uint32_t first,
-                                                     uint32_t count, heft_progress_fn progress,
-                                                     void *progress_ctx, heft_error *err);
 
 /* ---- with sinks of your own --------------------------------------------------------------- */
 

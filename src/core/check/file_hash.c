@@ -1,7 +1,7 @@
 /* file_hash.c - hashes tensors and models independently of the file format, as docs/hash.md
  * specifies.  Each part is hashed in pieces, on all threads; the part's digest is the hash of the
  * pieces' digests. */
-#include "core/check/file_hash.h"
+#include "core/read/checked_read.h"
 #include "core/read/chunks.h"
 #include "core/read/decode.h"
 #include "core/read/progress.h"
@@ -25,7 +25,7 @@ typedef struct hashing {
     heft_vec parts;  /* ordered; the parts of the chosen tensors */
     heft_vec pieces; /* ordered by part */
     heft_hash *digests;
-    heft_checked_read *checks;
+    heft_checked_read checks;
 } hashing;
 
 static const char purpose[] = "to hash the model";
@@ -158,7 +158,7 @@ static heft_status hash_piece(hashing *s, size_t i, heft_stream *stream, heft_er
         if (!st)
             heft_blake3_update(&h, data, len);
         if (!st)
-            st = heft_partial_crcs_add(&s->checks->crcs, row->offset + p->from, data, len, err);
+            st = heft_partial_crcs_add(&s->checks.crcs, row->offset + p->from, data, len, err);
     }
     heft_blake3_final(&h, s->digests[i].bytes);
     heft_progress_add(s->progress, len);
@@ -181,7 +181,7 @@ static heft_status hash_streamed(hashing *s, size_t i, uint32_t digest, heft_err
     st = heft_stream_skip(&stream, p->from, err);
     if (!st)
         st = heft_stream_check(&stream, digest, err);
-    stream.crcs = heft_ix_is_plain(row) && s->checks->is_enabled ? &s->checks->crcs : NULL;
+    stream.crcs = heft_ix_is_plain(row) && s->checks.is_enabled ? &s->checks.crcs : NULL;
     do {
         st = st ? st : hash_piece(s, i++, &stream, err);
         p = (const piece *)s->pieces.ptr + i;
@@ -197,7 +197,7 @@ static void run_piece(void *arg, size_t i)
     heft_error err;
     if (heft_progress_halted(s->progress))
         return;
-    uint32_t digest = heft_checked_read_in_order(s->checks, p->part);
+    uint32_t digest = heft_checked_read_in_order(&s->checks, p->part);
     heft_status st = digest == HEFT_NONE && heft_part_in_place(s->f, p->part)
                          ? hash_piece(s, i, NULL, &err)
                          : hash_streamed(s, i, digest, &err);
@@ -303,9 +303,6 @@ typedef struct choice {      /* tensors to hash, and where the hashes go */
     uint32_t count;
     heft_hash *out;
     heft_hash *left_out; /* receives the hash of the content that is left out; or NULL */
-    /* The tensors of all shares, if this is a share. */
-    const uint32_t *all;
-    uint32_t all_count;
 } choice;
 
 static heft_status hash_chosen(hashing *s, const choice *c, heft_error *err)
@@ -323,39 +320,9 @@ static heft_status hash_chosen(hashing *s, const choice *c, heft_error *err)
     return HEFT_OK;
 }
 
-/* List the parts of existing tensors. */
-static heft_status list_parts(hashing *s, heft_vec *parts, const uint32_t *tensors, uint32_t count,
-                              heft_error *err)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        const heft_ix_tensor_row *row = heft_ix_row(&s->f->x, tensors[i]);
-        for (uint32_t k = row->first_part; k < row->first_part + row->part_count; k++)
-            if (!heft_vec_add(&s->mem, parts, &k, sizeof k))
-                return heft_error_no_memory(err, purpose);
-    }
-    return HEFT_OK;
-}
-
-/* Begin comparing the checksums of the chosen parts; a share also knows the parts of all shares. */
-static heft_status begin_checks(hashing *s, const choice *c, heft_error *err)
-{
-    static const uint32_t none; /* NULL would be all parts */
-    const heft_file *f = s->f;
-    heft_part_list own = { s->parts.len ? s->parts.ptr : &none, s->parts.len };
-    heft_vec parts = { NULL, 0, 0 };
-    if (!c->all)
-        return heft_checked_read_begin(s->checks, f, f->check_parts, true,
-                                       c->tensors ? own.parts : NULL, own.count, err);
-    heft_status st = list_parts(s, &parts, c->all, c->all_count, err);
-    heft_part_list all = { parts.len ? parts.ptr : &none, parts.len };
-    if (!st)
-        st = heft_checked_read_begin_share(s->checks, f, f->check_parts, true, own, all, err);
-    heft_vec_free(&s->mem, &parts, sizeof(uint32_t));
-    return st;
-}
-
 static heft_status hash_bytes_of(hashing *s, const choice *c, heft_error *err)
 {
+    static const uint32_t none;
     const heft_file *f = s->f;
     bool is_whole = !c->tensors || f->missing;
     heft_status st = is_whole ? heft_file_is_complete(f, err) : HEFT_OK;
@@ -365,45 +332,35 @@ static heft_status hash_bytes_of(hashing *s, const choice *c, heft_error *err)
         st = c->left_out ? choose_left_out(s, err) : choose_parts(s, c->tensors, c->count, err);
     if (!st)
         st = split_pieces(s, err);
+    const uint32_t *parts = s->parts.len ? s->parts.ptr : &none; /* NULL would be all parts */
     if (!st)
-        st = begin_checks(s, c, err);
+        st = heft_checked_read_begin(&s->checks, f, f->check_parts, true, c->tensors ? parts : NULL,
+                                     s->parts.len, err);
     if (!st) {
         heft_host_run(f->host, s->pieces.len, run_piece, s);
         st = heft_progress_end(s->progress, err);
     }
     if (!st)
-        st = heft_checked_read_end(s->checks, err);
+        st = heft_checked_read_end(&s->checks, err);
     return st ? st : hash_chosen(s, c, err);
-}
-
-/* checks is left for the caller to free. */
-static heft_status hash_tensors(const heft_file *f, const choice *c, heft_checked_read *checks,
-                                heft_progress_fn on_progress, void *progress_ctx, heft_error *err)
-{
-    heft_error own;
-    err = heft_error_begin(err, &own);
-    heft_progress progress = { .fn = on_progress, .ctx = progress_ctx };
-    hashing s = { .f = f,
-                  .mem = { f->host->allocator, UINT64_MAX, 0 },
-                  .progress = &progress,
-                  .checks = checks };
-    heft_file_enter(f); /* names are mapped, too */
-    heft_status st = heft_file_leave_after(f, hash_bytes_of(&s, c, err), err);
-    if (!st)
-        st = heft_file_is_unchanged(f, err);
-    heft_mem_free(&s.mem, s.digests, (s.pieces.len + (size_t)1) * sizeof *s.digests);
-    heft_vec_free(&s.mem, &s.pieces, sizeof(piece));
-    heft_vec_free(&s.mem, &s.parts, sizeof(uint32_t));
-    return heft_error_end(err, st);
 }
 
 static heft_status hash_file(const heft_file *f, const choice *c, heft_progress_fn on_progress,
                              void *progress_ctx, heft_error *err)
 {
-    heft_checked_read checks = { .f = NULL };
-    heft_status st = hash_tensors(f, c, &checks, on_progress, progress_ctx, err);
-    heft_checked_read_free(&checks);
-    return st;
+    heft_error own;
+    err = heft_error_begin(err, &own);
+    heft_progress progress = { .fn = on_progress, .ctx = progress_ctx };
+    hashing s = { .f = f, .mem = { f->host->allocator, UINT64_MAX, 0 }, .progress = &progress };
+    heft_file_enter(f); /* names are mapped, too */
+    heft_status st = heft_file_leave_after(f, hash_bytes_of(&s, c, err), err);
+    if (!st)
+        st = heft_file_is_unchanged(f, err);
+    heft_checked_read_free(&s.checks);
+    heft_mem_free(&s.mem, s.digests, (s.pieces.len + (size_t)1) * sizeof *s.digests);
+    heft_vec_free(&s.mem, &s.pieces, sizeof(piece));
+    heft_vec_free(&s.mem, &s.parts, sizeof(uint32_t));
+    return heft_error_end(err, st);
 }
 
 heft_status heft_left_out_hash(heft_hash *out, bool *has_any, const heft_file *f, heft_error *err)
@@ -463,22 +420,4 @@ heft_status heft_tensor_hash_many(heft_hash *hashes, const heft_file *f, const u
     static const uint32_t none;
     choice listed = { .tensors = tensors ? tensors : &none, .count = count, .out = hashes };
     return hash_file(f, &listed, on_progress, progress_ctx, err);
-}
-
-heft_status heft_tensor_hash_share(heft_hash *hashes, heft_checked_read *checks, const heft_file *f,
-                                   const uint32_t *tensors, uint32_t all_count, uint32_t first,
-                                   uint32_t count, heft_progress_fn on_progress, void *progress_ctx,
-                                   heft_error *err)
-{
-    choice own = { .tensors = tensors + first,
-                   .count = count,
-                   .out = hashes,
-                   .all = tensors,
-                   .all_count = all_count };
-    *checks = (heft_checked_read){ .f = NULL };
-    for (uint32_t i = 0; i < all_count; i++)
-        if (tensors[i] >= heft_ix_tensors(&f->x))
-            return heft_error_plain(err, HEFT_E_ARGUMENT, "tensor %U does not exist",
-                                    (uint64_t)tensors[i]);
-    return hash_tensors(f, &own, checks, on_progress, progress_ctx, err);
 }

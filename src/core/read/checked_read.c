@@ -18,10 +18,9 @@ typedef struct coverage {
     size_t unread_bytes;
 } coverage;
 
-static heft_status init_coverage(coverage *cov, heft_checked_read *r, heft_part_list read,
-                                 heft_error *err)
+static heft_status init_coverage(coverage *cov, heft_checked_read *r, const uint32_t *parts,
+                                 uint32_t count, heft_error *err)
 {
-    const uint32_t *parts = read.parts;
     const heft_index *x = &r->f->x;
     uint32_t all = heft_ix_all_parts(x);
     *cov = (coverage){ .order = NULL };
@@ -34,7 +33,7 @@ static heft_status init_coverage(coverage *cov, heft_checked_read *r, heft_part_
     memset(cov->is_read, 0, all);
     if (!parts && x->parts.len)
         memset(cov->is_read, 1, x->parts.len);
-    for (uint32_t i = 0; parts && i < read.count; i++)
+    for (uint32_t i = 0; parts && i < count; i++)
         cov->is_read[parts[i]] = 1;
     cov->unread[0] = 0;
     for (uint32_t i = 0; i < cov->count; i++)
@@ -51,15 +50,9 @@ static uint32_t parts_starting_before(const coverage *cov, const heft_index *x, 
     return b.first;
 }
 
-static void free_coverage(const coverage *cov, heft_checked_read *r)
-{
-    heft_ix_order_free_in(&r->mem, &r->f->x, cov->order);
-    heft_mem_free(&r->mem, cov->unread, cov->unread_bytes);
-}
-
-/* Return the number of parts that the checksum covers; 0 if a part is not read. */
-static uint32_t count_covered_parts(const coverage *cov, const heft_index *x,
-                                    const heft_stored_checksum *c)
+/* Return true if the checksum covers bytes of parts, and only of parts that are read. */
+static bool covers_only_read_parts(const coverage *cov, const heft_index *x,
+                                   const heft_stored_checksum *c)
 {
     uint32_t parts = 0, unread = 0;
     for (int i = 0; i < HEFT_CHECKSUM_RANGES; i++) {
@@ -69,7 +62,7 @@ static uint32_t count_covered_parts(const coverage *cov, const heft_index *x,
         parts += r.length ? to - from : 0;
         unread += r.length ? cov->unread[to] - cov->unread[from] : 0;
     }
-    return unread ? 0 : parts;
+    return parts && !unread;
 }
 
 /* Return true if reading parts compares a checksum.  Alternative and advisory checksums are left to
@@ -81,33 +74,17 @@ static bool is_compared(const heft_index *x, uint32_t i)
            !c->covers_metadata_only && !c->advisory;
 }
 
-static heft_status add_checksum(heft_checked_read *r, heft_vec *to, uint32_t i, heft_error *err)
-{
-    const char *algorithm = heft_ix_checksum_algorithm(&r->f->x, i);
-    return !heft_partial_crcs_track(&r->crcs, r->f->host, algorithm) ||
-                   heft_vec_add(&r->mem, to, &i, sizeof i)
-               ? HEFT_OK
-               : heft_error_no_memory(err, purpose);
-}
-
-/* Select the checksums over ranges of bytes.  With `all`, the checksums over several parts are
- * shared: a share alone cannot compare a shared checksum. */
-static heft_status select_range_checksums(heft_checked_read *r, const coverage *own,
-                                          const coverage *all, heft_error *err)
+static heft_status select_range_checksums(heft_checked_read *r, const coverage *cov,
+                                          heft_error *err)
 {
     const heft_index *x = &r->f->x;
     const heft_stored_checksum *checksums = x->checksums.ptr;
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; all && i < x->checksums.len && !st; i++)
-        if (is_compared(x, i) && count_covered_parts(all, x, &checksums[i]) > 1)
-            st = add_checksum(r, &r->shared, i, err);
-    r->shared_kinds = r->crcs.digest_count;
-    for (uint32_t i = 0; i < x->checksums.len && !st; i++) {
-        uint32_t parts = is_compared(x, i) ? count_covered_parts(own, x, &checksums[i]) : 0;
-        if (parts && !(all && parts > 1))
-            st = add_checksum(r, &r->checksums, i, err);
-    }
-    return st;
+    for (uint32_t i = 0; i < x->checksums.len; i++)
+        if (is_compared(x, i) && covers_only_read_parts(cov, x, &checksums[i]) &&
+            heft_partial_crcs_track(&r->crcs, r->f->host, heft_ix_checksum_algorithm(x, i)) &&
+            !heft_vec_add(&r->mem, &r->checksums, &i, sizeof i))
+            return heft_error_no_memory(err, purpose);
+    return HEFT_OK;
 }
 
 /* Return true if the digest of a part is joined from chunks. */
@@ -139,43 +116,25 @@ static heft_status select_part_digests(heft_checked_read *r, const coverage *cov
     return st;
 }
 
-static heft_status begin(heft_checked_read *r, const heft_file *f, heft_part_list own,
-                         const heft_part_list *all, heft_error *err)
-{
-    coverage of_own, of_all = { .order = NULL };
-    r->f = f;
-    r->mem = (heft_memory){ f->host->allocator, UINT64_MAX, 0 };
-    heft_partial_crcs_init(&r->crcs, f->host);
-    r->is_enabled = r->is_enabled && heft_ix_checksums(&f->x);
-    if (!r->is_enabled)
-        return HEFT_OK;
-    heft_status st = init_coverage(&of_own, r, own, err);
-    if (!st && all)
-        st = init_coverage(&of_all, r, *all, err);
-    if (!st)
-        st = select_range_checksums(r, &of_own, all ? &of_all : NULL, err);
-    if (!st)
-        st = select_part_digests(r, &of_own, err);
-    free_coverage(&of_own, r);
-    if (all)
-        free_coverage(&of_all, r);
-    return st;
-}
-
 heft_status heft_checked_read_begin(heft_checked_read *r, const heft_file *f, bool is_enabled,
                                     bool is_chunked, const uint32_t *parts, uint32_t count,
                                     heft_error *err)
 {
-    *r = (heft_checked_read){ .is_chunked = is_chunked, .is_enabled = is_enabled };
-    return begin(r, f, (heft_part_list){ parts, count }, NULL, err);
-}
-
-heft_status heft_checked_read_begin_share(heft_checked_read *r, const heft_file *f, bool is_enabled,
-                                          bool is_chunked, heft_part_list own, heft_part_list all,
-                                          heft_error *err)
-{
-    *r = (heft_checked_read){ .is_chunked = is_chunked, .is_enabled = is_enabled };
-    return begin(r, f, own, &all, err);
+    coverage cov;
+    *r = (heft_checked_read){ .f = f, .is_chunked = is_chunked };
+    r->mem = (heft_memory){ f->host->allocator, UINT64_MAX, 0 };
+    heft_partial_crcs_init(&r->crcs, f->host);
+    r->is_enabled = is_enabled && heft_ix_checksums(&f->x);
+    if (!r->is_enabled)
+        return HEFT_OK;
+    heft_status st = init_coverage(&cov, r, parts, count, err);
+    if (!st)
+        st = select_range_checksums(r, &cov, err);
+    if (!st)
+        st = select_part_digests(r, &cov, err);
+    heft_ix_order_free_in(&r->mem, &f->x, cov.order);
+    heft_mem_free(&r->mem, cov.unread, cov.unread_bytes);
+    return st;
 }
 
 uint32_t heft_checked_read_in_order(const heft_checked_read *r, uint32_t part)
@@ -188,11 +147,14 @@ uint32_t heft_checked_read_in_order(const heft_checked_read *r, uint32_t part)
 
 /* ---- comparing ---- */
 
-static heft_status compare(const heft_checked_read *r, const heft_vec *list, heft_error *err)
+heft_status heft_checked_read_end(heft_checked_read *r, heft_error *err)
 {
-    const uint32_t *checksums = list->ptr;
+    const uint32_t *checksums = r->checksums.ptr;
+    heft_error own;
     heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < list->len && !st; i++) {
+    err = heft_error_begin(err, &own);
+    heft_partial_crcs_sort(&r->crcs);
+    for (uint32_t i = 0; i < r->checksums.len && !st; i++) {
         heft_stored_checksum c;
         bool holds = true;
         st = heft_stored_checksum_get(&c, r->f, checksums[i], err);
@@ -201,24 +163,12 @@ static heft_status compare(const heft_checked_read *r, const heft_vec *list, hef
         if (!st && !holds)
             st = heft_checksum_mismatch_error(r->f, checksums[i], c.part, err);
     }
-    return st;
-}
-
-heft_status heft_checked_read_end(heft_checked_read *r, heft_error *err)
-{
-    heft_error own;
-    err = heft_error_begin(err, &own);
-    heft_partial_crcs_sort(&r->crcs);
-    heft_status st = r->has_joined ? compare(r, &r->shared, err) : HEFT_OK;
-    if (!st)
-        st = compare(r, &r->checksums, err);
     return heft_error_end(err, st);
 }
 
 void heft_checked_read_free(heft_checked_read *r)
 {
     heft_vec_free(&r->mem, &r->checksums, sizeof(uint32_t));
-    heft_vec_free(&r->mem, &r->shared, sizeof(uint32_t));
     heft_partial_crcs_free(&r->crcs);
 }
 

@@ -10,17 +10,9 @@ struct heft_checked_read {
     heft_memory mem;
     heft_partial_crcs crcs; /* CRCs of parts that are not read in order, by stored offset */
     heft_vec checksums;     /* numbers of the checksums compared at the end */
-    heft_vec shared;        /* numbers of the checksums over several parts, in shares */
-    uint32_t shared_kinds;  /* number of algorithms in crcs that shared checksums need */
     bool is_chunked;        /* parts are read in chunks, in any order */
     bool is_enabled;
-    bool has_joined; /* the CRCs of all shares are known, so that shared checksums are compared */
 };
-
-typedef struct heft_part_list {
-    const uint32_t *parts; /* NULL: the parts of all tensors */
-    uint32_t count;
-} heft_part_list;
 
 /* Begin reading `count` parts, or with parts NULL the parts of all tensors.  Without is_enabled
  * nothing is checked.  is_chunked: digests that can be joined are joined from chunks; otherwise
@@ -28,11 +20,6 @@ typedef struct heft_part_list {
 heft_status heft_checked_read_begin(heft_checked_read *r, const heft_file *f, bool is_enabled,
                                     bool is_chunked, const uint32_t *parts, uint32_t count,
                                     heft_error *err);
-/* Begin a share that reads the parts in `own`; all shares read the parts in `all`.  Checksums over
- * several parts are not compared at the end, unless the CRCs of all shares were joined. */
-heft_status heft_checked_read_begin_share(heft_checked_read *r, const heft_file *f, bool is_enabled,
-                                          bool is_chunked, heft_part_list own, heft_part_list all,
-                                          heft_error *err);
 /* Return the digest of a part that must be read in order, with heft_stream_check(), or
  * HEFT_NONE. */
 uint32_t heft_checked_read_in_order(const heft_checked_read *r, uint32_t part);
