@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "model.h"
+#include "command.h"
 #include "profile.h"
 #include "sandbox.h"
 #include "shell_word.h"
@@ -121,11 +121,11 @@ static heft_file *open_model(const candidates *c)
 {
     heft_file *f = NULL;
     char *item[] = { (char *)c->file };
-    const opt_usage reader = { .command = "ls" };
+    static const command reader = { .name = "ls" };
     if (!c->file || !strcmp(c->file, "-"))
         return NULL;
     model_settings.no_verify = true;
-    sandbox_enter(&reader, &(opt_args){ item, 1 });
+    sandbox_enter(&(invocation){ &reader, NULL, { item, 1 } });
     return model_try_open(&f, c->file, NULL) ? NULL : f;
 }
 

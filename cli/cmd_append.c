@@ -4,6 +4,7 @@
 
 #include <heft/heft_ext.h>
 
+#include "command.h"
 #include "inputs.h"
 #include "interrupt.h"
 #include "job.h"
@@ -91,34 +92,45 @@ static int append(job *j, const heft_file *from)
     return st == HEFT_E_ARGUMENT ? CODE_CANNOT : code;
 }
 
-int cmd_append(int argc, char **argv)
+static void begin(void *ctx)
 {
-    static const opt_usage usage = {
-        "append",
-        "FILE FROM...",
+    job_begin(ctx, "append");
+}
+
+static int run(void *ctx, const opt_args *args)
+{
+    job *j = ctx;
+    inputs from = { .paths = args->item + 1, .count = (uint32_t)args->count - 1 };
+    j->out = args->item[0];
+    int code = prepare(j, &from, from.count == 1 ? from.paths[0] : j->out);
+    if (!code)
+        code = append(j, inputs_model(&from));
+    inputs_close(&from);
+    job_release(j);
+    return code;
+}
+
+const command command_append = {
+    .name = "append",
+    .args = "FILE FROM...",
+    .summary = "add tensors from other files to a file",
+    .description =
         "Adds the tensors of other files, of any format, to FILE: all of them, or none.\n"
         "FILE's own tensors and metadata do not change; metadata of the other files is not\n"
         "copied. A name that FILE already has is an error; with --duplicates first, FILE's\n"
         "tensor stays and the other one is left out. zTensor grows in place; a FILE of\n"
         "another format is replaced by a new file. Appending is atomic: if it is\n"
         "interrupted, the next `heft append FILE` or `heft edit FILE` rolls it back.",
-        "heft append --rename 's/^/ema./' model.zt ema.safetensors",
-        NULL,
-        0,
-        2,
-        -1,
-    };
-    job j;
-    opt_args args;
-    int code;
-    if (!job_parse(&j, &args, &code, &usage, argc, argv))
-        return code;
-    inputs from = { .paths = args.item + 1, .count = (uint32_t)args.count - 1 };
-    j.out = args.item[0];
-    code = prepare(&j, &from, from.count == 1 ? from.paths[0] : j.out);
-    if (!code)
-        code = append(&j, inputs_model(&from));
-    inputs_close(&from);
-    job_release(&j);
-    return code;
-}
+    .example = "heft append --rename 's/^/ema./' model.zt ema.safetensors",
+    .group = GROUP_CHANGE,
+    .traits = COMMAND_WRITES,
+    .without = WITHOUT(VIEW),
+    .min_args = 2,
+    .max_args = -1,
+    .operands = { 0, -1, 0, FILE_OUTPUT },
+    .shared = job_options,
+    .sharer = JOB_APPEND,
+    .request_bytes = sizeof(job),
+    .begin = begin,
+    .run = run,
+};

@@ -6,10 +6,10 @@
 
 #include "cast_rules.h"
 #include "checks.h"
+#include "command.h"
 #include "inputs.h"
 #include "interrupt.h"
 #include "model.h"
-#include "opt.h"
 #include "sinkwatch.h"
 #include "slice.h"
 #include "vocab_file.h"
@@ -304,65 +304,71 @@ static int cat(const heft_file *f, const char *path, request *r)
     return put_content(&c, &r->to);
 }
 
-int cmd_cat(int argc, char **argv)
+static const opt options[] = {
+    { "part", 'p', OPT_TEXT, AT(request, role), "ROLE", "write this part instead of the data" },
+    { "id", 0, OPT_TEXT, AT(request, id), "ID", MODEL_ID_HELP },
+    { "cast", 0, OPT_TEXT, AT(request, cast), "DTYPE", "convert to another element type" },
+    { "raw-tensors", 0, OPT_FLAG, SETTING(raw_tensors), NULL,
+      "cast parts of quantised tensors as numbers, without their scales" },
+    { "npy", 0, OPT_FLAG, AT(request, npy), NULL, "write a NumPy file (.npy)" },
+    { "output", 'o', OPT_OUTPUT, AT(request, to.path), "OUT", "write to this file; - is stdout" },
+    { "force", 'f', OPT_FLAG, AT(request, to.force), NULL,
+      "replace OUT; write to a terminal, too" },
+    { "no-sync", 0, OPT_FLAG, AT(request, to.no_sync), NULL, "do not wait for the disk" },
+    { .name = NULL },
+};
+
+static int run(void *ctx, const opt_args *args)
 {
-    request r = { .name = NULL };
-    const opt options[] = {
-        { "part", 'p', OPT_TEXT, &r.role, "ROLE", "write this part instead of the data" },
-        { "id", 0, OPT_TEXT, &r.id, "ID", MODEL_ID_HELP },
-        { "cast", 0, OPT_TEXT, &r.cast, "DTYPE", "convert to another element type" },
-        { "raw-tensors", 0, OPT_FLAG, &model_settings.raw_tensors, NULL,
-          "cast parts of quantised tensors as numbers, without their scales" },
-        { "npy", 0, OPT_FLAG, &r.npy, NULL, "write a NumPy file (.npy)" },
-        { "output", 'o', OPT_OUTPUT, &r.to.path, "OUT", "write to this file; - is stdout" },
-        { "force", 'f', OPT_FLAG, &r.to.force, NULL, "replace OUT; write to a terminal, too" },
-        { "no-sync", 0, OPT_FLAG, &r.to.no_sync, NULL, "do not wait for the disk" },
-    };
-    const opt_usage usage = {
-        "cat",
-        "FILE [TENSOR]",
-        "Writes the decoded bytes of a tensor to stdout or to OUT, row by row and little-endian.\n"
-        "TENSOR may be a slice, with the rules of NumPy: 'NAME[0:10,:,-1]'.\n"
-        "Without TENSOR, --part names a part of the file itself, such as vocab or config;\n"
-        "vocab is written with one token per line.",
-        "heft cat --npy model.safetensors embed.weight > embed.npy",
-        options,
-        sizeof options / sizeof *options,
-        1,
-        2,
-    };
-    opt_args args;
+    request *r = ctx;
     heft_file *f;
     int code;
-    if (!opt_parse(&args, &code, &usage, argc, argv))
-        return code;
-    r.name = args.count > 1 ? args.item[1] : NULL;
-    if (r.name && r.id)
+    r->name = args->count > 1 ? args->item[1] : NULL;
+    if (r->name && r->id)
         return say_usage("cat", "both TENSOR and --id given: use only one");
-    if (!r.name && !r.id && !r.role)
+    if (!r->name && !r->id && !r->role)
         return say_usage("cat", "expected TENSOR, --id or --part");
-    if (r.cast && !(r.as = heft_dtype_find(heft_str_from(r.cast))))
-        return say_unknown_dtype("cat", r.cast);
-    if (r.to.path && !strcmp(r.to.path, "-"))
-        r.to.path = NULL;
-    if (!r.to.path && term_is_stdout() && !r.to.force)
+    if (r->cast && !(r->as = heft_dtype_find(heft_str_from(r->cast))))
+        return say_unknown_dtype("cat", r->cast);
+    if (r->to.path && !strcmp(r->to.path, "-"))
+        r->to.path = NULL;
+    if (!r->to.path && term_is_stdout() && !r->to.force)
         return say_usage("cat", "stdout is a terminal: use -o OUT, redirect it, or use --force");
     model_settings.check_parts = true;
-    code = model_open(&f, args.item[0]);
+    code = model_open(&f, args->item[0]);
     if (code)
         return code;
-    const input in = { args.item[0], "the input itself", f };
-    code = inputs_check_output(r.to.path, &in, r.to.force);
+    const input in = { args->item[0], "the input itself", f };
+    code = inputs_check_output(r->to.path, &in, r->to.force);
     if (code) {
         heft_file_close(f);
         return code;
     }
     heft_vocab *v = NULL; /* set if the part is a vocabulary, which is written as text */
-    if (!r.name && !r.id && !r.npy && !strcmp(r.role, "vocab"))
-        code = vocab_find(&v, f, args.item[0]);
+    if (!r->name && !r->id && !r->npy && !strcmp(r->role, "vocab"))
+        code = vocab_find(&v, f, args->item[0]);
     if (!code)
-        code = v ? put_vocabulary(v, f, args.item[0], &r.to) : cat(f, args.item[0], &r);
+        code = v ? put_vocabulary(v, f, args->item[0], &r->to) : cat(f, args->item[0], r);
     heft_vocab_close(v);
     heft_file_close(f);
     return code;
 }
+
+const command command_cat = {
+    .name = "cat",
+    .args = "FILE [TENSOR]",
+    .summary = "write the decoded bytes of a tensor or of a part of the file",
+    .description =
+        "Writes the decoded bytes of a tensor to stdout or to OUT, row by row and little-endian.\n"
+        "TENSOR may be a slice, with the rules of NumPy: 'NAME[0:10,:,-1]'.\n"
+        "Without TENSOR, --part names a part of the file itself, such as vocab or config;\n"
+        "vocab is written with one token per line.",
+    .example = "heft cat --npy model.safetensors embed.weight > embed.npy",
+    .group = GROUP_LOOK,
+    .min_args = 1,
+    .max_args = 2,
+    .operands = { 0, 0, 0, NO_OUTPUT },
+    .options = options,
+    .request_bytes = sizeof(request),
+    .run = run,
+};

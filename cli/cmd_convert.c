@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "array_types.h"
+#include "command.h"
 #include "companions.h"
 #include "inputs.h"
 #include "job.h"
@@ -155,67 +156,84 @@ static int say_done(const request *r)
     return out_end(&o, CODE_DONE);
 }
 
-int cmd_convert(int argc, char **argv)
+/* Open IN, and find in the model and its folder what the options leave open. */
+static int open_input(request *r, heft_file **f)
 {
-    static const opt_usage usage = {
-        "convert",
-        "IN OUT",
+    heft_error err;
+    job *j = &r->job;
+    int code = prepare(r);
+    /* An incomplete model opens; heft_file_convert() reports what is missing. */
+    if (!code && (j->resume ? resume_open(f, j, r->in, &err) : model_try_open(f, r->in, &err)))
+        code = model_say_open_error(r->in, &err);
+    if (code)
+        return code;
+    model_say_notices(*f, r->in);
+    code = array_types_check(*f, r->in);
+    if (!code)
+        code = check_output(r, *f);
+    if (!code)
+        code = choose_vocab(j, *f);
+    if (!code)
+        code = say_unused_vocab(r, *f);
+    if (code)
+        return code;
+    r->folder.count = folder_drop_revision(&r->folder, r->folder.values, r->folder.count, *f);
+    return set_options_add(&j->rules.set, r->folder.values, r->folder.count)
+               ? CODE_DONE
+               : say_status(HEFT_E_NOMEM, r->in, "no memory for metadata");
+}
+
+static int convert(request *r)
+{
+    heft_file *f = NULL;
+    job *j = &r->job;
+    int code = open_input(r, &f);
+    if (!code)
+        code = j->share.number || j->finish ? job_convert_share(j, f) : job_convert(j, f);
+    if (!code)
+        code = say_done(r);
+    if (!code)
+        job_say_result(j);
+    heft_file_close(f);
+    return f ? resume_end(j, r->in, code) : code;
+}
+
+static void begin(void *ctx)
+{
+    job_begin(ctx, "convert");
+}
+
+static int run(void *ctx, const opt_args *args)
+{
+    request *r = ctx;
+    job *j = &r->job;
+    r->in = args->item[0];
+    j->out = args->item[1];
+    int code = j->abort ? job_give_up(j) : convert(r);
+    job_release(j);
+    folder_close(&r->folder);
+    return code;
+}
+
+const command command_convert = {
+    .name = "convert",
+    .args = "IN OUT",
+    .summary = "write a model in another format",
+    .description =
         "Writes IN in another format. Nothing is cast, transposed or renamed unless asked.\n"
         "Checksums of IN are verified on the way. Everything that the target cannot\n"
         "represent is listed before a byte is written. OUT appears whole or not at all; - is\n"
         "stdout. IN may be a folder with weights, config.json and vocab.txt or\n"
         "tokenizer.json.",
-        "heft convert --cast '*.weight=bf16' model.zt model.safetensors",
-        NULL,
-        0,
-        2,
-        2,
-    };
-    request r = { .in = NULL };
-    job *j = &r.job;
-    heft_file *f = NULL;
-    heft_error err;
-    opt_args args;
-    int code;
-    if (!job_parse(j, &args, &code, &usage, argc, argv))
-        return code;
-    r.in = args.item[0];
-    j->out = args.item[1];
-    if (j->abort) {
-        code = job_give_up(j);
-        job_release(j);
-        return code;
-    }
-    code = prepare(&r);
-    /* An incomplete model opens; heft_file_convert() reports what is missing. */
-    if (!code && (j->resume ? resume_open(&f, j, r.in, &err) : model_try_open(&f, r.in, &err)))
-        code = model_say_open_error(r.in, &err);
-    if (!code) {
-        model_say_notices(f, r.in);
-        code = array_types_check(f, r.in);
-    }
-    if (!code)
-        code = check_output(&r, f);
-    if (!code)
-        code = choose_vocab(j, f);
-    if (!code)
-        code = say_unused_vocab(&r, f);
-    if (!code) {
-        r.folder.count = folder_drop_revision(&r.folder, r.folder.values, r.folder.count, f);
-        if (!set_options_add(&j->rules.set, r.folder.values, r.folder.count))
-            code = say_status(HEFT_E_NOMEM, r.in, "no memory for metadata");
-    }
-    if (!code) {
-        code = j->share.number || j->finish ? job_convert_share(j, f) : job_convert(j, f);
-    }
-    if (!code)
-        code = say_done(&r);
-    if (!code)
-        job_say_result(j);
-    heft_file_close(f);
-    if (f)
-        code = resume_end(j, r.in, code);
-    job_release(j);
-    folder_close(&r.folder);
-    return code;
-}
+    .example = "heft convert --cast '*.weight=bf16' model.zt model.safetensors",
+    .group = GROUP_CHANGE,
+    .traits = COMMAND_WRITES,
+    .min_args = 2,
+    .max_args = 2,
+    .operands = { 0, 0, 1, STDOUT_OUTPUT },
+    .shared = job_options,
+    .sharer = JOB_CONVERT,
+    .request_bytes = sizeof(request),
+    .begin = begin,
+    .run = run,
+};

@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include "array_types.h"
+#include "command.h"
 #include "comparison.h"
 #include "diff_table.h"
 #include "metadata_diff.h"
 #include "model.h"
-#include "opt.h"
 #include "stdin_file.h"
 
 typedef struct request {
@@ -193,59 +193,45 @@ static int diff(request *r)
     return out_end(&o, code || is_equal(r) ? code : CODE_FOUND);
 }
 
-int cmd_diff(int argc, char **argv)
+static const opt options[] = {
+    { "atol", 0, OPT_REAL, AT(request, c.t.absolute), "X", "tolerate differences up to X" },
+    { "rtol", 0, OPT_REAL, AT(request, c.t.relative), "X",
+      "tolerate differences up to X times the value in B" },
+    { "ulp", 0, OPT_NUMBER, AT(request, c.t.ulp), "N",
+      "tolerate N spacings of the less precise type" },
+    { "ignore-dtype", 0, OPT_FLAG, AT(request, c.ignore_dtype), NULL,
+      "equal values of different element types are equal" },
+    { "ignore-metadata", 0, OPT_FLAG, AT(request, ignores_metadata), NULL,
+      "compare the tensors only" },
+    { "trust-digests", 0, OPT_FLAG, AT(request, c.trusts_digests), NULL,
+      "do not read tensors with equal SHA-256 in both files" },
+    { "rename", 0, OPT_LIST, AT(request, c.rename.args), RENAMES_VALUE,
+      "rename tensors of A before the comparison" },
+    { "tree", 0, OPT_FLAG, AT(request, style.tree), NULL, "show the modules with sums" },
+    { "depth", 0, OPT_NUMBER, AT(request, style.depth), "N",
+      "fold modules at this depth of --tree" },
+    { "sort", 0, OPT_TEXT, AT(request, style.sort), "KEY",
+      "sort by name, differ, max-abs, max-rel or rmse" },
+    { "limit", 0, OPT_NUMBER, AT(request, style.limit), "N", "show at most N tensors" },
+    { "raw", 0, OPT_FLAG, AT(request, style.raw), NULL,
+      "print tab-separated rows of tensors, no titles" },
+    { "json", 0, OPT_FLAG, AT(request, as_json), NULL, "print one JSON document" },
+    { "verbose", 'v', OPT_FLAG, SETTING(verbose), NULL, "also print equal tensors, and notes" },
+    { .name = NULL },
+};
+
+static int run(void *ctx, const opt_args *args)
 {
-    request r = { .as_json = false };
-    comparison *c = &r.c;
-    const opt options[] = {
-        { "atol", 0, OPT_REAL, &c->t.absolute, "X", "tolerate differences up to X" },
-        { "rtol", 0, OPT_REAL, &c->t.relative, "X",
-          "tolerate differences up to X times the value in B" },
-        { "ulp", 0, OPT_NUMBER, &c->t.ulp, "N", "tolerate N spacings of the less precise type" },
-        { "ignore-dtype", 0, OPT_FLAG, &c->ignore_dtype, NULL,
-          "equal values of different element types are equal" },
-        { "ignore-metadata", 0, OPT_FLAG, &r.ignores_metadata, NULL, "compare the tensors only" },
-        { "trust-digests", 0, OPT_FLAG, &c->trusts_digests, NULL,
-          "do not read tensors with equal SHA-256 in both files" },
-        { "rename", 0, OPT_LIST, &c->rename.args, RENAMES_VALUE,
-          "rename tensors of A before the comparison" },
-        { "tree", 0, OPT_FLAG, &r.style.tree, NULL, "show the modules with sums" },
-        { "depth", 0, OPT_NUMBER, &r.style.depth, "N", "fold modules at this depth of --tree" },
-        { "sort", 0, OPT_TEXT, &r.style.sort, "KEY",
-          "sort by name, differ, max-abs, max-rel or rmse" },
-        { "limit", 0, OPT_NUMBER, &r.style.limit, "N", "show at most N tensors" },
-        { "raw", 0, OPT_FLAG, &r.style.raw, NULL,
-          "print tab-separated rows of tensors, no titles" },
-        { "json", 0, OPT_FLAG, &r.as_json, NULL, "print one JSON document" },
-        { "verbose", 'v', OPT_FLAG, &model_settings.verbose, NULL,
-          "also print equal tensors, and notes" },
-    };
-    const opt_usage usage = {
-        "diff",
-        "A B [GLOB...]",
-        "Compares two files of any formats: names, element types, shapes, layouts, values and\n"
-        "metadata. With patterns, only the tensors whose names match one of them are compared.\n"
-        "Values are close if |a - b| <= atol + rtol * |b|; NaN equals NaN. Values of different\n"
-        "element types are compared as numbers. Tensors with other names are found by their\n"
-        "content. The exit status is 1 if the files differ; --quiet prints nothing else.",
-        "heft diff --atol 1e-6 model.pt model.safetensors",
-        options,
-        sizeof options / sizeof *options,
-        2,
-        -1,
-    };
-    opt_args args;
-    int code;
-    if (!opt_parse(&args, &code, &usage, argc, argv))
-        return code;
+    request *r = ctx;
+    comparison *c = &r->c;
     model_settings.check_parts = true; /* digests of tensors that are compared by hashes */
-    c->path_a = args.item[0];
-    c->path_b = args.item[1];
-    c->globs = args.item + 2;
-    c->glob_count = args.count - 2;
-    r.style.equal = model_settings.verbose;
-    r.ignores_metadata = r.ignores_metadata || c->glob_count;
-    code = diff_style_check(&r.style);
+    c->path_a = args->item[0];
+    c->path_b = args->item[1];
+    c->globs = args->item + 2;
+    c->glob_count = args->count - 2;
+    r->style.equal = model_settings.verbose;
+    r->ignores_metadata = r->ignores_metadata || c->glob_count;
+    int code = diff_style_check(&r->style);
     if (!code)
         code = renames_prepare(&c->rename, "diff");
     if (!code)
@@ -255,11 +241,31 @@ int cmd_diff(int argc, char **argv)
     if (!code)
         code = array_types_check(c->b, c->path_b);
     if (!code)
-        code = diff(&r);
-    metadata_diff_free(&r.metadata);
+        code = diff(r);
+    metadata_diff_free(&r->metadata);
     comparison_release(c);
     heft_file_close(c->a);
     heft_file_close(c->b);
-    opt_release(&usage);
     return code;
 }
+
+const command command_diff = {
+    .name = "diff",
+    .args = "A B [GLOB...]",
+    .summary = "compare two files, across formats",
+    .description =
+        "Compares two files of any formats: names, element types, shapes, layouts, values and\n"
+        "metadata. With patterns, only the tensors whose names match one of them are compared.\n"
+        "Values are close if |a - b| <= atol + rtol * |b|; NaN equals NaN. Values of different\n"
+        "element types are compared as numbers. Tensors with other names are found by their\n"
+        "content. The exit status is 1 if the files differ; --quiet prints nothing else.",
+    .example = "heft diff --atol 1e-6 model.pt model.safetensors",
+    .group = GROUP_CHECK,
+    .traits = COMMAND_PAGED,
+    .min_args = 2,
+    .max_args = -1,
+    .operands = { 0, 1, 0, NO_OUTPUT },
+    .options = options,
+    .request_bytes = sizeof(request),
+    .run = run,
+};

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "inputs.h"
 #include "job.h"
 #include "jsonout.h"
@@ -251,7 +252,7 @@ static int salvage(examination *e)
     return st ? sink_say_error(&j->failure, e->path, &err) : CODE_DONE;
 }
 
-static int run(examination *e)
+static int examine_and_salvage(examination *e)
 {
     int code = check_output(e);
     if (!code)
@@ -267,41 +268,61 @@ static int run(examination *e)
     return code ? code : e->summary.faults ? CODE_FOUND : CODE_DONE;
 }
 
-int cmd_doctor(int argc, char **argv)
+typedef struct request {
+    job job;
+    examination e;
+} request;
+
+static const opt options[] = {
+    { "output", 'o', OPT_OUTPUT, AT(request, job.out), "OUT",
+      "write the intact tensors to a new file" },
+    { "to", 't', OPT_TEXT, AT(request, job.to), "FORMAT",
+      "format of OUT (default: by the suffix of OUT)" },
+    { "allow-loss", 0, OPT_FLAG, AT(request, job.allow_loss), NULL,
+      "leave out or alter what the format of OUT cannot represent" },
+    { "force", 'f', OPT_FLAG, AT(request, job.force), NULL, "replace OUT" },
+    { "no-sync", 0, OPT_FLAG, AT(request, job.no_sync), NULL,
+      "do not wait for the disk (scratch files)" },
+    { "json", 0, OPT_FLAG, AT(request, e.as_json), NULL, "print one JSON document" },
+    { .name = NULL },
+};
+
+static void begin(void *ctx)
 {
+    job_begin(&((request *)ctx)->job, "doctor");
+}
+
+static int run(void *ctx, const opt_args *args)
+{
+    request *r = ctx;
     outbuf o;
-    job j = { .write = HEFT_WRITE_OPTIONS_INIT, .convert = HEFT_CONVERT_OPTIONS_INIT };
-    examination e = { .job = &j, .o = &o };
-    const opt options[] = {
-        { "output", 'o', OPT_OUTPUT, &j.out, "OUT", "write the intact tensors to a new file" },
-        { "to", 't', OPT_TEXT, &j.to, "FORMAT", "format of OUT (default: by the suffix of OUT)" },
-        { "allow-loss", 0, OPT_FLAG, &j.allow_loss, NULL,
-          "leave out or alter what the format of OUT cannot represent" },
-        { "force", 'f', OPT_FLAG, &j.force, NULL, "replace OUT" },
-        { "no-sync", 0, OPT_FLAG, &j.no_sync, NULL, "do not wait for the disk (scratch files)" },
-        { "json", 0, OPT_FLAG, &e.as_json, NULL, "print one JSON document" },
-    };
-    const opt_usage usage = {
-        "doctor",
-        "FILE",
+    r->e.job = &r->job;
+    r->e.o = &o;
+    r->e.path = args->item[0];
+    out_open(&o, STDOUT_FILENO);
+    int code = examine_and_salvage(&r->e);
+    heft_doctor_close(r->e.d);
+    return out_end(&o, code);
+}
+
+const command command_doctor = {
+    .name = "doctor",
+    .args = "FILE",
+    .summary = "say what is wrong with a file, and salvage intact tensors",
+    .description =
         "Names the damage of a file and says what to do: a truncated or unfinished download, a\n"
         "transfer as text, the message of a server, an archive, a file of another program. The\n"
         "exit status is 1 if the file is damaged. With -o the intact tensors are written to a\n"
         "new file; tensors with missing bytes or wrong checksums are listed as lost.",
-        "heft doctor cut.safetensors -o rest.safetensors",
-        options,
-        sizeof options / sizeof *options,
-        1,
-        1,
-    };
-    opt_args args;
-    int code;
-    if (!opt_parse(&args, &code, &usage, argc, argv))
-        return code;
-    j.usage = usage;
-    e.path = args.item[0];
-    out_open(&o, STDOUT_FILENO);
-    code = run(&e);
-    heft_doctor_close(e.d);
-    return out_end(&o, code);
-}
+    .example = "heft doctor cut.safetensors -o rest.safetensors",
+    .group = GROUP_CHECK,
+    .traits = COMMAND_WRITES,
+    .without = NOT_OF_RAW_FILES,
+    .min_args = 1,
+    .max_args = 1,
+    .operands = { 0, 0, 0, NO_OUTPUT },
+    .options = options,
+    .request_bytes = sizeof(request),
+    .begin = begin,
+    .run = run,
+};

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "interrupt.h"
 #include "job.h"
 #include "model.h"
@@ -228,40 +229,51 @@ static int undo(const job *j, bool recovered)
     return say_usage("edit", "nothing to change: use --set, --unset, --rename or another option");
 }
 
-int cmd_edit(int argc, char **argv)
+static void begin(void *ctx)
 {
-    static const opt_usage usage = {
-        "edit",
-        "FILE",
+    job_begin(ctx, "edit");
+}
+
+static int run(void *ctx, const opt_args *args)
+{
+    request *r = ctx;
+    job *j = &r->job;
+    j->out = args->item[0];
+    bool recovered = false, has_changes = j->rules.set.args.count || j->rules.set.files.count ||
+                                          j->unset.count || j->rules.rename.args.count ||
+                                          j->vocab || j->special || j->config || has_identities(j);
+    int code = prepare(r);
+    if (!code && !j->dry_run)
+        code = recover_set(&recovered, j->out);
+    if (!code)
+        code = has_changes ? edit(r) : undo(j, recovered);
+    heft_file_close(r->before);
+    job_release(j);
+    free(r->keys);
+    free(r->renames);
+    return code;
+}
+
+const command command_edit = {
+    .name = "edit",
+    .args = "FILE",
+    .summary = "change metadata, names and ids in the file itself",
+    .description =
         "Changes metadata, names and ids of tensors, vocabulary and configuration in FILE\n"
         "itself: in place if they fit, otherwise in a new file that replaces it. Format,\n"
         "version and data do not change. Edits are atomic. If one is interrupted, the next\n"
         "`heft edit FILE` rolls it back, even without options. An interrupted split in the\n"
         "folder FILE, or in the folder of FILE, is completed or rolled back.",
-        "heft edit --set license=MIT --rename wte=tok_embed.weight model.safetensors",
-        NULL,
-        0,
-        1,
-        1,
-    };
-    request r = { .keys = NULL };
-    job *j = &r.job;
-    opt_args args;
-    int code;
-    if (!job_parse(j, &args, &code, &usage, argc, argv))
-        return code;
-    j->out = args.item[0];
-    bool recovered = false, has_changes = j->rules.set.args.count || j->rules.set.files.count ||
-                                          j->unset.count || j->rules.rename.args.count ||
-                                          j->vocab || j->special || j->config || has_identities(j);
-    code = prepare(&r);
-    if (!code && !j->dry_run)
-        code = recover_set(&recovered, j->out);
-    if (!code)
-        code = has_changes ? edit(&r) : undo(j, recovered);
-    heft_file_close(r.before);
-    job_release(j);
-    free(r.keys);
-    free(r.renames);
-    return code;
-}
+    .example = "heft edit --set license=MIT --rename wte=tok_embed.weight model.safetensors",
+    .group = GROUP_CHANGE,
+    .traits = COMMAND_WRITES,
+    .without = WITHOUT(VIEW) | WITHOUT(NO_VERIFY),
+    .min_args = 1,
+    .max_args = 1,
+    .operands = { 0, 0, 0, FILE_OUTPUT },
+    .shared = job_options,
+    .sharer = JOB_EDIT,
+    .request_bytes = sizeof(request),
+    .begin = begin,
+    .run = run,
+};

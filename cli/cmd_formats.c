@@ -4,8 +4,8 @@
 
 #include "cmd.h"
 #include "columns.h"
+#include "command.h"
 #include "jsonout.h"
-#include "opt.h"
 
 enum { NAME, READ, WRITE, SUFFIXES, VERSIONS, TITLE };
 
@@ -128,38 +128,30 @@ static void print_json(outbuf *o)
     json_close(&j);
 }
 
-int cmd_formats(int argc, char **argv)
+typedef struct request {
+    bool as_json, raw, types;
+} request;
+
+static const opt options[] = {
+    { "types", 0, OPT_FLAG, AT(request, types), NULL,
+      "list the element types instead, as --cast names them" },
+    { "raw", 0, OPT_FLAG, AT(request, raw), NULL, "print tab-separated rows, no titles" },
+    { "json", 0, OPT_FLAG, AT(request, as_json), NULL, "print one JSON document" },
+    { .name = NULL },
+};
+
+static int run(void *ctx, const opt_args *args)
 {
-    bool as_json = false, raw = false, types = false;
-    const opt options[] = {
-        { "types", 0, OPT_FLAG, &types, NULL,
-          "list the element types instead, as --cast names them" },
-        { "raw", 0, OPT_FLAG, &raw, NULL, "print tab-separated rows, no titles" },
-        { "json", 0, OPT_FLAG, &as_json, NULL, "print one JSON document" },
-    };
-    const opt_usage usage = {
-        "formats",
-        "",
-        "Lists the formats that this build reads and writes, with their suffixes and the\n"
-        "versions that can be written, the default first.",
-        "heft formats --json",
-        options,
-        sizeof options / sizeof *options,
-        0,
-        0,
-    };
-    opt_args args;
+    const request *r = ctx;
     outbuf o;
-    int code;
-    if (!opt_parse(&args, &code, &usage, argc, argv))
-        return code;
+    (void)args;
     table t = { .columns = columns,
                 .width = sizeof columns / sizeof *columns,
                 .cell = put_cell,
                 .count = (uint32_t)heft_format_count(),
-                .raw = raw,
+                .raw = r->raw,
                 .hides = hides };
-    if (types) {
+    if (r->types) {
         t.columns = type_columns;
         t.width = sizeof type_columns / sizeof *type_columns;
         t.cell = put_type;
@@ -167,11 +159,31 @@ int cmd_formats(int argc, char **argv)
         t.hides = NULL;
     }
     out_open(&o, STDOUT_FILENO);
-    if (as_json && types)
+    if (r->as_json && r->types)
         json_types(&o);
-    else if (as_json)
+    else if (r->as_json)
         print_json(&o);
     else
         table_print(&o, &t);
     return out_end(&o, CODE_DONE);
 }
+
+const command command_formats = {
+    .name = "formats",
+    .args = "",
+    .summary = "list the formats that this build reads and writes",
+    .description =
+        "Lists the formats that this build reads and writes, with their suffixes and the\n"
+        "versions that can be written, the default first.",
+    .example = "heft formats --json",
+    .group = GROUP_LOOK,
+    .traits = COMMAND_PAGED,
+    .without = WITHOUT(VIEW) | WITHOUT(ACCESS) | WITHOUT(THREADS) | WITHOUT(QUIET) |
+               WITHOUT(NO_VERIFY) | WITHOUT(OFFLINE) | WITHOUT(FOLLOW_LINKS),
+    .min_args = 0,
+    .max_args = 0,
+    .operands = { 0, -1, 0, NO_OUTPUT },
+    .options = options,
+    .request_bytes = sizeof(request),
+    .run = run,
+};

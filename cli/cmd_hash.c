@@ -3,9 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "glob_rules.h"
 #include "model.h"
-#include "opt.h"
 #include "progress_line.h"
 #include "stdin_file.h"
 
@@ -201,30 +201,35 @@ static int hash(request *r)
     return out_end(&o, code);
 }
 
-int cmd_hash(int argc, char **argv)
+static const opt options[] = {
+    { "json", 0, OPT_FLAG, AT(request, as_json), NULL,
+      "print one JSON document; a list for several files" },
+    { .name = NULL },
+};
+
+static int run(void *ctx, const opt_args *args)
 {
-    request r = { .as_json = false };
-    const opt options[] = {
-        { "json", 0, OPT_FLAG, &r.as_json, NULL,
-          "print one JSON document; a list for several files" },
-    };
-    const opt_usage usage = {
-        "hash",
-        "FILE... [GLOB...]",
+    request *r = ctx;
+    divide(r, args);
+    return hash(r);
+}
+
+const command command_hash = {
+    .name = "hash",
+    .args = "FILE... [GLOB...]",
+    .summary = "print content digests, which are the same in every format",
+    .description =
         "Prints a digest of every tensor and of the model, equal for equal tensors in any\n"
         "format. A tensor's digest covers element type, shape, layout and decoded bytes; the\n"
         "model's digest covers the sorted names and digests. An argument after the first that\n"
         "is not a file is a pattern: only the tensors that match one of them are hashed.",
-        "heft hash model.zt",
-        options,
-        sizeof options / sizeof *options,
-        1,
-        -1,
-    };
-    opt_args args;
-    int code;
-    if (!opt_parse(&args, &code, &usage, argc, argv))
-        return code;
-    divide(&r, &args);
-    return hash(&r);
-}
+    .example = "heft hash model.zt",
+    .group = GROUP_CHECK,
+    .traits = COMMAND_PAGED,
+    .min_args = 1,
+    .max_args = -1,
+    .operands = { 0, -1, 0, NO_OUTPUT },
+    .options = options,
+    .request_bytes = sizeof(request),
+    .run = run,
+};

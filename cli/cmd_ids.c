@@ -7,8 +7,8 @@
 #include <heft/params.h>
 
 #include "burn.h"
+#include "command.h"
 #include "model.h"
-#include "opt.h"
 #include "stdin_file.h"
 
 typedef struct identity {
@@ -144,39 +144,45 @@ static int print_ids(request *r)
     return out_end(&o, code);
 }
 
-int cmd_ids(int argc, char **argv)
+static const opt options[] = {
+    { "model", 'm', OPT_MODEL, AT(request, model_path), "MODEL",
+      "model whose parameters an optimizer record names" },
+    { "json", 0, OPT_FLAG, AT(request, as_json), NULL, "print one JSON document" },
+    { .name = NULL },
+};
+
+static int run(void *ctx, const opt_args *args)
 {
-    request r = { .path = NULL };
-    const opt options[] = {
-        { "model", 'm', OPT_MODEL, &r.model_path, "MODEL",
-          "model whose parameters an optimizer record names" },
-        { "json", 0, OPT_FLAG, &r.as_json, NULL, "print one JSON document" },
-    };
-    const opt_usage usage = {
-        "ids",
-        "FILE",
+    request *r = ctx;
+    heft_file *f = NULL;
+    int code;
+    r->path = args->item[0];
+    code = model_open(&f, r->path);
+    r->f = f;
+    if (!code)
+        code = print_ids(r);
+    free(r->parameters.items);
+    heft_file_close(r->model);
+    heft_file_close(f);
+    return code;
+}
+
+const command command_ids = {
+    .name = "ids",
+    .args = "FILE",
+    .summary = "list parameter ids of gpt-rs and Burn",
+    .description =
         "Lists the ids of every tensor: the base id that gpt-rs derives from its name,\n"
         "whether the file stores it (and whether that is right), and Burn's parameter id.\n"
         "For an optimizer record of Burn, each tensor is shown with its parameter, as named\n"
         "in the record or in MODEL.",
-        "heft ids model.gptrs",
-        options,
-        sizeof options / sizeof *options,
-        1,
-        1,
-    };
-    opt_args args;
-    heft_file *f = NULL;
-    int code;
-    if (!opt_parse(&args, &code, &usage, argc, argv))
-        return code;
-    r.path = args.item[0];
-    code = model_open(&f, r.path);
-    r.f = f;
-    if (!code)
-        code = print_ids(&r);
-    free(r.parameters.items);
-    heft_file_close(r.model);
-    heft_file_close(f);
-    return code;
-}
+    .example = "heft ids model.gptrs",
+    .group = GROUP_LOOK,
+    .traits = COMMAND_PAGED,
+    .min_args = 1,
+    .max_args = 1,
+    .operands = { 0, 0, 0, NO_OUTPUT },
+    .options = options,
+    .request_bytes = sizeof(request),
+    .run = run,
+};

@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include "burn.h"
+#include "command.h"
 #include "model_kind.h"
 #include "model_sums.h"
-#include "opt.h"
 #include "pipeline.h"
 #include "quantised.h"
 #include "stdin_file.h"
@@ -497,28 +497,39 @@ static int inform(const opt_args *args, bool as_json)
     return out_end(&o, worst);
 }
 
-int cmd_info(int argc, char **argv)
+typedef struct request {
+    bool as_json;
+} request;
+
+static const opt options[] = {
+    { "json", 0, OPT_FLAG, AT(request, as_json), NULL,
+      "print one JSON document; a list for several files" },
+    { "verbose", 'v', OPT_FLAG, SETTING(verbose), NULL,
+      "also print the memory used by the index, and all metadata" },
+    { .name = NULL },
+};
+
+static int run(void *ctx, const opt_args *args)
 {
-    bool as_json = false;
-    const opt options[] = {
-        { "json", 0, OPT_FLAG, &as_json, NULL,
-          "print one JSON document; a list for several files" },
-        { "verbose", 'v', OPT_FLAG, &model_settings.verbose, NULL,
-          "also print the memory used by the index, and all metadata" },
-    };
-    const opt_usage usage = {
-        "info",
-        "FILE...",
+    const request *r = ctx;
+    return inform(args, r->as_json);
+}
+
+const command command_info = {
+    .name = "info",
+    .args = "FILE...",
+    .summary = "show format, version, counts, metadata and checksums",
+    .description =
         "Shows what a file contains: format and version, kind of model, parameters and bytes\n"
         "by element type and module, alignment, metadata, parts of the file itself, and\n"
         "checksums.",
-        "heft info model.bpk",
-        options,
-        sizeof options / sizeof *options,
-        1,
-        -1,
-    };
-    opt_args args;
-    int code;
-    return opt_parse(&args, &code, &usage, argc, argv) ? inform(&args, as_json) : code;
-}
+    .example = "heft info model.bpk",
+    .group = GROUP_LOOK,
+    .traits = COMMAND_PAGED,
+    .min_args = 1,
+    .max_args = -1,
+    .operands = { 0, -1, 0, NO_OUTPUT },
+    .options = options,
+    .request_bytes = sizeof(request),
+    .run = run,
+};

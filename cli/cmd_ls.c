@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "columns.h"
+#include "command.h"
 #include "hub.h"
 #include "listing_order.h"
 #include "totals.h"
@@ -243,42 +244,48 @@ static int open_and_list(const opt_args *args, const request *r)
     return code;
 }
 
-int cmd_ls(int argc, char **argv)
+static const opt options[] = {
+    { "long", 'l', OPT_FLAG, AT(request, is_long), NULL, "show layout, encoding and offset, too" },
+    { "tree", 0, OPT_FLAG, AT(request, tree), NULL, "show the modules with sums" },
+    { "depth", 0, OPT_NUMBER, AT(request, depth), "N", "fold modules at this depth of --tree" },
+    { "sort", 0, OPT_TEXT, AT(request, order.sort), "KEY", "sort by name, size, offset or dtype" },
+    { "dtype", 0, OPT_LIST, AT(request, order.dtypes), "DTYPE",
+      "only this element type; repeatable" },
+    { "limit", 0, OPT_NUMBER, AT(request, order.limit), "N", "show at most N tensors" },
+    { "totals", 0, OPT_FLAG, AT(request, totals), NULL, "print the sums, as on a terminal" },
+    { "bytes", 'b', OPT_FLAG, AT(request, bytes), NULL, "print sizes in bytes" },
+    { "raw", 0, OPT_FLAG, AT(request, raw), NULL,
+      "print tab-separated rows, sizes in bytes, no titles" },
+    { "json", 0, OPT_FLAG, AT(request, json), NULL, "print everything as one JSON document" },
+    { .name = NULL },
+};
+
+static int run(void *ctx, const opt_args *args)
 {
-    request r = { .is_long = false };
-    const opt options[] = {
-        { "long", 'l', OPT_FLAG, &r.is_long, NULL, "show layout, encoding and offset, too" },
-        { "tree", 0, OPT_FLAG, &r.tree, NULL, "show the modules with sums" },
-        { "depth", 0, OPT_NUMBER, &r.depth, "N", "fold modules at this depth of --tree" },
-        { "sort", 0, OPT_TEXT, &r.order.sort, "KEY", "sort by name, size, offset or dtype" },
-        { "dtype", 0, OPT_LIST, &r.order.dtypes, "DTYPE", "only this element type; repeatable" },
-        { "limit", 0, OPT_NUMBER, &r.order.limit, "N", "show at most N tensors" },
-        { "totals", 0, OPT_FLAG, &r.totals, NULL, "print the sums, as on a terminal" },
-        { "bytes", 'b', OPT_FLAG, &r.bytes, NULL, "print sizes in bytes" },
-        { "raw", 0, OPT_FLAG, &r.raw, NULL, "print tab-separated rows, sizes in bytes, no titles" },
-        { "json", 0, OPT_FLAG, &r.json, NULL, "print everything as one JSON document" },
-    };
-    const opt_usage usage = {
-        "ls",
-        "FILE [GLOB...]",
+    request *r = ctx;
+    int code = check_request(r);
+    if (!code && hub_is_cache(args->item[0]))
+        code = hub_print(r->json);
+    else if (!code)
+        code = open_and_list(args, r);
+    return code;
+}
+
+const command command_ls = {
+    .name = "ls",
+    .args = "FILE [GLOB...]",
+    .summary = "list the tensors of a file",
+    .description =
         "Lists the tensors of a file: name, element type, shape and size. With patterns,\n"
         "only the tensors whose names match one of them: * ? [a-z] {a,b}. hub: lists the\n"
         "models of the Hugging Face cache.",
-        "heft ls -l model.safetensors 'encoder.*.{weight,bias}'",
-        options,
-        sizeof options / sizeof *options,
-        1,
-        -1,
-    };
-    opt_args args;
-    int code;
-    if (!opt_parse(&args, &code, &usage, argc, argv))
-        return code;
-    code = check_request(&r);
-    if (!code && hub_is_cache(args.item[0]))
-        code = hub_print(r.json);
-    else if (!code)
-        code = open_and_list(&args, &r);
-    opt_release(&usage);
-    return code;
-}
+    .example = "heft ls -l model.safetensors 'encoder.*.{weight,bias}'",
+    .group = GROUP_LOOK,
+    .traits = COMMAND_PAGED,
+    .min_args = 1,
+    .max_args = -1,
+    .operands = { 0, 0, 0, NO_OUTPUT },
+    .options = options,
+    .request_bytes = sizeof(request),
+    .run = run,
+};

@@ -1,4 +1,5 @@
 /* cmd_merge.c - `heft merge`: write several files, or a model in shards, as one file. */
+#include "command.h"
 #include "inputs.h"
 #include "job.h"
 
@@ -69,41 +70,53 @@ static int prepare(request *r)
     return code;
 }
 
-int cmd_merge(int argc, char **argv)
+static void begin(void *ctx)
 {
-    static const opt_usage usage = {
-        "merge",
-        "IN... OUT",
+    job_begin(ctx, "merge");
+}
+
+static int merge(request *r)
+{
+    int code = prepare(r);
+    if (!code)
+        code = r->job.share.number || r->job.finish
+                   ? job_convert_share(&r->job, inputs_model(&r->in))
+                   : job_convert(&r->job, inputs_model(&r->in));
+    if (!code)
+        job_say_result(&r->job);
+    inputs_close(&r->in);
+    return code;
+}
+
+static int run(void *ctx, const opt_args *args)
+{
+    request *r = ctx;
+    r->in.paths = args->item;
+    r->in.count = (uint32_t)args->count - 1;
+    r->job.out = args->item[r->in.count];
+    int code = r->job.abort ? job_give_up(&r->job) : merge(r);
+    job_release(&r->job);
+    return code;
+}
+
+const command command_merge = {
+    .name = "merge",
+    .args = "IN... OUT",
+    .summary = "write several files as one",
+    .description =
         "Writes all tensors of the inputs to one file. The inputs are a model in several\n"
         "files, named by its folder or index, or independent files. Two tensors of the same\n"
         "name are an error unless --duplicates chooses one. Of metadata with the same key the\n"
         "first value is kept, and a difference is a warning.",
-        "heft merge shards/ model.safetensors",
-        NULL,
-        0,
-        2,
-        -1,
-    };
-    request r = { .conflicts = 0 };
-    opt_args args;
-    int code;
-    if (!job_parse(&r.job, &args, &code, &usage, argc, argv))
-        return code;
-    r.in.paths = args.item;
-    r.in.count = (uint32_t)args.count - 1;
-    r.job.out = args.item[r.in.count];
-    if (r.job.abort) {
-        code = job_give_up(&r.job);
-        job_release(&r.job);
-        return code;
-    }
-    code = prepare(&r);
-    if (!code)
-        code = r.job.share.number || r.job.finish ? job_convert_share(&r.job, inputs_model(&r.in))
-                                                  : job_convert(&r.job, inputs_model(&r.in));
-    if (!code)
-        job_say_result(&r.job);
-    inputs_close(&r.in);
-    job_release(&r.job);
-    return code;
-}
+    .example = "heft merge shards/ model.safetensors",
+    .group = GROUP_CHANGE,
+    .traits = COMMAND_WRITES,
+    .min_args = 2,
+    .max_args = -1,
+    .operands = { 0, -2, -1, FILE_OUTPUT },
+    .shared = job_options,
+    .sharer = JOB_MERGE,
+    .request_bytes = sizeof(request),
+    .begin = begin,
+    .run = run,
+};

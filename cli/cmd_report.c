@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include "array_types.h"
+#include "command.h"
 #include "inputs.h"
 #include "interrupt.h"
-#include "opt.h"
 #include "report.h"
 #include "sinkwatch.h"
 #include "statistics.h"
@@ -142,33 +142,46 @@ static int make_report(request *r)
     return code;
 }
 
-int cmd_report(int argc, char **argv)
+static const opt options[] = {
+    { "output", 'o', OPT_OUTPUT, AT(request, out), "OUT",
+      "write the page here (report.html); - is stdout" },
+    { "quick", 0, OPT_FLAG, AT(request, quick), NULL,
+      "leave out statistics and checksums of the data" },
+    { "force", 'f', OPT_FLAG, AT(request, force), NULL, "replace OUT" },
+    { "no-sync", 0, OPT_FLAG, AT(request, no_sync), NULL, "do not wait for the disk" },
+    { .name = NULL },
+};
+
+static void begin(void *ctx)
 {
-    request r = { .out = "report.html" };
-    const opt options[] = {
-        { "output", 'o', OPT_OUTPUT, &r.out, "OUT",
-          "write the page here (report.html); - is stdout" },
-        { "quick", 0, OPT_FLAG, &r.quick, NULL, "leave out statistics and checksums of the data" },
-        { "force", 'f', OPT_FLAG, &r.force, NULL, "replace OUT" },
-        { "no-sync", 0, OPT_FLAG, &r.no_sync, NULL, "do not wait for the disk" },
-    };
-    const opt_usage usage = {
-        "report",
-        "FILE [B]",
+    request *r = ctx;
+    r->out = "report.html";
+}
+
+static int run(void *ctx, const opt_args *args)
+{
+    request *r = ctx;
+    r->in = args->item[0];
+    r->other = args->count > 1 ? args->item[1] : NULL;
+    return make_report(r);
+}
+
+const command command_report = {
+    .name = "report",
+    .args = "FILE [B]",
+    .summary = "write an HTML page about a file, with pictures",
+    .description =
         "Writes one HTML page about a file: element types, bytes by module, the distribution\n"
         "of every tensor, metadata, and the findings of verify; with B also what differs in B.\n"
         "The page loads nothing from elsewhere.",
-        "heft report model.safetensors -o model.html",
-        options,
-        sizeof options / sizeof *options,
-        1,
-        2,
-    };
-    opt_args args;
-    int code;
-    if (!opt_parse(&args, &code, &usage, argc, argv))
-        return code;
-    r.in = args.item[0];
-    r.other = args.count > 1 ? args.item[1] : NULL;
-    return make_report(&r);
-}
+    .example = "heft report model.safetensors -o model.html",
+    .group = GROUP_LOOK,
+    .traits = COMMAND_WRITES,
+    .min_args = 1,
+    .max_args = 2,
+    .operands = { 0, -1, 0, NO_OUTPUT },
+    .options = options,
+    .request_bytes = sizeof(request),
+    .begin = begin,
+    .run = run,
+};

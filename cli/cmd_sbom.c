@@ -8,13 +8,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "digest_files.h"
 #include "inputs.h"
 #include "interrupt.h"
 #include "model_facts.h"
 #include "model_kind.h"
 #include "model_sums.h"
-#include "opt.h"
 #include "pipeline.h"
 #include "progress_line.h"
 #include "sinkwatch.h"
@@ -433,47 +433,52 @@ static int collect(bill *b)
     return code ? code : check_states(b);
 }
 
-int cmd_sbom(int argc, char **argv)
+static const opt options[] = {
+    { "output", 'o', OPT_OUTPUT, AT(bill, out), "OUT", "write the bill here; - is stdout" },
+    { "force", 'f', OPT_FLAG, AT(bill, force), NULL, "replace OUT" },
+    { "no-sync", 0, OPT_FLAG, AT(bill, no_sync), NULL, "do not wait for the disk" },
+    { .name = NULL },
+};
+
+static int run(void *ctx, const opt_args *args)
 {
-    bill b = { .path = NULL };
-    const opt options[] = {
-        { "output", 'o', OPT_OUTPUT, &b.out, "OUT", "write the bill here; - is stdout" },
-        { "force", 'f', OPT_FLAG, &b.force, NULL, "replace OUT" },
-        { "no-sync", 0, OPT_FLAG, &b.no_sync, NULL, "do not wait for the disk" },
-    };
-    const opt_usage usage = {
-        "sbom",
-        "FILE",
+    bill *b = ctx;
+    int code;
+    b->path = args->item[0];
+    if (b->out && !strcmp(b->out, "-"))
+        b->out = NULL;
+    code = check_output(b);
+    if (!code)
+        code = open_model(b);
+    if (!code)
+        code = check_output(b);
+    if (!code)
+        code = collect(b);
+    if (!code)
+        code = write_bill(b);
+    free_files(b);
+    model_sums_close(&b->sums);
+    model_facts_free(&b->facts);
+    pipeline_free(&b->pipeline);
+    free(b->tied);
+    heft_file_close(b->f);
+    return code;
+}
+
+const command command_sbom = {
+    .name = "sbom",
+    .args = "FILE",
+    .summary = "print a bill of materials (CycloneDX)",
+    .description =
         "Prints a bill of materials of a model as JSON (CycloneDX 1.6): name, licence, base\n"
         "models, datasets, task, architecture, counts, and the SHA-256 of every file, from\n"
         "metadata and the model card README.md.",
-        "heft sbom model.gguf -o model.cdx.json",
-        options,
-        sizeof options / sizeof *options,
-        1,
-        1,
-    };
-    opt_args args;
-    int code;
-    if (!opt_parse(&args, &code, &usage, argc, argv))
-        return code;
-    b.path = args.item[0];
-    if (b.out && !strcmp(b.out, "-"))
-        b.out = NULL;
-    code = check_output(&b);
-    if (!code)
-        code = open_model(&b);
-    if (!code)
-        code = check_output(&b);
-    if (!code)
-        code = collect(&b);
-    if (!code)
-        code = write_bill(&b);
-    free_files(&b);
-    model_sums_close(&b.sums);
-    model_facts_free(&b.facts);
-    pipeline_free(&b.pipeline);
-    free(b.tied);
-    heft_file_close(b.f);
-    return code;
-}
+    .example = "heft sbom model.gguf -o model.cdx.json",
+    .group = GROUP_SHARE,
+    .min_args = 1,
+    .max_args = 1,
+    .operands = { 0, 0, 0, NO_OUTPUT },
+    .options = options,
+    .request_bytes = sizeof(bill),
+    .run = run,
+};

@@ -4,9 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "folder_files.h"
 #include "jsonout.h"
-#include "opt.h"
 #include "stdin_file.h"
 #include "textfile.h"
 
@@ -274,35 +274,42 @@ static bool has_stdin(const opt_args *args)
     return false;
 }
 
-int cmd_scan(int argc, char **argv)
+static const opt options[] = {
+    { "json", 0, OPT_FLAG, AT(scan_options, as_json), NULL,
+      "print one JSON document; a list for several files" },
+    { "name", 0, OPT_TEXT, AT(scan_options, name), "NAME",
+      "name of the file that is read from standard input" },
+    { "verbose", 'v', OPT_FLAG, AT(scan_options, lists_all), NULL,
+      "list the files without a finding, too" },
+    { .name = NULL },
+};
+
+static int run(void *ctx, const opt_args *args)
 {
-    scan_options how = { 0 };
-    const opt options[] = {
-        { "json", 0, OPT_FLAG, &how.as_json, NULL,
-          "print one JSON document; a list for several files" },
-        { "name", 0, OPT_TEXT, &how.name, "NAME",
-          "name of the file that is read from standard input" },
-        { "verbose", 'v', OPT_FLAG, &how.lists_all, NULL, "list the files without a finding, too" },
-    };
-    const opt_usage usage = {
-        "scan",
-        "FILE...",
+    scan_options *how = ctx;
+    if (how->name && !has_stdin(args))
+        return say_usage("scan", "--name is for standard input: name the input '-'");
+    return scan_arguments(args, how);
+}
+
+const command command_scan = {
+    .name = "scan",
+    .args = "FILE...",
+    .summary = "report what pickles would import, without loading them",
+    .description =
         "Reports what pickles would import if a program loaded them, without loading them.\n"
         "The exit status is 1 if anything but the functions that rebuild tensors would be\n"
         "imported, or if a part cannot be searched. Looks into every file by its content: PyTorch "
         "files, npy and npz files, zip and tar archives, and compressed files; of a folder "
         "everything is scanned.",
-        "heft scan model.pt downloads/",
-        options,
-        sizeof options / sizeof *options,
-        1,
-        -1,
-    };
-    opt_args args;
-    int code;
-    if (!opt_parse(&args, &code, &usage, argc, argv))
-        return code;
-    if (how.name && !has_stdin(&args))
-        return say_usage("scan", "--name is for standard input: name the input '-'");
-    return scan_arguments(&args, &how);
-}
+    .example = "heft scan model.pt downloads/",
+    .group = GROUP_CHECK,
+    .traits = COMMAND_PAGED | COMMAND_FOLLOWS_LINKS,
+    .without = NOT_OF_RAW_FILES,
+    .min_args = 1,
+    .max_args = -1,
+    .operands = { 0, -1, 0, NO_OUTPUT },
+    .options = options,
+    .request_bytes = sizeof(scan_options),
+    .run = run,
+};

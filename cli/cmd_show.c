@@ -6,8 +6,8 @@
 
 #include "cast_rules.h"
 #include "checks.h"
+#include "command.h"
 #include "model.h"
-#include "opt.h"
 #include "realfmt.h"
 #include "show_json.h"
 
@@ -466,55 +466,70 @@ static int show_whole(outbuf *o, const heft_file *f, const char *path, uint32_t 
     return code;
 }
 
-int cmd_show(int argc, char **argv)
+typedef struct request {
+    const char *id, *cast;
+    heft_dtype as; /* element type of --cast */
+    bool as_json;
+} request;
+
+static const opt options[] = {
+    { "json", 0, OPT_FLAG, AT(request, as_json), NULL, "print all values as one JSON document" },
+    { "cast", 0, OPT_TEXT, AT(request, cast), "DTYPE", "convert to another element type" },
+    { "raw-tensors", 0, OPT_FLAG, SETTING(raw_tensors), NULL,
+      "cast parts of quantised tensors as numbers, without their scales" },
+    { "id", 0, OPT_TEXT, AT(request, id), "ID", MODEL_ID_HELP },
+    { .name = NULL },
+};
+
+static int show_tensor(request *r, const heft_file *f, const char *path, const char *name)
 {
-    const char *id = NULL, *cast = NULL, *text = NULL;
-    bool as_json = false;
-    const opt options[] = {
-        { "json", 0, OPT_FLAG, &as_json, NULL, "print all values as one JSON document" },
-        { "cast", 0, OPT_TEXT, &cast, "DTYPE", "convert to another element type" },
-        { "raw-tensors", 0, OPT_FLAG, &model_settings.raw_tensors, NULL,
-          "cast parts of quantised tensors as numbers, without their scales" },
-        { "id", 0, OPT_TEXT, &id, "ID", MODEL_ID_HELP },
-    };
-    const opt_usage usage = {
-        "show",
-        "FILE [TENSOR]",
-        "Prints the values of a tensor as NumPy prints an array: above 1000 elements, three\n"
-        "at each edge. A tensor that is not dense is printed part by part. TENSOR may be a\n"
-        "slice, with the rules of NumPy: 'NAME[0:10,:,-1]'.",
-        "heft show model.safetensors embed.weight",
-        options,
-        sizeof options / sizeof *options,
-        1,
-        2,
-    };
-    opt_args args;
-    heft_file *f;
+    const char *text = NULL;
     outbuf o;
     int code;
-    if (!opt_parse(&args, &code, &usage, argc, argv))
-        return code;
-    if ((args.count == 1) == !id)
-        return say_usage("show", id ? "both TENSOR and --id given: use only one"
-                                    : "expected TENSOR or --id");
-    heft_dtype as = cast ? heft_dtype_find(heft_str_from(cast)) : HEFT_UNTYPED;
-    if (cast && !as)
-        return say_unknown_dtype("show", cast);
-    model_settings.check_parts = true;
-    code = model_open(&f, args.item[0]);
-    if (code)
-        return code;
-    uint32_t tensor = id ? model_find_id(f, args.item[0], id)
-                         : slice_find(&text, f, args.item[0], args.item[1]);
+    uint32_t tensor = r->id ? model_find_id(f, path, r->id) : slice_find(&text, f, path, name);
     out_open(&o, STDOUT_FILENO);
     if (tensor == HEFT_NONE)
         code = model_code_of_missing(f);
-    else if (as_json)
-        code = show_json(&o, f, args.item[0], tensor, text, as);
+    else if (r->as_json)
+        code = show_json(&o, f, path, tensor, text, r->as);
     else
-        code = show_whole(&o, f, args.item[0], tensor, text, as);
-    code = out_end(&o, code);
+        code = show_whole(&o, f, path, tensor, text, r->as);
+    return out_end(&o, code);
+}
+
+static int run(void *ctx, const opt_args *args)
+{
+    request *r = ctx;
+    heft_file *f;
+    if ((args->count == 1) == !r->id)
+        return say_usage("show", r->id ? "both TENSOR and --id given: use only one"
+                                       : "expected TENSOR or --id");
+    if (r->cast && !(r->as = heft_dtype_find(heft_str_from(r->cast))))
+        return say_unknown_dtype("show", r->cast);
+    model_settings.check_parts = true;
+    int code = model_open(&f, args->item[0]);
+    if (code)
+        return code;
+    code = show_tensor(r, f, args->item[0], args->item[1]);
     heft_file_close(f);
     return code;
 }
+
+const command command_show = {
+    .name = "show",
+    .args = "FILE [TENSOR]",
+    .summary = "print the values of a tensor, summarised",
+    .description =
+        "Prints the values of a tensor as NumPy prints an array: above 1000 elements, three\n"
+        "at each edge. A tensor that is not dense is printed part by part. TENSOR may be a\n"
+        "slice, with the rules of NumPy: 'NAME[0:10,:,-1]'.",
+    .example = "heft show model.safetensors embed.weight",
+    .group = GROUP_LOOK,
+    .traits = COMMAND_PAGED,
+    .min_args = 1,
+    .max_args = 2,
+    .operands = { 0, 0, 0, NO_OUTPUT },
+    .options = options,
+    .request_bytes = sizeof(request),
+    .run = run,
+};

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "command.h"
 #include "digest_files.h"
 #include "interrupt.h"
 #include "model.h"
 #include "model_files.h"
-#include "opt.h"
 #include "secret.h"
 #include "sinkwatch.h"
 #include "textfile.h"
@@ -259,49 +259,61 @@ static int sign(request *r)
     return code;
 }
 
-int cmd_sign(int argc, char **argv)
+static const opt options[] = {
+    { "key", 'k', OPT_SECRET, AT(request, key), "KEY", "private key on a NIST curve, a PEM file" },
+    { "password-file", 0, OPT_SECRET, AT(request, password), "FILE",
+      "file with the password of the key; otherwise heft asks on the terminal" },
+    { "certificate", 0, OPT_FILE, AT(request, certificate), "CERT",
+      "certificate of the key, a PEM file; the signature will contain it" },
+    { "chain", 0, OPT_FILE, AT(request, chain), "CHAIN",
+      "certificates of the issuers, that of the key's first" },
+    { "output", 'o', OPT_OUTPUT, AT(request, out), "SIG",
+      "write the signature here (model.sig in the folder of the model)" },
+    { "ignore", 0, OPT_LIST, AT(request, ignore), "PATH",
+      "leave out a file or folder of the model; may be repeated" },
+    { "force", 'f', OPT_FLAG, AT(request, force), NULL, "replace SIG" },
+    { "no-sync", 0, OPT_FLAG, AT(request, no_sync), NULL, "do not wait for the disk" },
+    { .name = NULL },
+};
+
+static void begin(void *ctx)
 {
-    request r = { .model = NULL };
-    r.key.password = &r.password;
-    const opt options[] = {
-        { "key", 'k', OPT_SECRET, &r.key, "KEY", "private key on a NIST curve, a PEM file" },
-        { "password-file", 0, OPT_SECRET, &r.password, "FILE",
-          "file with the password of the key; otherwise heft asks on the terminal" },
-        { "certificate", 0, OPT_FILE, &r.certificate, "CERT",
-          "certificate of the key, a PEM file; the signature will contain it" },
-        { "chain", 0, OPT_FILE, &r.chain, "CHAIN",
-          "certificates of the issuers, that of the key's first" },
-        { "output", 'o', OPT_OUTPUT, &r.out, "SIG",
-          "write the signature here (model.sig in the folder of the model)" },
-        { "ignore", 0, OPT_LIST, &r.ignore, "PATH",
-          "leave out a file or folder of the model; may be repeated" },
-        { "force", 'f', OPT_FLAG, &r.force, NULL, "replace SIG" },
-        { "no-sync", 0, OPT_FLAG, &r.no_sync, NULL, "do not wait for the disk" },
-    };
-    const opt_usage usage = {
-        "sign",
-        "FILE|FOLDER",
-        "Signs a file, or all files of a folder, in the format of OpenSSF Model Signing 1.0.\n"
-        "The signature holds the SHA-256 of every file; heft verify --signature checks it.",
-        "heft sign --key key.pem model/",
-        options,
-        sizeof options / sizeof *options,
-        1,
-        1,
-    };
-    opt_args args;
+    request *r = ctx;
+    r->key.password = &r->password;
+}
+
+static int run(void *ctx, const opt_args *args)
+{
+    request *r = ctx;
     int code;
-    if (!opt_parse(&args, &code, &usage, argc, argv))
-        return code;
-    r.model = args.item[0];
-    if (!r.key.path)
+    r->model = args->item[0];
+    if (!r->key.path)
         code = say_usage("sign", "--key KEY is missing");
-    else if (r.chain && !r.certificate)
+    else if (r->chain && !r->certificate)
         code = say_usage("sign", "--chain needs --certificate");
     else
-        code = sign(&r);
-    secret_free(&r.key);
-    secret_free(&r.password);
-    opt_release(&usage);
+        code = sign(r);
+    secret_free(&r->key);
+    secret_free(&r->password);
     return code;
 }
+
+const command command_sign = {
+    .name = "sign",
+    .args = "FILE|FOLDER",
+    .summary = "sign the files of a model with a private key",
+    .description =
+        "Signs a file, or all files of a folder, in the format of OpenSSF Model Signing 1.0.\n"
+        "The signature holds the SHA-256 of every file; heft verify --signature checks it.",
+    .example = "heft sign --key key.pem model/",
+    .group = GROUP_SHARE,
+    .traits = COMMAND_WRITES,
+    .without = NOT_OF_RAW_FILES,
+    .min_args = 1,
+    .max_args = 1,
+    .operands = { 0, 0, 0, FILE_OUTPUT },
+    .options = options,
+    .request_bytes = sizeof(request),
+    .begin = begin,
+    .run = run,
+};

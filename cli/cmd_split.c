@@ -6,6 +6,7 @@
 
 #include <heft/heft_ext.h>
 
+#include "command.h"
 #include "inputs.h"
 #include "interrupt.h"
 #include "job.h"
@@ -163,46 +164,56 @@ static int prepare(job *j)
     return job_prepare(j);
 }
 
-int cmd_split(int argc, char **argv)
+static void begin(void *ctx)
 {
-    static const opt_usage usage = {
-        "split",
-        "IN OUTDIR",
-        "Writes a model as several files: safetensors with an index, GGUF or zTensor 2.\n"
-        "A file holds as many tensors as fit into --max-size; a larger tensor gets a file of\n"
-        "its own, with a warning. With --count, the files are as equal as the order of the\n"
-        "tensors allows. All files appear together, or none. An interrupted split is\n"
-        "completed or rolled back by the next one, or by `heft edit OUTDIR`.",
-        "heft split --max-size 5GB model.safetensors shards/",
-        NULL,
-        0,
-        2,
-        2,
-    };
-    request r = { .f = NULL };
-    job *j = &r.job;
+    job_begin(ctx, "split");
+}
+
+static int run(void *ctx, const opt_args *args)
+{
+    request *r = ctx;
+    job *j = &r->job;
     heft_file *f = NULL;
-    opt_args args;
-    int code;
-    if (!job_parse(j, &args, &code, &usage, argc, argv))
-        return code;
-    j->out = args.item[1];
-    code = prepare(j);
-    job_set_options(j, args.item[0]);
+    j->out = args->item[1];
+    int code = prepare(j);
+    job_set_options(j, args->item[0]);
     if (!code)
         code = model_open_whole(&f, j->source);
-    r.f = f;
-    out_open(&r.files, -1);
+    r->f = f;
+    out_open(&r->files, -1);
     if (!code)
         code = rules_check(&j->rules, "split", f, j->source);
     if (!code)
         code = choose_target(j, f);
     if (!code)
-        code = split(&r);
+        code = split(r);
     if (!code)
-        say_result(&r);
-    out_free(&r.files);
+        say_result(r);
+    out_free(&r->files);
     heft_file_close(f);
     job_release(j);
     return code;
 }
+
+const command command_split = {
+    .name = "split",
+    .args = "IN OUTDIR",
+    .summary = "write a model as several files",
+    .description =
+        "Writes a model as several files: safetensors with an index, GGUF or zTensor 2.\n"
+        "A file holds as many tensors as fit into --max-size; a larger tensor gets a file of\n"
+        "its own, with a warning. With --count, the files are as equal as the order of the\n"
+        "tensors allows. All files appear together, or none. An interrupted split is\n"
+        "completed or rolled back by the next one, or by `heft edit OUTDIR`.",
+    .example = "heft split --max-size 5GB model.safetensors shards/",
+    .group = GROUP_CHANGE,
+    .traits = COMMAND_WRITES,
+    .min_args = 2,
+    .max_args = 2,
+    .operands = { 0, 0, 1, FOLDER_OUTPUT },
+    .shared = job_options,
+    .sharer = JOB_SPLIT,
+    .request_bytes = sizeof(request),
+    .begin = begin,
+    .run = run,
+};

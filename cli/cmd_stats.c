@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "columns.h"
+#include "command.h"
 #include "model.h"
 #include "module_tree.h"
 #include "number_text.h"
-#include "opt.h"
 #include "statistics.h"
 
 typedef struct stats_run {
@@ -379,48 +379,55 @@ static int stats(stats_run *v)
     return out_end(&o, code ? code : found);
 }
 
-int cmd_stats(int argc, char **argv)
+static const opt options[] = {
+    { "quantiles", 0, OPT_FLAG, AT(stats_run, quantiles), NULL,
+      "add columns of percentiles; P50 is the median" },
+    { "tree", 0, OPT_FLAG, AT(stats_run, as_tree), NULL,
+      "show the modules, with joint statistics" },
+    { "depth", 0, OPT_NUMBER, AT(stats_run, depth), "N", "fold modules at this depth of --tree" },
+    { "finite", 0, OPT_FLAG, AT(stats_run, finite), NULL,
+      "exit with 1 if there is a NaN or an infinity" },
+    { "raw", 0, OPT_FLAG, AT(stats_run, raw), NULL, "print tab-separated rows, no titles" },
+    { "json", 0, OPT_FLAG, AT(stats_run, as_json), NULL, "print one JSON document" },
+    { .name = NULL },
+};
+
+static int run(void *ctx, const opt_args *args)
 {
-    stats_run v = { .f = NULL };
-    const opt options[] = {
-        { "quantiles", 0, OPT_FLAG, &v.quantiles, NULL,
-          "add columns of percentiles; P50 is the median" },
-        { "tree", 0, OPT_FLAG, &v.as_tree, NULL, "show the modules, with joint statistics" },
-        { "depth", 0, OPT_NUMBER, &v.depth, "N", "fold modules at this depth of --tree" },
-        { "finite", 0, OPT_FLAG, &v.finite, NULL, "exit with 1 if there is a NaN or an infinity" },
-        { "raw", 0, OPT_FLAG, &v.raw, NULL, "print tab-separated rows, no titles" },
-        { "json", 0, OPT_FLAG, &v.as_json, NULL, "print one JSON document" },
-    };
-    const opt_usage usage = {
-        "stats",
-        "FILE [GLOB...]",
-        "Computes statistics of every tensor: minimum, maximum, mean, standard deviation,\n"
-        "numbers of zeros, NaN and infinities, sparsity and a histogram. NaN and infinities are\n"
-        "excluded from the other figures; a complex number counts as two values.",
-        "heft stats model.safetensors '*.bias'",
-        options,
-        sizeof options / sizeof *options,
-        1,
-        -1,
-    };
-    opt_args args;
+    stats_run *v = ctx;
     heft_file *f = NULL;
-    int code;
-    if (!opt_parse(&args, &code, &usage, argc, argv))
-        return code;
-    v.digits = term_is_stdout() && !v.raw ? 4 : 6;
-    if (v.depth && !v.as_tree)
+    v->digits = term_is_stdout() && !v->raw ? 4 : 6;
+    if (v->depth && !v->as_tree)
         return say_usage("stats", "--depth needs --tree");
-    v.path = args.item[0];
-    code = model_open_whole(&f, v.path);
-    v.f = f;
+    v->path = args->item[0];
+    int code = model_open_whole(&f, v->path);
+    v->f = f;
     if (!code)
-        code = model_select(&v.chosen, f, v.path, args.item + 1, args.count - 1) ? stats(&v)
-                                                                                 : CODE_SYSTEM;
-    free(v.chosen.ids);
-    free(v.sums);
-    free(v.tree_sums);
-    module_tree_close(&v.tree);
+        code = model_select(&v->chosen, f, v->path, args->item + 1, args->count - 1) ? stats(v)
+                                                                                     : CODE_SYSTEM;
+    free(v->chosen.ids);
+    free(v->sums);
+    free(v->tree_sums);
+    module_tree_close(&v->tree);
     heft_file_close(f);
     return code;
 }
+
+const command command_stats = {
+    .name = "stats",
+    .args = "FILE [GLOB...]",
+    .summary = "compute minimum, maximum, mean and more of every tensor",
+    .description =
+        "Computes statistics of every tensor: minimum, maximum, mean, standard deviation,\n"
+        "numbers of zeros, NaN and infinities, sparsity and a histogram. NaN and infinities are\n"
+        "excluded from the other figures; a complex number counts as two values.",
+    .example = "heft stats model.safetensors '*.bias'",
+    .group = GROUP_LOOK,
+    .traits = COMMAND_PAGED,
+    .min_args = 1,
+    .max_args = -1,
+    .operands = { 0, 0, 0, NO_OUTPUT },
+    .options = options,
+    .request_bytes = sizeof(stats_run),
+    .run = run,
+};

@@ -8,10 +8,10 @@
 #include <heft/heft_ext.h>
 
 #include "array_types.h"
+#include "command.h"
 #include "hub_names.h"
 #include "model.h"
 #include "notices.h"
-#include "opt.h"
 #include "profile.h"
 #include "progress_line.h"
 #include "stdin_file.h"
@@ -372,93 +372,111 @@ static int check_signature(signature_request *r, const report *settings, const o
     return verify_signature(r);
 }
 
-int cmd_verify(int argc, char **argv)
+typedef struct request {
+    report settings;
+    const char *profile;
+    signature_request signature;
+    bool hub;
+} request;
+
+static const opt options[] = {
+    { "profile", 'p', OPT_PROFILE, AT(request, profile), "NAME",
+      "also check a model's tensors and metadata" },
+    { "strict", 0, OPT_FLAG, AT(request, settings.strict), NULL,
+      "any finding is a failure, notes included" },
+    { "quick", 0, OPT_FLAG, AT(request, settings.quick), NULL,
+      "check structure and header checksums only" },
+    { "hub", 0, OPT_FLAG, AT(request, hub), NULL,
+      "compare a download from Hugging Face with the digests that the hub states" },
+    { "signature", 0, OPT_FILE, AT(request, signature.signature), "SIG",
+      "check the signature of a model, and its files, with --public-key or --ca" },
+    { "public-key", 0, OPT_FILE, AT(request, signature.key), "KEY",
+      "with --signature, the public key" },
+    { "ca", 0, OPT_FILE, AT(request, signature.authorities), "CA",
+      "with --signature, the certificates that are trusted" },
+    { "certificate", 0, OPT_FILE, AT(request, signature.certificate), "CERT",
+      "with --ca, the signer's certificate has to be this one" },
+    { "json", 0, OPT_FLAG, AT(request, settings.as_json), NULL,
+      "print one JSON document; a list for several files" },
+    { "share", 0, OPT_TEXT, AT(request, settings.shares.text), "I/N",
+      "verify share I of N; auto: as Open MPI, MPICH or Slurm says" },
+    { "output", 'o', OPT_OUTPUT, AT(request, settings.shares.out), "STEM",
+      "with --share, write the record to STEM.I (default: stdout)" },
+    { "join", 0, OPT_RECORDS, AT(request, settings.shares.join), "STEM",
+      "print the result of all shares, from STEM.1, STEM.2, ..." },
+    { .name = NULL },
+};
+
+/* Refuse options that exclude each other. Return an exit code. */
+static int check_request(request *r, const opt_args *args)
 {
-    report settings = { .o = NULL };
-    const char *profile = NULL, *key = NULL;
-    signature_request signature = { .model = NULL };
-    bool hub = false;
-    heft_profile *loaded = NULL;
-    const opt options[] = {
-        { "profile", 'p', OPT_PROFILE, &profile, "NAME",
-          "also check a model's tensors and metadata" },
-        { "strict", 0, OPT_FLAG, &settings.strict, NULL,
-          "any finding is a failure, notes included" },
-        { "quick", 0, OPT_FLAG, &settings.quick, NULL,
-          "check structure and header checksums only" },
-        { "hub", 0, OPT_FLAG, &hub, NULL,
-          "compare a download from Hugging Face with the digests that the hub states" },
-        { "signature", 0, OPT_FILE, &signature.signature, "SIG",
-          "check the signature of a model, and its files, with --public-key or --ca" },
-        { "public-key", 0, OPT_FILE, &signature.key, "KEY", "with --signature, the public key" },
-        { "key", 0, OPT_FILE, &key, "KEY",
-          "open only this part of a nested checkpoint, e.g. state_dict" },
-        { "ca", 0, OPT_FILE, &signature.authorities, "CA",
-          "with --signature, the certificates that are trusted" },
-        { "certificate", 0, OPT_FILE, &signature.certificate, "CERT",
-          "with --ca, the signer's certificate has to be this one" },
-        { "json", 0, OPT_FLAG, &settings.as_json, NULL,
-          "print one JSON document; a list for several files" },
-        { "share", 0, OPT_TEXT, &settings.shares.text, "I/N",
-          "verify share I of N; auto: as Open MPI, MPICH or Slurm says" },
-        { "output", 'o', OPT_OUTPUT, &settings.shares.out, "STEM",
-          "with --share, write the record to STEM.I (default: stdout)" },
-        { "join", 0, OPT_RECORDS, &settings.shares.join, "STEM",
-          "print the result of all shares, from STEM.1, STEM.2, ..." },
-    };
-    const opt_usage usage = {
-        "verify",
-        "FILE...",
-        "Checks structure, every checksum, padding and reserved bits. The exit status is 1\n"
-        "if a fault was found or, with --strict, anything at all. --profile also checks the\n"
-        "file against a model: the name of a profile, or a JSON file. --hub and --signature\n"
-        "check whole files instead. With --quiet, only failures are printed.",
-        "heft verify --strict *.zt",
-        options,
-        sizeof options / sizeof *options,
-        1,
-        -1,
-    };
-    opt_args args;
-    outbuf o;
-    int code;
-    if (!opt_parse(&args, &code, &usage, argc, argv))
-        return code;
-    code = verify_shares_prepare(&settings.shares);
-    if (code)
-        return code;
-    bool has_shares = settings.shares.own.count || settings.shares.join;
-    if (has_shares && (args.count > 1 || signature.signature || hub || settings.quick))
+    const signature_request *s = &r->signature;
+    const report *settings = &r->settings;
+    bool is_share = settings->shares.own.count, has_shares = is_share || settings->shares.join;
+    bool is_elsewhere = s->signature || r->hub;
+    if (has_shares && (args->count > 1 || is_elsewhere || settings->quick))
         return say_usage(
             "verify",
             "--share and --join take one FILE, and exclude --hub, --signature and --quick");
-    if (settings.shares.own.count && profile)
+    if (is_share && r->profile)
         return say_usage("verify", "--profile goes with --join, not with --share");
-    if (signature.signature && key && !signature.key) {
-        say(MESSAGE_WARNING, NULL, "the public key of --signature is given with --public-key now");
-        signature.key = key;
-    }
-    if (signature.signature)
-        return hub || profile || settings.quick ? say_exclusive("--signature")
-                                                : check_signature(&signature, &settings, &args);
-    if (signature.authorities || signature.certificate)
+    if (is_elsewhere && ((s->signature && r->hub) || r->profile || settings->quick))
+        return say_exclusive(s->signature ? "--signature" : "--hub");
+    if (!s->signature && (s->authorities || s->certificate))
         return say_usage("verify", "--ca and --certificate need --signature");
-    if (signature.key)
+    if (!s->signature && s->key)
         return say_usage("verify", "--public-key needs --signature");
-    if (key && !model_set_key(key))
-        return say_usage("verify", "--key is empty");
-    if (hub)
-        return profile || settings.quick ? say_exclusive("--hub")
-                                         : verify_hub(&args, settings.as_json, settings.strict);
-    code = profile ? profile_read(&loaded, profile) : CODE_DONE;
+    return CODE_DONE;
+}
+
+static int verify_models(request *r, const opt_args *args)
+{
+    outbuf o;
+    heft_profile *loaded = NULL;
+    report *settings = &r->settings;
+    int code = r->profile ? profile_read(&loaded, r->profile) : CODE_DONE;
     if (code)
         return code;
-    settings.profile = loaded;
+    settings->profile = loaded;
     out_open(&o, STDOUT_FILENO);
-    code = verify_all(&o, &args, &settings);
+    code = verify_all(&o, args, settings);
     heft_profile_close(loaded);
-    if (!settings.shares.own.count)
+    if (!settings->shares.own.count)
         return out_end(&o, code);
     out_free(&o); /* the record was the output */
     return code;
 }
+
+static int run(void *ctx, const opt_args *args)
+{
+    request *r = ctx;
+    int code = verify_shares_prepare(&r->settings.shares);
+    if (!code)
+        code = check_request(r, args);
+    if (code)
+        return code;
+    if (r->signature.signature)
+        return check_signature(&r->signature, &r->settings, args);
+    return r->hub ? verify_hub(args, r->settings.as_json, r->settings.strict)
+                  : verify_models(r, args);
+}
+
+const command command_verify = {
+    .name = "verify",
+    .args = "FILE...",
+    .summary = "check structure, checksums, padding and reserved bits",
+    .description =
+        "Checks structure, every checksum, padding and reserved bits. The exit status is 1\n"
+        "if a fault was found or, with --strict, anything at all. --profile also checks the\n"
+        "file against a model: the name of a profile, or a JSON file. --hub and --signature\n"
+        "check whole files instead. With --quiet, only failures are printed.",
+    .example = "heft verify --strict *.zt",
+    .group = GROUP_CHECK,
+    .without = WITHOUT(NO_VERIFY),
+    .min_args = 1,
+    .max_args = -1,
+    .operands = { 0, -1, 0, NO_OUTPUT },
+    .options = options,
+    .request_bytes = sizeof(request),
+    .run = run,
+};

@@ -6,12 +6,11 @@
 #include <unistd.h>
 
 #include "candidates.h"
-#include "model.h"
+#include "command.h"
 #include "shell_word.h"
 
 typedef struct completion {
     candidates c;
-    const command_list *commands;
     char **words; /* after the command; the last word is completed */
     int count;
 } completion;
@@ -33,10 +32,10 @@ static void note_value(candidates *c, const opt *option, const char *value)
         model_set_key(value);
 }
 
-static void read_long(candidates *c, words_before *b, const opt_usage *u, const char *word)
+static void read_long(candidates *c, words_before *b, const command *of, const char *word)
 {
     const char *end = word + strcspn(word, "=");
-    const opt *option = opt_find_long(u, word, end);
+    const opt *option = opt_find_long(of, word, end);
     if (!option || !opt_wants_value(option))
         return;
     if (*end)
@@ -46,10 +45,10 @@ static void read_long(candidates *c, words_before *b, const opt_usage *u, const 
 }
 
 /* Read letters, "-lb": the value of a letter is the rest of the word, or the next word. */
-static void read_letters(candidates *c, words_before *b, const opt_usage *u, const char *word)
+static void read_letters(candidates *c, words_before *b, const command *of, const char *word)
 {
     for (const char *p = word + 1; *p; p++) {
-        const opt *option = opt_find_letter(u, *p);
+        const opt *option = opt_find_letter(of, *p);
         if (!option || !opt_wants_value(option))
             continue;
         if (p[1])
@@ -60,7 +59,7 @@ static void read_letters(candidates *c, words_before *b, const opt_usage *u, con
     }
 }
 
-static words_before read_words(completion *m, const opt_usage *u)
+static words_before read_words(completion *m, const command *of)
 {
     words_before b = { NULL, 0 };
     candidates *c = &m->c;
@@ -75,31 +74,31 @@ static words_before read_words(completion *m, const opt_usage *u)
         } else if (!strcmp(word, "--"))
             c->options_ended = true;
         else if (word[1] == '-')
-            read_long(c, &b, u, word);
+            read_long(c, &b, of, word);
         else
-            read_letters(c, &b, u, word);
+            read_letters(c, &b, of, word);
     }
     return b;
 }
 
 /* ---- the last word ---- */
 
-static void add_options(candidates *c, const opt_usage *u)
+static void add_options(candidates *c, const command *of)
 {
     const opt *p;
     char name[64] = "--";
     candidates_begin(c, "words");
-    for (size_t i = 0; (p = opt_at(u, i)) != NULL; i++) {
+    for (size_t i = 0; (p = opt_at(of, i)) != NULL; i++) {
         strncpy(name + 2, p->name, sizeof name - 3);
         candidates_add(c, str_of(name), p->help);
     }
 }
 
 /* Complete "--option=VALUE". */
-static void add_values(candidates *c, const opt_usage *u, const char *word)
+static void add_values(candidates *c, const command *of, const char *word)
 {
     const char *value = strchr(word, '=') + 1;
-    const opt *option = opt_find_long(u, word, value - 1);
+    const opt *option = opt_find_long(of, word, value - 1);
     c->before = (heft_str){ word, (size_t)(value - word) };
     c->typed = str_of(value);
     if (option && opt_wants_value(option))
@@ -108,25 +107,24 @@ static void add_values(candidates *c, const opt_usage *u, const char *word)
         candidates_begin(c, "words");
 }
 
-static void complete_word(void *ctx, const opt_usage *u)
+static void complete_word(completion *m, const command *of)
 {
-    completion *m = ctx;
     candidates *c = &m->c;
-    words_before b = read_words(m, u);
+    words_before b = read_words(m, of);
     const char *word = m->words[m->count - 1];
     if (b.pending)
         candidates_of_option(c, b.pending);
     else if (*word == '-' && !c->options_ended && strchr(word, '=') && word[1] == '-')
-        add_values(c, u, word);
+        add_values(c, of, word);
     else if (*word == '-' && !c->options_ended)
-        add_options(c, u);
+        add_options(c, of);
     else
-        candidates_of_argument(c, u->args, b.arguments);
+        candidates_of_argument(c, of->args, b.arguments);
 }
 
 /* ---- commands ---- */
 
-static void add_commands(candidates *c, const command_list *commands)
+static void add_commands(candidates *c)
 {
     static const struct {
         const char *word, *help;
@@ -137,8 +135,8 @@ static void add_commands(candidates *c, const command_list *commands)
         { "--no-pager", "show the output without a pager" },
     };
     candidates_begin(c, "words");
-    for (size_t i = 0; i < commands->count; i++)
-        candidates_add(c, str_of(commands->item[i].name), commands->item[i].help);
+    for (size_t i = 0; i < command_count; i++)
+        candidates_add(c, str_of(commands[i]->name), commands[i]->summary);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (*others[i].word != '-' || (c->typed.len && *c->typed.ptr == '-'))
             candidates_add(c, str_of(others[i].word), others[i].help);
@@ -146,23 +144,18 @@ static void add_commands(candidates *c, const command_list *commands)
 
 static void complete_words(completion *m)
 {
-    const command *found;
     if (m->count > 1 && (!strcmp(m->words[0], "--no-pager") || !strcmp(m->words[0], "help"))) {
         m->words++;
         m->count--;
     }
-    if (m->count == 1) {
-        add_commands(&m->c, m->commands);
-        return;
-    }
-    found = m->commands->find(m->words[0]);
+    const command *found = m->count > 1 ? command_find(m->words[0]) : NULL;
+    if (m->count == 1)
+        add_commands(&m->c);
     if (!found)
         return;
-    char *first = m->words[0];
     m->words++;
     m->count--;
-    opt_intercept(complete_word, m);
-    found->run(1, (char *[]){ first, NULL });
+    complete_word(m, found);
 }
 
 /* ---- running ---- */
@@ -212,10 +205,10 @@ static void stay_quiet(void)
     alarm(SECONDS);
 }
 
-int complete_run(int argc, char **argv, const command_list *commands)
+int complete_run(int argc, char **argv)
 {
     outbuf o;
-    completion m = { .commands = commands };
+    completion m = { .words = NULL };
     if (argc <= COMPLETE_FIRST_WORD || !read_shell(&m.c.shell, argv[COMPLETE_SHELL]))
         return say_status(HEFT_E_ARGUMENT, NULL,
                           "__complete is for shells: heft __complete SHELL KEPT WORD...");

@@ -8,7 +8,6 @@
 
 #include <heft/heft_ext.h>
 
-#include "arguments.h"
 #include "cmd.h"
 #include "words.h"
 
@@ -148,12 +147,17 @@ static int say_unresolved(const char *name, const heft_error *err)
     return CODE_SYSTEM;
 }
 
-static int take(const char **argument)
+int hub_take(const char **argument, const char *name, bool is_changed)
 {
     heft_error err;
     char path[PATH_MAX];
     if (strncmp(*argument, scheme, SCHEME) != 0)
         return CODE_DONE;
+    if (is_changed)
+        return say_usage(name,
+                         "'%s': files of the cache are not changed; convert the model to a file "
+                         "of your own",
+                         *argument);
     heft_status st = heft_hub_path(path, sizeof path, *argument, &err);
     if (st == HEFT_E_NOTFOUND) /* no cache: the environment is at fault, not the usage */
         err.status = HEFT_E_IO;
@@ -168,34 +172,4 @@ static int take(const char **argument)
     paths = p;
     *argument = p->path;
     return CODE_DONE;
-}
-
-static int take_options(const opt_usage *u)
-{
-    int code = CODE_DONE;
-    for (size_t i = 0; i < u->count && !code; i++) {
-        const char **value = u->options[i].target;
-        if (u->options[i].kind == OPT_MODEL && *value)
-            code = take(value);
-    }
-    return code;
-}
-
-int hub_take(const opt_usage *u, const opt_args *args)
-{
-    const argument_roles *roles = arguments_of(u->command);
-    if (!roles)
-        return take_options(u);
-    int code = CODE_DONE, output = roles->kind ? argument_index(roles->output, args) : -1;
-    for (int i = roles->first_input; !code && i <= argument_index(roles->last_input, args); i++) {
-        const char *item = args->item[i];
-        if (i == output && !strncmp(item, scheme, SCHEME))
-            return say_usage(u->command,
-                             "'%s': files of the cache are not changed; convert the "
-                             "model to a file of your own",
-                             item);
-        code = take(&item);
-        args->item[i] = (char *)(uintptr_t)item;
-    }
-    return code ? code : take_options(u);
 }

@@ -10,119 +10,139 @@
 
 /* ---- options ---- */
 
-/* List the options of a command, in the order of --help. Return the number of options. */
-static size_t list_options(opt to[JOB_OPTIONS], job *j, const char *cmd)
-{
-    static const char commands[] = "cmsae";
-    enum { C = 1, M = 2, S = 4, A = 8, E = 16 }; /* convert, merge, split, append, edit */
-    unsigned bit = 1u << (strchr(commands, *cmd) - commands);
-    rules *r = &j->rules;
-    const struct {
-        unsigned commands;
-        const char *name;
-        char letter;
-        opt_kind kind;
-        void *to;
-        const char *value, *help;
-    } all[] = {
-        { S, "max-size", 's', OPT_SIZE, &j->max_bytes, "N",
-          "maximum bytes per file, header included: 500MB" },
-        { S, "count", 'c', OPT_NUMBER, &j->count, "N", "minimum number of files" },
-        { C | M, "to", 't', OPT_TEXT, &j->to, "FORMAT",
-          "target format (default: by the suffix of OUT)" },
-        { S, "to", 't', OPT_TEXT, &j->to, "FORMAT", "target format (default: that of IN)" },
-        { S, "name", 0, OPT_TEXT, &j->stem, "STEM", "beginning of the files' names" },
-        { C | M, "format-version", 0, OPT_TEXT, &j->version, "V",
-          "version of the target format, see `heft formats`" },
-        { C | A, "keep", 0, OPT_LIST, &r->keep, "GLOB", "keep only tensors that match" },
-        { C | A, "drop", 0, OPT_LIST, &r->drop, "GLOB", "leave out tensors that match" },
-        { C | A | E, "rename", 0, OPT_LIST, &r->rename.args, RENAMES_VALUE, RENAMES_HELP },
-        { C | A, "cast", 0, OPT_LIST, &r->cast.args, "[GLOB:][FROM=]DTYPE",
-          "convert the element type; first match counts; also GLOB=DTYPE" },
-        { C | A, "raw-tensors", 0, OPT_FLAG, &r->raw_tensors, NULL,
-          "cast parts of quantised tensors as numbers, without their scales" },
-        { C, "transpose", 0, OPT_LIST, &r->transpose, "GLOB", "transpose matrices that match" },
-        { C, "densify", 0, OPT_LIST, &r->densify, "GLOB", "convert sparse tensors to dense" },
-        { C, "sparsify", 0, OPT_LIST, &r->sparsify.args, "[GLOB=]csr|coo",
-          "convert dense tensors to sparse" },
-        { C | E, "set", 0, OPT_LIST, &r->set.args, "KEY=VALUE",
-          "set metadata; KEY:TYPE=VALUE: u64, f32, str, [i32] ..." },
-        { C | E, "set-file", 0, OPT_KEY_FILES, &r->set.files, "KEY=FILE",
-          "set metadata to the text of a file" },
-        { C | M | S, "no-format-key", 0, OPT_FLAG, &j->convert.exact_metadata, NULL,
-          "do not add \"format\" to metadata of safetensors" },
-        { E, "unset", 0, OPT_LIST, &j->unset, "KEY", "remove metadata" },
-        { M | A, "duplicates", 0, OPT_TEXT, &j->duplicates, "first|last",
-          "which tensor of a name to keep (default: error)" },
-        { C | M | E, "set-id", 0, OPT_LIST, &r->ids.set, "NAME=ID",
-          "set a Burn id: a number, Burn's text, or none" },
-        { C | M | E, "new-ids", 0, OPT_FLAG, &r->ids.all_new, NULL,
-          "new random Burn ids for all tensors" },
-        { C | M | E, "fill-ids", 0, OPT_FLAG, &r->ids.fill, NULL,
-          "new random Burn ids for tensors without one" },
-        { C | M | E, "id-seed", 0, OPT_TEXT, &r->ids.seed, "N",
-          "derive the new ids from a number" },
-        { C, "generator", 0, OPT_TEXT, &j->generator, "TEXT",
-          "writing program to store in OUT (zTensor 1.0)" },
-        { E, "vocab", 0, OPT_FILE, &j->vocab, "FILE", "vocabulary: vocab.txt or tokenizer.json" },
-        { E, "special", 0, OPT_TEXT, &j->special, "NAME=ID,...",
-          "ids of the tokens pad, unk, cls, sep, mask" },
-        { C | M | E, "requires-grad", 0, OPT_LIST, &r->gptrs.grads.args, "[GLOB=]BOOL",
-          "mark tensors as trained: true, false or unset (gpt-rs)" },
-        { C | M | E, "base-ids", 0, OPT_TEXT, &r->gptrs.base_ids, "name|none",
-          "derive base ids from names, or none (gpt-rs)" },
-        { C | E, "config", 0, OPT_FILE, &j->config, "FILE", "configuration of the model (gpt-rs)" },
-        { C, "vocab", 0, OPT_FILE, &j->vocab, "FILE", "vocabulary: vocab.txt or tokenizer.json" },
-        { C, "special", 0, OPT_TEXT, &j->special, "NAME=ID,...",
-          "ids of the tokens pad, unk, cls, sep, mask" },
-        { C | M | S | A, "compress", 0, OPT_LIST, &r->storage.compress.args, "[GLOB=]zstd[:N]",
-          "compress parts; none: store raw" },
-        { C | M | S | A, "digest", 0, OPT_LIST, &r->storage.digest.args, "[GLOB=]NAME",
-          "digest of each part: crc32c, sha256, xxh3, none" },
-        { C | M | A, "align", 0, OPT_NUMBER, &j->align, "N", "align payloads to N bytes" },
-        { C | M | S | A | E, "strict", 0, OPT_FLAG, &j->strict, NULL,
-          "treat warnings about losses and patterns as errors" },
-        { C | M | S | A, "allow-loss", 0, OPT_FLAG, &j->allow_loss, NULL,
-          "leave out or alter what the target cannot represent" },
-        { C, "dry-run", 'n', OPT_FLAG, &j->dry_run, NULL, "print losses and size; write nothing" },
-        { A | E, "dry-run", 'n', OPT_FLAG, &j->dry_run, NULL,
-          "print what would be done; change nothing" },
-        { C, "force", 'f', OPT_FLAG, &j->force, NULL, "replace OUT; write to a terminal, too" },
-        { M, "force", 'f', OPT_FLAG, &j->force, NULL, "replace OUT" },
-        { S, "force", 'f', OPT_FLAG, &j->force, NULL, "replace files of the same names" },
-        { C | M | S | A, "no-sync", 0, OPT_FLAG, &j->no_sync, NULL,
-          "do not wait for the disk (scratch files)" },
-        { C, "resume", 0, OPT_FLAG, &j->resume, NULL,
-          "keep the download of IN from a server, and continue it" },
-        { C | M, "share", 0, OPT_TEXT, &j->share_text, "I/N",
-          "write only share I of N; auto: as Open MPI, MPICH or Slurm says" },
-        { C | M, "finish", 0, OPT_FLAG, &j->finish, NULL,
-          "complete OUT from the shares that are there" },
-        { C | M, "abort", 0, OPT_FLAG, &j->abort, NULL,
-          "give up the shares of OUT: remove their data and records" },
-        { C | A, "verbose", 'v', OPT_FLAG, &model_settings.verbose, NULL,
-          "print notes and a summary on stderr" },
-        { M | S, "verbose", 'v', OPT_FLAG, &model_settings.verbose, NULL, "print notes on stderr" },
-        { E, "verbose", 'v', OPT_FLAG, &model_settings.verbose, NULL,
-          "print notes, and how FILE was changed, on stderr" },
-    };
-    size_t n = 0;
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i].commands & bit)
-            to[n++] = (opt){ all[i].name, all[i].letter, all[i].kind,
-                             all[i].to,   all[i].value,  all[i].help };
-    return n;
-}
+enum { C = JOB_CONVERT, M = JOB_MERGE, S = JOB_SPLIT, A = JOB_APPEND, E = JOB_EDIT };
 
-bool job_parse(job *j, opt_args *rest, int *code, const opt_usage *usage, int argc, char **argv)
+const shared_opt job_options[] = {
+    { S,
+      { "max-size", 's', OPT_SIZE, AT(job, max_bytes), "N",
+        "maximum bytes per file, header included: 500MB" } },
+    { S, { "count", 'c', OPT_NUMBER, AT(job, count), "N", "minimum number of files" } },
+    { C | M,
+      { "to", 't', OPT_TEXT, AT(job, to), "FORMAT",
+        "target format (default: by the suffix of OUT)" } },
+    { S, { "to", 't', OPT_TEXT, AT(job, to), "FORMAT", "target format (default: that of IN)" } },
+    { S, { "name", 0, OPT_TEXT, AT(job, stem), "STEM", "beginning of the files' names" } },
+    { C | M,
+      { "format-version", 0, OPT_TEXT, AT(job, version), "V",
+        "version of the target format, see `heft formats`" } },
+    { C | A, { "keep", 0, OPT_LIST, AT(job, rules.keep), "GLOB", "keep only tensors that match" } },
+    { C | A, { "drop", 0, OPT_LIST, AT(job, rules.drop), "GLOB", "leave out tensors that match" } },
+    { C | A | E,
+      { "rename", 0, OPT_LIST, AT(job, rules.rename.args), RENAMES_VALUE, RENAMES_HELP } },
+    { C | A,
+      { "cast", 0, OPT_LIST, AT(job, rules.cast.args), "[GLOB:][FROM=]DTYPE",
+        "convert the element type; first match counts; also GLOB=DTYPE" } },
+    { C | A,
+      { "raw-tensors", 0, OPT_FLAG, AT(job, rules.raw_tensors), NULL,
+        "cast parts of quantised tensors as numbers, without their scales" } },
+    { C,
+      { "transpose", 0, OPT_LIST, AT(job, rules.transpose), "GLOB",
+        "transpose matrices that match" } },
+    { C,
+      { "densify", 0, OPT_LIST, AT(job, rules.densify), "GLOB",
+        "convert sparse tensors to dense" } },
+    { C,
+      { "sparsify", 0, OPT_LIST, AT(job, rules.sparsify.args), "[GLOB=]csr|coo",
+        "convert dense tensors to sparse" } },
+    { C | E,
+      { "set", 0, OPT_LIST, AT(job, rules.set.args), "KEY=VALUE",
+        "set metadata; KEY:TYPE=VALUE: u64, f32, str, [i32] ..." } },
+    { C | E,
+      { "set-file", 0, OPT_KEY_FILES, AT(job, rules.set.files), "KEY=FILE",
+        "set metadata to the text of a file" } },
+    { C | M | S,
+      { "no-format-key", 0, OPT_FLAG, AT(job, convert.exact_metadata), NULL,
+        "do not add \"format\" to metadata of safetensors" } },
+    { E, { "unset", 0, OPT_LIST, AT(job, unset), "KEY", "remove metadata" } },
+    { M | A,
+      { "duplicates", 0, OPT_TEXT, AT(job, duplicates), "first|last",
+        "which tensor of a name to keep (default: error)" } },
+    { C | M | E,
+      { "set-id", 0, OPT_LIST, AT(job, rules.ids.set), "NAME=ID",
+        "set a Burn id: a number, Burn's text, or none" } },
+    { C | M | E,
+      { "new-ids", 0, OPT_FLAG, AT(job, rules.ids.all_new), NULL,
+        "new random Burn ids for all tensors" } },
+    { C | M | E,
+      { "fill-ids", 0, OPT_FLAG, AT(job, rules.ids.fill), NULL,
+        "new random Burn ids for tensors without one" } },
+    { C | M | E,
+      { "id-seed", 0, OPT_TEXT, AT(job, rules.ids.seed), "N",
+        "derive the new ids from a number" } },
+    { C,
+      { "generator", 0, OPT_TEXT, AT(job, generator), "TEXT",
+        "writing program to store in OUT (zTensor 1.0)" } },
+    { E,
+      { "vocab", 0, OPT_FILE, AT(job, vocab), "FILE", "vocabulary: vocab.txt or tokenizer.json" } },
+    { E,
+      { "special", 0, OPT_TEXT, AT(job, special), "NAME=ID,...",
+        "ids of the tokens pad, unk, cls, sep, mask" } },
+    { C | M | E,
+      { "requires-grad", 0, OPT_LIST, AT(job, rules.gptrs.grads.args), "[GLOB=]BOOL",
+        "mark tensors as trained: true, false or unset (gpt-rs)" } },
+    { C | M | E,
+      { "base-ids", 0, OPT_TEXT, AT(job, rules.gptrs.base_ids), "name|none",
+        "derive base ids from names, or none (gpt-rs)" } },
+    { C | E,
+      { "config", 0, OPT_FILE, AT(job, config), "FILE", "configuration of the model (gpt-rs)" } },
+    { C,
+      { "vocab", 0, OPT_FILE, AT(job, vocab), "FILE", "vocabulary: vocab.txt or tokenizer.json" } },
+    { C,
+      { "special", 0, OPT_TEXT, AT(job, special), "NAME=ID,...",
+        "ids of the tokens pad, unk, cls, sep, mask" } },
+    { C | M | S | A,
+      { "compress", 0, OPT_LIST, AT(job, rules.storage.compress.args), "[GLOB=]zstd[:N]",
+        "compress parts; none: store raw" } },
+    { C | M | S | A,
+      { "digest", 0, OPT_LIST, AT(job, rules.storage.digest.args), "[GLOB=]NAME",
+        "digest of each part: crc32c, sha256, xxh3, none" } },
+    { C | M | A, { "align", 0, OPT_NUMBER, AT(job, align), "N", "align payloads to N bytes" } },
+    { C | M | S | A | E,
+      { "strict", 0, OPT_FLAG, AT(job, strict), NULL,
+        "treat warnings about losses and patterns as errors" } },
+    { C | M | S | A,
+      { "allow-loss", 0, OPT_FLAG, AT(job, allow_loss), NULL,
+        "leave out or alter what the target cannot represent" } },
+    { C,
+      { "dry-run", 'n', OPT_FLAG, AT(job, dry_run), NULL,
+        "print losses and size; write nothing" } },
+    { A | E,
+      { "dry-run", 'n', OPT_FLAG, AT(job, dry_run), NULL,
+        "print what would be done; change nothing" } },
+    { C,
+      { "force", 'f', OPT_FLAG, AT(job, force), NULL, "replace OUT; write to a terminal, too" } },
+    { M, { "force", 'f', OPT_FLAG, AT(job, force), NULL, "replace OUT" } },
+    { S, { "force", 'f', OPT_FLAG, AT(job, force), NULL, "replace files of the same names" } },
+    { C | M | S | A,
+      { "no-sync", 0, OPT_FLAG, AT(job, no_sync), NULL,
+        "do not wait for the disk (scratch files)" } },
+    { C,
+      { "resume", 0, OPT_FLAG, AT(job, resume), NULL,
+        "keep the download of IN from a server, and continue it" } },
+    { C | M,
+      { "share", 0, OPT_TEXT, AT(job, share_text), "I/N",
+        "write only share I of N; auto: as Open MPI, MPICH or Slurm says" } },
+    { C | M,
+      { "finish", 0, OPT_FLAG, AT(job, finish), NULL,
+        "complete OUT from the shares that are there" } },
+    { C | M,
+      { "abort", 0, OPT_FLAG, AT(job, abort), NULL,
+        "give up the shares of OUT: remove their data and records" } },
+    { C | A,
+      { "verbose", 'v', OPT_FLAG, SETTING(verbose), NULL, "print notes and a summary on stderr" } },
+    { M | S, { "verbose", 'v', OPT_FLAG, SETTING(verbose), NULL, "print notes on stderr" } },
+    { E,
+      { "verbose", 'v', OPT_FLAG, SETTING(verbose), NULL,
+        "print notes, and how FILE was changed, on stderr" } },
+    { .commands = 0 },
+};
+
+void job_begin(job *j, const char *name)
 {
-    *j = (job){ .usage = *usage,
-                .write = HEFT_WRITE_OPTIONS_INIT,
-                .convert = HEFT_CONVERT_OPTIONS_INIT };
+    j->command = name;
+    j->write = (heft_write_options)HEFT_WRITE_OPTIONS_INIT;
+    j->convert = (heft_convert_options)HEFT_CONVERT_OPTIONS_INIT;
     j->convert.write = &j->write;
-    j->usage.options = j->options;
-    j->usage.count = list_options(j->options, j, usage->command);
-    return opt_parse(rest, code, &j->usage, argc, argv);
 }
 
 void job_release(job *j)
@@ -130,14 +150,13 @@ void job_release(job *j)
     rules_release(&j->rules);
     text_free(j->config_text);
     heft_vocab_close(j->new_vocab);
-    opt_release(&j->usage);
 }
 
 /* ---- what was asked ---- */
 
 int job_prepare(job *j)
 {
-    const char *cmd = j->usage.command, *rule = j->duplicates;
+    const char *cmd = j->command, *rule = j->duplicates;
     model_settings.reports_losses = true;
     if (rule && strcmp(rule, "first") != 0 && strcmp(rule, "last") != 0)
         return say_usage(cmd, "--duplicates must be first or last, not '%s'", rule);
@@ -190,7 +209,7 @@ static int say_no_writer(const job *j)
 int job_choose_target(job *j)
 {
     char hint[SUGGESTION_BYTES];
-    const char *cmd = j->usage.command;
+    const char *cmd = j->command;
     j->target = j->to ? find_format(j->to) : heft_format_for_path(j->out);
     if (!j->target && j->to)
         return say_usage(cmd, "unknown format '%s'%s `heft formats` lists what is supported", j->to,
@@ -208,7 +227,7 @@ int job_read_texts(job *j, text_origin of_vocab)
     if (j->vocab)
         code = vocab_read(&j->new_vocab, j->vocab, of_vocab);
     if (!code && j->special)
-        code = vocab_read_special(&j->specials, j->usage.command, j->special);
+        code = vocab_read_special(&j->specials, j->command, j->special);
     if (!code && j->config)
         code = text_read(&j->config_text, j->config, TEXT_NAMED);
     return code;
@@ -315,7 +334,7 @@ void job_say_sums(const job *j, bool has_failed)
 /* Check the rules against the model, and give the library what depends on it. */
 static int check_rules(job *j, const heft_file *f)
 {
-    int code = rules_check(&j->rules, j->usage.command, f, j->source);
+    int code = rules_check(&j->rules, j->command, f, j->source);
     bool can_list = heft_format_caps(j->target) & HEFT_CAN_LISTS;
     if (!code)
         code = set_options_resolve(&j->rules.set, f, can_list, j->source);
@@ -390,8 +409,7 @@ int job_give_up(const job *j)
 {
     heft_error err;
     if (j->share_text || j->finish || j->dry_run || j->resume)
-        return say_usage(j->usage.command,
-                         "--abort excludes --share, --finish, --dry-run and --resume");
+        return say_usage(j->command, "--abort excludes --share, --finish, --dry-run and --resume");
     return heft_share_abort(j->out, &err) ? say_error(j->out, &err) : CODE_DONE;
 }
 

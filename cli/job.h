@@ -5,16 +5,15 @@
 #include <heft/share.h>
 #include <sys/stat.h>
 
+#include "command.h"
 #include "loss_report.h"
-#include "opt.h"
 #include "progress_line.h"
 #include "rules.h"
 #include "sinkwatch.h"
 #include "vocab_file.h"
 
-enum { JOB_OPTIONS = 48 };
-
 typedef struct job {
+    const char *command; /* its name */
     /* options as given */
     const char *out, *to, *version, *duplicates, *generator, *config, *vocab, *special, *stem;
     uint64_t align, max_bytes, count;
@@ -23,8 +22,6 @@ typedef struct job {
     heft_share share;       /* number 0: the whole file */
     opt_list unset;
     rules rules;
-    opt options[JOB_OPTIONS];
-    opt_usage usage;
     /* derived from the options */
     bool to_stdout;
     const char *source; /* path of the input, for error lines */
@@ -42,9 +39,12 @@ typedef struct job {
     heft_share_result written;    /* the result of --share or --finish */
 } job;
 
-/* Parse the command line as opt_parse() does, with the options of usage->command; usage->options is
- * ignored. */
-bool job_parse(job *j, opt_args *rest, int *code, const opt_usage *usage, int argc, char **argv);
+/* The options of the commands, which have requests that begin with a job. */
+enum { JOB_CONVERT = 1, JOB_MERGE = 2, JOB_SPLIT = 4, JOB_APPEND = 8, JOB_EDIT = 16 };
+extern const shared_opt job_options[];
+
+/* Fill a zeroed job for a command. */
+void job_begin(job *j, const char *name);
 void job_release(job *j);
 
 /* The int functions below return exit codes. */

@@ -6,8 +6,7 @@ void sandbox_begin(void)
 {
 }
 
-void sandbox_enter(const opt_usage *u, const opt_args *args)
+void sandbox_enter(const invocation *v)
 {
-    (void)u;
-    (void)args;
+    (void)v;
 }

@@ -26,46 +26,76 @@ typedef struct opt_list {
     size_t count;
 } opt_list;
 
+/* The member that an option sets, of the command's request or of model_settings. */
+#define AT(type, member) offsetof(type, member), false
+#define SETTING(member)  offsetof(open_settings, member), true
+
 typedef struct opt {
     const char *name; /* "keep" for --keep */
     char letter;      /* 'l' for -l, or 0 */
     opt_kind kind;
-    void *target;      /* variable of the type that opt_kind says */
+    size_t offset;     /* of a member with the type that opt_kind says */
+    bool is_setting;   /* of model_settings, not of the request */
     const char *value; /* name of the value in --help, or NULL */
     const char *help;
 } opt;
 
-typedef struct opt_usage {
-    const char *command, *args; /* "ls", "FILE [GLOB...]" */
-    const char *description, *example;
-    const opt *options;
-    size_t count;
-    int min_args, max_args; /* max_args -1: no maximum */
-} opt_usage;
+typedef struct shared_opt { /* an option in a table that commands share */
+    unsigned commands;      /* their bits */
+    opt opt;
+} shared_opt;
 
 typedef struct opt_args {
     char **item;
     int count;
 } opt_args;
 
-/* Parse the command line and enter the sandbox, after which only the files that the command line
- * names can be opened. Return true with the arguments in *rest, or false with the exit code in
- * *code. */
-bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **argv);
-/* Let every later opt_parse() pass the description of the command to `use` instead of parsing, and
- * return false with CODE_DONE. */
-void opt_intercept(void (*use)(void *ctx, const opt_usage *u), void *ctx);
+/* Options of every command, listed after the command's own. */
+typedef enum opt_common {
+    COLOR,
+    MESSAGES,
+    KEY,
+    VIEW,
+    ACCESS,
+    MAX_TENSORS,
+    MAX_BYTES,
+    THREADS,
+    QUIET,
+    NO_VERIFY,
+    OFFLINE,
+    FOLLOW_LINKS,
+    NO_SANDBOX,
+    HELP,
+    COMMON
+} opt_common;
+#define WITHOUT(option) (1u << (option))
+
+typedef struct command command;
+typedef struct invocation { /* a command with what the command line says */
+    const command *command;
+    void *request; /* the members are set by options */
+    opt_args args;
+} invocation;
+
+/* Set the request and the arguments by the words after the command's name. Changes nothing else.
+ * Return false, with the exit code in *code, if the command must not run: an error was printed, or
+ * the help that was asked for. */
+bool opt_parse(invocation *v, int *code, int argc, char **argv);
 /* Return option i of the command, its own first, or NULL after the last. */
-const opt *opt_at(const opt_usage *u, size_t i);
+const opt *opt_at(const command *c, size_t i);
+/* Return the member that the option sets. */
+void *opt_target(const invocation *v, const opt *o);
+/* Return true if the command has an option of that name, a flag or a text, and it was given. */
+bool opt_is_given(const invocation *v, const char *name);
 /* Find an option by the spelling between `word` and `end`: "--long", also abbreviated.
  * NULL: unknown or ambiguous. */
-const opt *opt_find_long(const opt_usage *u, const char *word, const char *end);
-const opt *opt_find_letter(const opt_usage *u, int letter);
+const opt *opt_find_long(const command *c, const char *word, const char *end);
+const opt *opt_find_letter(const command *c, int letter);
 static inline bool opt_wants_value(const opt *o)
 {
     return o->kind != OPT_FLAG;
 }
 /* Free the lists. */
-void opt_release(const opt_usage *u);
+void opt_release(const invocation *v);
 
 #endif

@@ -76,21 +76,11 @@ static bool exists(const char *program)
     return false;
 }
 
-static bool is_paged(const char *command)
-{
-    static const char *const paged[] = { "diff", "formats", "hash", "ids",  "info",
-                                         "ls",   "scan",    "show", "stats" };
-    for (size_t i = 0; i < sizeof paged / sizeof *paged; i++)
-        if (!strcmp(command, paged[i]))
-            return true;
-    return false;
-}
-
-void pager_start(const char *command)
+void pager_start(void)
 {
     const char *text = chosen_pager();
     int ends[2];
-    if (is_disabled || pager || !is_paged(command) || !term_is_stdout() || is_no_pager(text) ||
+    if (is_disabled || pager || !term_is_stdout() || is_no_pager(text) ||
         (!strcmp(text, "less") && !exists("less")) || pipe(ends))
         return;
     term_keep_stdout();

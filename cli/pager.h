@@ -5,9 +5,9 @@
 
 /* Never start a pager: --no-pager. */
 void pager_disable(void);
-/* Start a pager for the output of a command, if stdout is a terminal and the command prints results
- * for people. The sandbox would refuse to start a program: call this first. */
-void pager_start(const char *command);
+/* Start a pager for the output, if stdout is a terminal. The sandbox would refuse to start a
+ * program: call this first. */
+void pager_start(void);
 /* Return true if stdout goes to a pager. */
 bool pager_is_active(void);
 /* Close stdout, and wait for the pager. */

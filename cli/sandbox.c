@@ -12,18 +12,18 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
-#include "arguments.h"
 #include "call_filter.h"
 #include "folder_files.h"
 #include "hub_names.h"
 #include "kept_access.h"
 #include "landlock.h"
-#include "model.h"
+#include "operands.h"
 #include "profile.h"
 #include "stdin_file.h"
 #include "textfile.h"
 
 typedef struct sandbox {
+    const invocation *v;
     landlock files;
     kept_access kept;
 } sandbox;
@@ -177,17 +177,9 @@ static void allow_model(landlock *l, const char *path)
 }
 
 /* Shares are written to a folder beside the output, and the last share moves the file. */
-static bool writes_shares(const opt_usage *u)
+static bool writes_shares(const invocation *v)
 {
-    for (size_t i = 0; i < u->count; i++) {
-        const opt *o = &u->options[i];
-        if (!strcmp(o->name, "share") && *(const char *const *)o->target)
-            return true;
-        bool is_flag = !strcmp(o->name, "finish") || !strcmp(o->name, "abort");
-        if (is_flag && *(const bool *)o->target)
-            return true;
-    }
-    return false;
+    return opt_is_given(v, "share") || opt_is_given(v, "finish") || opt_is_given(v, "abort");
 }
 
 static void allow_output(sandbox *s, const char *path, output_kind kind, unsigned more)
@@ -255,23 +247,6 @@ static void keep_records(kept_access *k, const char *out)
 
 /* ---- the command ---- */
 
-static void allow_arguments(sandbox *s, const opt_usage *u, const opt_args *args)
-{
-    const argument_roles *roles = arguments_of(u->command);
-    unsigned more = writes_shares(u) ? ACCESS_FOLDERS | ACCESS_MOVE : 0;
-    if (!roles)
-        return;
-    for (int k = roles->first_input; k <= argument_index(roles->last_input, args); k++) {
-        allow_model(&s->files, args->item[k]);
-        if (!strcmp(u->command, "scan"))
-            allow_links(&s->files, args->item[k]);
-    }
-    if (roles->kind)
-        allow_output(s, args->item[argument_index(roles->output, args)], roles->kind, more);
-    if (roles->kind && roles->output == roles->first_input)
-        keep_model(&s->kept, args->item[roles->output]);
-}
-
 static void allow_profiles(landlock *l)
 {
     char buf[PROFILE_PATH_BYTES];
@@ -282,37 +257,32 @@ static void allow_profiles(landlock *l)
     }
 }
 
-static void allow_key_files(landlock *l, const opt_list *list)
+static void allow_written(sandbox *s, const operand *o)
 {
-    for (size_t i = 0; i < list->count; i++) {
-        const char *equals = strchr(list->item[i], '=');
-        if (equals)
-            landlock_allow(l, equals + 1, ACCESS_READ);
-    }
+    bool has_shares = writes_shares(s->v);
+    unsigned more = o->is_argument && has_shares ? ACCESS_FOLDERS | ACCESS_MOVE : 0;
+    allow_output(s, o->path, o->output, more);
+    if (o->is_changed)
+        keep_model(&s->kept, o->path);
+    if (!o->is_argument && has_shares)
+        keep_records(&s->kept, o->path);
 }
 
-static void allow_options(sandbox *s, const opt_usage *u)
+static int allow_operand(void *ctx, operand *o)
 {
-    for (size_t i = 0; i < u->count; i++) {
-        const opt *o = &u->options[i];
-        if (o->kind == OPT_KEY_FILES)
-            allow_key_files(&s->files, o->target);
-        bool names_file = o->kind == OPT_FILE || o->kind == OPT_PROFILE || o->kind == OPT_MODEL ||
-                          o->kind == OPT_OUTPUT || o->kind == OPT_RECORDS;
-        const char *value = names_file ? *(const char *const *)o->target : NULL;
-        if (!value)
-            continue;
-        if (o->kind == OPT_MODEL || o->kind == OPT_RECORDS)
-            allow_model(&s->files, value);
-        else if (o->kind == OPT_OUTPUT)
-            allow_output(s, value, STDOUT_OUTPUT, 0);
-        else
-            landlock_allow(&s->files, value, ACCESS_READ);
-        if (o->kind == OPT_PROFILE)
-            allow_profiles(&s->files);
-        if (o->kind == OPT_OUTPUT && writes_shares(u))
-            keep_records(&s->kept, value);
-    }
+    sandbox *s = ctx;
+    bool follows = o->is_argument && s->v->command->traits & COMMAND_FOLLOWS_LINKS;
+    if (o->kind == OPT_OUTPUT)
+        allow_written(s, o);
+    else if (o->kind == OPT_MODEL || o->kind == OPT_RECORDS)
+        allow_model(&s->files, o->path);
+    else
+        landlock_allow(&s->files, o->path, ACCESS_READ);
+    if (o->kind == OPT_MODEL && follows)
+        allow_links(&s->files, o->path);
+    if (o->kind == OPT_PROFILE)
+        allow_profiles(&s->files);
+    return CODE_DONE;
 }
 
 /* The library decodes large compressed tensors into a file in this folder. */
@@ -333,17 +303,16 @@ void sandbox_begin(void)
     inherited_note();
 }
 
-void sandbox_enter(const opt_usage *u, const opt_args *args)
+void sandbox_enter(const invocation *v)
 {
-    sandbox s = { 0 };
-    call_needs needs = { arguments_find_url(u, args), &s.kept };
+    sandbox s = { .v = v };
+    call_needs needs = { operands_use_server(v), &s.kept };
     if (model_settings.no_sandbox)
         return;
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0,
           0); /* required for both parts; on failure both report EPERM */
     landlock_begin(&s.files, needs.is_client);
-    allow_arguments(&s, u, args);
-    allow_options(&s, u);
+    operands_visit(v, allow_operand, &s);
     allow_temporary(&s.files);
     allow_libraries(&s.files);
     say_missing("restriction of files (Landlock)", landlock_enforce(&s.files));

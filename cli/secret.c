@@ -42,21 +42,28 @@ void secret_free(secret *s)
     s->text = (heft_str){ NULL, 0 };
 }
 
-int secrets_read(const opt_usage *u)
+/* Return the secret that option i sets, or NULL. */
+static secret *secret_at(const invocation *v, size_t i)
+{
+    const opt *o = opt_at(v->command, i);
+    return o && o->kind == OPT_SECRET ? opt_target(v, o) : NULL;
+}
+
+int secrets_read(const invocation *v)
 {
     int code = CODE_DONE;
-    for (size_t i = 0; i < u->count && !code; i++) {
-        secret *s = u->options[i].kind == OPT_SECRET ? u->options[i].target : NULL;
+    for (size_t i = 0; opt_at(v->command, i) && !code; i++) {
+        secret *s = secret_at(v, i);
         if (s && s->path)
             code = text_read(&s->text, s->path, TEXT_NAMED);
     }
-    for (size_t i = 0; i < u->count && !code; i++) {
-        const secret *s = u->options[i].kind == OPT_SECRET ? u->options[i].target : NULL;
+    for (size_t i = 0; opt_at(v->command, i) && !code; i++) {
+        const secret *s = secret_at(v, i);
         if (s && s->password && !s->password->path && is_encrypted(s->text))
             code = ask(s->password, s->path);
     }
-    for (size_t i = 0; i < u->count && code; i++)
-        if (u->options[i].kind == OPT_SECRET)
-            secret_free(u->options[i].target);
+    for (size_t i = 0; opt_at(v->command, i) && code; i++)
+        if (secret_at(v, i))
+            secret_free(secret_at(v, i));
     return code;
 }

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "arguments.h"
 #include "cmd.h"
 
 static char stdin_path[32]; /* "/dev/fd/5"; empty if standard input is not an argument */
@@ -100,34 +99,19 @@ static int spool(void)
 
 /* ---- arguments ---- */
 
-static int take(const opt_usage *u, char **argument)
+int stdin_take(const char **input, const char *command, bool is_changed)
 {
+    if (is_changed)
+        return say_usage(command, "standard input cannot be changed: name a file");
     if (*stdin_path)
-        return say_usage(u->command, "standard input can be read only once");
+        return say_usage(command, "standard input can be read only once");
     if (isatty(STDIN_FILENO))
-        return say_usage(u->command, "standard input is a terminal: name a file, or use a pipe");
+        return say_usage(command, "standard input is a terminal: name a file, or use a pipe");
     int fd = spool();
     if (fd < 0)
         return say_status(HEFT_E_IO, "standard input", "cannot be copied to %s: %s",
                           getenv("TMPDIR") ? "TMPDIR" : "/var/tmp", strerror(errno));
     snprintf(stdin_path, sizeof stdin_path, "/dev/fd/%d", fd);
-    *argument = stdin_path;
+    *input = stdin_path;
     return CODE_DONE;
-}
-
-int stdin_take(const opt_usage *u, const opt_args *args)
-{
-    const argument_roles *roles = arguments_of(u->command);
-    int code = CODE_DONE;
-    if (!roles)
-        return CODE_DONE;
-    bool is_changed = roles->kind == FILE_OUTPUT && roles->output == 0;
-    for (int i = roles->first_input; !code && i <= argument_index(roles->last_input, args); i++) {
-        if (strcmp(args->item[i], "-") != 0)
-            continue;
-        if (is_changed && i == roles->output)
-            return say_usage(u->command, "standard input cannot be changed: name a file");
-        code = take(u, &args->item[i]);
-    }
-    return code;
 }

@@ -220,7 +220,7 @@ def ignored_paths(work):
         wrong = [err] if code else judge(model / "model.sig", key, hashes.SHA256(), rest, "m")
         found = set() if code else set(ignored_by(model / "model.sig")) - NOT_SIGNED
         yield f"--ignore {typed!r}", wrong or ([] if found == set(names) else [found])
-        got = verify(model / "model.sig", model, "--key", public)
+        got = verify(model / "model.sig", model, "--public-key", public)
         yield expect(f"after --ignore {typed!r}", got, 0)
     (model / "m/sub").mkdir(parents=True)
     (model / "m/sub/a").write_text("x")
@@ -239,12 +239,12 @@ def single_files(work):
     link.symlink_to("one.st")
     sig = work / "name.sig"
     heft("sign", "--key", private, "-o", sig, one)
-    yield expect("a file under its name", verify(sig, one, "--key", public), 0)
-    yield expect("a file under another name", verify(sig, other, "--key", public), 1,
+    yield expect("a file under its name", verify(sig, one, "--public-key", public), 0)
+    yield expect("a file under another name", verify(sig, other, "--public-key", public), 1,
                  [("signature/name", "other.st")])
     heft("sign", "--force", "--key", private, "-o", sig, link)
-    yield expect("a link under its name", verify(sig, link, "--key", public), 0)
-    yield expect("a link's target", verify(sig, one, "--key", public), 1,
+    yield expect("a link under its name", verify(sig, link, "--public-key", public), 0)
+    yield expect("a link's target", verify(sig, one, "--public-key", public), 1,
                  [("signature/name", "one.st")])
 
 
@@ -595,14 +595,14 @@ def keys(work):
     model = new_model(work / "m")
     heft("sign", "--key", plain, "-o", sig, model)
     for title, words, code, text in (
-        ("verify with a private key", ("--key", plain), 2, "public key"),
+        ("verify with a private key", ("--public-key", plain), 2, "public key"),
         ("verify without a key", (), 2, "--public-key or --ca"),
         ("verify with key and authorities", (PUBLIC, public, "--ca", public), 2,
          "--public-key or --ca"),
         ("--certificate without --ca", (PUBLIC, public, "--certificate", public), 2, "--ca"),
         ("verify with --hub", (PUBLIC, public, "--hub"), 2, "excludes"),
         ("verify with a key as authority", ("--ca", public), 2, "certificate"),
-        ("a missing public key", ("--key", work / "none"), 4, "No such file")):
+        ("a missing public key", ("--public-key", work / "none"), 4, "No such file")):
         yield expect(title, verify(sig, model, *words), code, (), text)
     one = work / "one.safetensors"
     one.write_bytes(FILES["model.safetensors"])

@@ -8,7 +8,7 @@ open("bad.zt", "wb").write(data)'
 try verify -q two.safetensors
 try verify -q two.safetensors bad.zt
 try verify -q --json two.safetensors
-try verify --key pub.pem --signature none two.safetensors
+try verify --key part --signature none two.safetensors
 try verify --public-key pub.pem two.safetensors
 try verify -j 2 two.safetensors
 try stats -j 1 two.safetensors '*bias'

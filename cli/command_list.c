@@ -1,0 +1,74 @@
+/* command_list.c - the list of commands, and other words for them. */
+#include <heft/remote.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "words.h"
+
+extern const command command_ls, command_info, command_cat, command_show, command_convert,
+    command_split, command_merge, command_verify, command_sign, command_doctor, command_diff,
+    command_hash, command_ids, command_stats, command_scan, command_sbom, command_report,
+    command_append, command_edit, command_formats;
+
+/* In the order of `heft --help`. */
+const command *const commands[] = {
+    &command_ls,    &command_info,   &command_cat,    &command_show,  &command_convert,
+    &command_split, &command_merge,  &command_verify, &command_sign,  &command_doctor,
+    &command_diff,  &command_hash,   &command_ids,    &command_stats, &command_scan,
+    &command_sbom,  &command_report, &command_append, &command_edit,  &command_formats,
+};
+const size_t command_count = sizeof commands / sizeof *commands;
+
+typedef struct other_word { /* a word that people type for a command */
+    const char *word, *command;
+} other_word;
+
+/* These words run the command. */
+static const other_word aliases[] = {
+    { "list", "ls" },     { "tensors", "ls" },   { "compare", "diff" }, { "check", "verify" },
+    { "digest", "hash" }, { "digests", "hash" }, { "join", "merge" },   { "combine", "merge" },
+    { "stat", "stats" },  { "summary", "info" },
+};
+enum { ALIASES = sizeof aliases / sizeof *aliases };
+
+/* For these words the command is suggested, because the arguments differ. */
+static const other_word hints[] = {
+    { "add", "append" },    { "cast", "convert" },    { "copy", "convert" }, { "cp", "convert" },
+    { "dump", "cat" },      { "export", "convert" },  { "get", "cat" },      { "inspect", "info" },
+    { "metadata", "info" }, { "print", "show" },      { "rename", "edit" },  { "set", "edit" },
+    { "shard", "split" },   { "validate", "verify" }, { "view", "show" },
+};
+enum { HINTS = sizeof hints / sizeof *hints };
+
+const command *command_find(const char *name)
+{
+    for (size_t i = 0; i < ALIASES; i++)
+        if (!strcmp(aliases[i].word, name))
+            name = aliases[i].command;
+    for (size_t i = 0; i < command_count; i++)
+        if (!strcmp(commands[i]->name, name))
+            return commands[i];
+    return NULL;
+}
+
+int command_say_unknown(const char *name)
+{
+    char text[SUGGESTION_BYTES];
+    suggestion s = { .word = str_of(name) };
+    bool is_path = strchr(name, '.') || strchr(name, '/');
+    if (is_path && (!access(name, F_OK) || strstr(name, "://")))
+        return say_status(HEFT_E_ARGUMENT, NULL,
+                          "'%s' is a file, and the first word is a command: `heft ls %s` lists its "
+                          "tensors, `heft info %s` describes it",
+                          name, name, name);
+    for (size_t i = 0; i < command_count; i++)
+        suggestion_try(&s, str_of(commands[i]->name));
+    for (size_t i = 0; i < HINTS; i++)
+        if (!strcmp(hints[i].word, name))
+            return say_status(HEFT_E_ARGUMENT, NULL,
+                              "unknown command '%s'; did you mean '%s'? (see heft --help)", name,
+                              hints[i].command);
+    return say_status(HEFT_E_ARGUMENT, NULL, "unknown command '%s'%s (see heft --help)", name,
+                      suggestion_text(text, &s));
+}
