@@ -305,6 +305,7 @@ static int cat(const heft_file *f, const char *path, request *r)
 }
 
 static const opt options[] = {
+    { .name = OPT_TITLE, .help = "Options" },
     { "part", 'p', OPT_TEXT, AT(request, role), "ROLE", "write this part instead of the data" },
     { "id", 0, OPT_TEXT, AT(request, id), "ID", MODEL_ID_HELP },
     { "cast", 0, OPT_TEXT, AT(request, cast), "DTYPE", "convert to another element type" },

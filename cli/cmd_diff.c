@@ -194,6 +194,7 @@ static int diff(request *r)
 }
 
 static const opt options[] = {
+    { .name = OPT_TITLE, .help = "Options" },
     { "atol", 0, OPT_REAL, AT(request, c.t.absolute), "X", "tolerate differences up to X" },
     { "rtol", 0, OPT_REAL, AT(request, c.t.relative), "X",
       "tolerate differences up to X times the value in B" },

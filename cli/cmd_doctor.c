@@ -274,6 +274,7 @@ typedef struct request {
 } request;
 
 static const opt options[] = {
+    { .name = OPT_TITLE, .help = "Options" },
     { "output", 'o', OPT_OUTPUT, AT(request, job.out), "OUT",
       "write the intact tensors to a new file" },
     { "to", 't', OPT_TEXT, AT(request, job.to), "FORMAT",

@@ -133,6 +133,7 @@ typedef struct request {
 } request;
 
 static const opt options[] = {
+    { .name = OPT_TITLE, .help = "Options" },
     { "types", 0, OPT_FLAG, AT(request, types), NULL,
       "list the element types instead, as --cast names them" },
     { "raw", 0, OPT_FLAG, AT(request, raw), NULL, "print tab-separated rows, no titles" },

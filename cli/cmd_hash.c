@@ -202,6 +202,7 @@ static int hash(request *r)
 }
 
 static const opt options[] = {
+    { .name = OPT_TITLE, .help = "Options" },
     { "json", 0, OPT_FLAG, AT(request, as_json), NULL,
       "print one JSON document; a list for several files" },
     { .name = NULL },

@@ -145,6 +145,7 @@ static int print_ids(request *r)
 }
 
 static const opt options[] = {
+    { .name = OPT_TITLE, .help = "Options" },
     { "model", 'm', OPT_MODEL, AT(request, model_path), "MODEL",
       "model whose parameters an optimizer record names" },
     { "json", 0, OPT_FLAG, AT(request, as_json), NULL, "print one JSON document" },

@@ -502,6 +502,7 @@ typedef struct request {
 } request;
 
 static const opt options[] = {
+    { .name = OPT_TITLE, .help = "Options" },
     { "json", 0, OPT_FLAG, AT(request, as_json), NULL,
       "print one JSON document; a list for several files" },
     { "verbose", 'v', OPT_FLAG, SETTING(verbose), NULL,

@@ -245,6 +245,7 @@ static int open_and_list(const opt_args *args, const request *r)
 }
 
 static const opt options[] = {
+    { .name = OPT_TITLE, .help = "Options" },
     { "long", 'l', OPT_FLAG, AT(request, is_long), NULL, "show layout, encoding and offset, too" },
     { "tree", 0, OPT_FLAG, AT(request, tree), NULL, "show the modules with sums" },
     { "depth", 0, OPT_NUMBER, AT(request, depth), "N", "fold modules at this depth of --tree" },

@@ -143,6 +143,7 @@ static int make_report(request *r)
 }
 
 static const opt options[] = {
+    { .name = OPT_TITLE, .help = "Options" },
     { "output", 'o', OPT_OUTPUT, AT(request, out), "OUT",
       "write the page here (report.html); - is stdout" },
     { "quick", 0, OPT_FLAG, AT(request, quick), NULL,

@@ -434,6 +434,7 @@ static int collect(bill *b)
 }
 
 static const opt options[] = {
+    { .name = OPT_TITLE, .help = "Options" },
     { "output", 'o', OPT_OUTPUT, AT(bill, out), "OUT", "write the bill here; - is stdout" },
     { "force", 'f', OPT_FLAG, AT(bill, force), NULL, "replace OUT" },
     { "no-sync", 0, OPT_FLAG, AT(bill, no_sync), NULL, "do not wait for the disk" },

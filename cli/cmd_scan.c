@@ -275,6 +275,7 @@ static bool has_stdin(const opt_args *args)
 }
 
 static const opt options[] = {
+    { .name = OPT_TITLE, .help = "Options" },
     { "json", 0, OPT_FLAG, AT(scan_options, as_json), NULL,
       "print one JSON document; a list for several files" },
     { "name", 0, OPT_TEXT, AT(scan_options, name), "NAME",

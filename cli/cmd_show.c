@@ -473,6 +473,7 @@ typedef struct request {
 } request;
 
 static const opt options[] = {
+    { .name = OPT_TITLE, .help = "Options" },
     { "json", 0, OPT_FLAG, AT(request, as_json), NULL, "print all values as one JSON document" },
     { "cast", 0, OPT_TEXT, AT(request, cast), "DTYPE", "convert to another element type" },
     { "raw-tensors", 0, OPT_FLAG, SETTING(raw_tensors), NULL,

@@ -260,6 +260,7 @@ static int sign(request *r)
 }
 
 static const opt options[] = {
+    { .name = OPT_TITLE, .help = "Options" },
     { "key", 'k', OPT_SECRET, AT(request, key), "KEY", "private key on a NIST curve, a PEM file" },
     { "password-file", 0, OPT_SECRET, AT(request, password), "FILE",
       "file with the password of the key; otherwise heft asks on the terminal" },

@@ -380,6 +380,7 @@ static int stats(stats_run *v)
 }
 
 static const opt options[] = {
+    { .name = OPT_TITLE, .help = "Options" },
     { "quantiles", 0, OPT_FLAG, AT(stats_run, quantiles), NULL,
       "add columns of percentiles; P50 is the median" },
     { "tree", 0, OPT_FLAG, AT(stats_run, as_tree), NULL,

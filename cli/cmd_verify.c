@@ -380,6 +380,7 @@ typedef struct request {
 } request;
 
 static const opt options[] = {
+    { .name = OPT_TITLE, .help = "Options" },
     { "profile", 'p', OPT_PROFILE, AT(request, profile), "NAME",
       "also check a model's tensors and metadata" },
     { "strict", 0, OPT_FLAG, AT(request, settings.strict), NULL,

@@ -1,15 +1,21 @@
 /* command.h - a command as data: what it is called, what it takes, and the function that runs it.
  *
- * A command is one file, cmd_NAME.c, which ends with its description, and one row in command_list.c.
- * Parsing, completion, help, the sandbox and the pager read the description; none of them knows a
- * command by its name. */
+ * A command is one file, cmd_NAME.c, which ends with its description, and one row in
+ * command_list.c. Parsing, completion, help, the sandbox and the pager read the description; none of
+ * them knows a command by its name. */
 #ifndef HEFT_CLI_COMMAND_H
 #define HEFT_CLI_COMMAND_H
 #include "cmd.h"
 #include "model.h"
 #include "opt.h"
 
-typedef enum command_group { GROUP_LOOK, GROUP_CHANGE, GROUP_CHECK, GROUP_SHARE } command_group;
+typedef enum command_group {
+    GROUP_LOOK,
+    GROUP_CHANGE,
+    GROUP_CHECK,
+    GROUP_SHARE,
+    COMMAND_GROUPS
+} command_group;
 
 enum {                           /* traits */
        COMMAND_WRITES = 1,       /* an interrupt leaves no half-written file, which is announced */
@@ -59,6 +65,7 @@ struct command {
 extern const command *const commands[];
 extern const size_t command_count;
 
+const char *command_group_title(command_group group);
 /* Find a command by its name, or by a word that people use for the command. */
 const command *command_find(const char *name);
 /* Print an error line about a word that is no command; return the exit code. */

@@ -6,19 +6,25 @@
 #include "command.h"
 #include "words.h"
 
-extern const command command_ls, command_info, command_cat, command_show, command_convert,
-    command_split, command_merge, command_verify, command_sign, command_doctor, command_diff,
-    command_hash, command_ids, command_stats, command_scan, command_sbom, command_report,
-    command_append, command_edit, command_formats;
+extern const command command_ls, command_info, command_cat, command_show, command_stats,
+    command_ids, command_formats, command_report, command_convert, command_split, command_merge,
+    command_append, command_edit, command_verify, command_doctor, command_diff, command_hash,
+    command_scan, command_sign, command_sbom;
 
 /* In the order of `heft --help`. */
 const command *const commands[] = {
-    &command_ls,    &command_info,   &command_cat,    &command_show,  &command_convert,
-    &command_split, &command_merge,  &command_verify, &command_sign,  &command_doctor,
-    &command_diff,  &command_hash,   &command_ids,    &command_stats, &command_scan,
-    &command_sbom,  &command_report, &command_append, &command_edit,  &command_formats,
+    &command_ls,    &command_info,    &command_cat,    &command_show,    &command_stats,
+    &command_ids,   &command_formats, &command_report, &command_convert, &command_split,
+    &command_merge, &command_append,  &command_edit,   &command_verify,  &command_doctor,
+    &command_diff,  &command_hash,    &command_scan,   &command_sign,    &command_sbom,
 };
 const size_t command_count = sizeof commands / sizeof *commands;
+
+const char *command_group_title(command_group group)
+{
+    static const char *const titles[COMMAND_GROUPS] = { "Look", "Change", "Check", "Share" };
+    return titles[group];
+}
 
 typedef struct other_word { /* a word that people type for a command */
     const char *word, *command;

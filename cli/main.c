@@ -6,20 +6,28 @@
 
 #include "command.h"
 #include "complete.h"
+#include "describe.h"
 #include "interrupt.h"
 #include "pager.h"
 #include "sandbox.h"
 #include "terminal.h"
+
+static void print_group(outbuf *o, command_group group)
+{
+    out_format(o, "\n%s:\n", command_group_title(group));
+    for (size_t i = 0; i < command_count; i++)
+        if (commands[i]->group == group)
+            out_format(o, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
+}
 
 static void print_usage(outbuf *o)
 {
     out_text(o, "Usage: heft COMMAND [OPTION...] [ARGUMENT...]\n"
                 "       heft --version | --help | help COMMAND\n"
                 "       heft --no-pager COMMAND ...\n\n"
-                "Reads, writes, verifies, compares and converts model weights.\n\n"
-                "Commands:\n");
-    for (size_t i = 0; i < command_count; i++)
-        out_format(o, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
+                "Reads, writes, verifies, compares and converts model weights.\n");
+    for (int g = 0; g < COMMAND_GROUPS; g++)
+        print_group(o, (command_group)g);
     out_text(o, "\n`heft COMMAND --help` describes a command and its options.\n"
                 "\nExample:\n  heft convert model.zt model.safetensors\n");
 }
@@ -81,6 +89,7 @@ int main(int argc, char **argv)
         interrupt_announce();
     int code = c                                ? command_run(c, argc - 1, argv + 1)
                : !strcmp(argv[1], "__complete") ? complete_run(argc, argv)
+               : !strcmp(argv[1], "__describe") ? describe_run()
                                                 : run_global_option(argc, argv);
     /* A signal that arrived too late to stop the work still kills the process, after the report. */
     if (code == CODE_DONE && interrupt_is_pending())

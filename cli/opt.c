@@ -64,19 +64,32 @@ static const struct {
     [THREADS] = { model_set_threads, "--%s must be a number up to 1024, not '%s'" },
 };
 
-/* The command's own options come first. */
-const opt *opt_at(const command *c, size_t i)
+/* Return row i of the tables: the command's own options come first. */
+static const opt *find_row(const command *c, size_t i, bool with_titles)
 {
+    static const opt title = { .name = OPT_TITLE, .help = "Options of every command" };
     for (const opt *o = c->options; o && o->name; o++)
-        if (!i--)
+        if ((with_titles || *o->name) && !i--)
             return o;
     for (const shared_opt *s = c->shared; s && s->opt.name; s++)
-        if (s->commands & c->sharer && !i--)
+        if (s->commands & c->sharer && (with_titles || *s->opt.name) && !i--)
             return &s->opt;
+    if (with_titles && !i--)
+        return &title;
     for (size_t k = 0; k < COMMON; k++)
         if (!(c->without >> k & 1) && !i--)
             return &common[k];
     return NULL;
+}
+
+const opt *opt_at(const command *c, size_t i)
+{
+    return find_row(c, i, false);
+}
+
+const opt *opt_row_at(const command *c, size_t i)
+{
+    return find_row(c, i, true);
 }
 
 void *opt_target(const invocation *v, const opt *o)
@@ -97,23 +110,29 @@ bool opt_is_given(const invocation *v, const char *name)
 
 /* ---- --help ---- */
 
+static void print_option(outbuf *o, const opt *p)
+{
+    char line[3 * HELP_COLUMN]; /* longer than any option with its value */
+    snprintf(line, sizeof line, p->letter ? "  -%c, --%s%s%s" : "  %c   --%s%s%s",
+             p->letter ? p->letter : ' ', p->name, p->value ? " " : "", p->value ? p->value : "");
+    out_format(o, "%-*s", HELP_COLUMN, line);
+    if (strlen(line) >= HELP_COLUMN)
+        out_format(o, "\n%*s", HELP_COLUMN, "");
+    out_wrapped(o, p->help, HELP_COLUMN, HELP_COLUMN, HELP_WIDTH);
+}
+
 static int print_help(const command *c)
 {
     outbuf o;
+    const opt *p;
     out_open(&o, STDOUT_FILENO);
     out_format(&o, "Usage: heft %s [OPTION...]%s%s\n\n", c->name, *c->args ? " " : "", c->args);
     out_wrapped(&o, c->description, 0, 0, HELP_WIDTH);
-    out_text(&o, "\nOptions:\n");
-    const opt *p;
-    for (size_t i = 0; (p = opt_at(c, i)) != NULL; i++) {
-        char line[3 * HELP_COLUMN]; /* longer than any option with its value */
-        snprintf(line, sizeof line, p->letter ? "  -%c, --%s%s%s" : "  %c   --%s%s%s",
-                 p->letter ? p->letter : ' ', p->name, p->value ? " " : "",
-                 p->value ? p->value : "");
-        out_format(&o, "%-*s", HELP_COLUMN, line);
-        if (strlen(line) >= HELP_COLUMN)
-            out_format(&o, "\n%*s", HELP_COLUMN, "");
-        out_wrapped(&o, p->help, HELP_COLUMN, HELP_COLUMN, HELP_WIDTH);
+    for (size_t i = 0; (p = opt_row_at(c, i)) != NULL; i++) {
+        if (!*p->name)
+            out_format(&o, "\n%s:\n", p->help);
+        else
+            print_option(&o, p);
     }
     out_format(&o, "\nExample:\n  %s\n", c->example);
     return out_end(&o, CODE_DONE);

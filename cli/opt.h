@@ -40,6 +40,8 @@ typedef struct opt {
     const char *help;
 } opt;
 
+#define OPT_TITLE "" /* instead of a name: `help` is the title of the options that follow */
+
 typedef struct shared_opt { /* an option in a table that commands share */
     unsigned commands;      /* their bits */
     opt opt;
@@ -83,6 +85,8 @@ typedef struct invocation { /* a command with what the command line says */
 bool opt_parse(invocation *v, int *code, int argc, char **argv);
 /* Return option i of the command, its own first, or NULL after the last. */
 const opt *opt_at(const command *c, size_t i);
+/* Same, with the rows that are titles. */
+const opt *opt_row_at(const command *c, size_t i);
 /* Return the member that the option sets. */
 void *opt_target(const invocation *v, const opt *o);
 /* Return true if the command has an option of that name, a flag or a text, and it was given. */

@@ -1,5 +1,5 @@
-/* run_command.c - runs a command: parses its words, finds its operands, reads keys, starts the pager
- * and enters the sandbox, in this order: each step needs what the next one takes away. */
+/* run_command.c - runs a command: parses its words, finds its operands, reads keys, starts the
+ * pager and enters the sandbox, in this order: each step needs what the next one takes away. */
 #include <stdlib.h>
 
 #include "command.h"

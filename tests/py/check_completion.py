@@ -175,7 +175,7 @@ def check_words(heft, model):
         return title, [] if got == want else [f"{got} instead of {want}"]
 
     listed = subprocess.run([heft, "--help"], capture_output=True, text=True, check=True).stdout
-    commands = re.findall(r"^  ([a-z]+) ", listed.split("Commands:")[1].split("\n\n")[0], re.M)
+    commands = re.findall(r"^  ([a-z]+) ", listed.split("Look:")[1].split("`heft")[0], re.M)
     yield same("all commands", values(heft, ""), [*commands, "help"])
     for command in commands:
         shown = subprocess.run([heft, command, "--help"], capture_output=True, text=True,

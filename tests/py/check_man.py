@@ -75,7 +75,7 @@ def results(heft, folder):
         yield f"mandoc and man read {section}", list(lint(sorted((folder / section).iterdir())))
     whole = [p for p in sorted((folder / "man3").iterdir()) if p.stat().st_size > 99]
     yield "mandoc and man read man3", list(lint(whole))
-    listed = run(heft, "--help").stdout.split("Commands:")[1].split("\n\n")[0]
+    listed = run(heft, "--help").stdout.split("Look:")[1].split("`heft")[0]
     commands = re.findall(r"^  ([a-z]+) ", listed, re.M)
     for command in commands:
         yield f"heft-{command}(1) has the options", missing_options(heft, folder, command)
