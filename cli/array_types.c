@@ -73,7 +73,7 @@ static int check_rule(const rule *r, const heft_file *f, const char *path)
                           "without one (--cast of `heft convert` converts values)",
                           (int)t.name.len, t.name.ptr, type ? type : "other values");
     }
-    unmatched u = { .f = f, .path = path, .is_error = model_settings.strict };
+    unmatched u = { .f = f, .path = path };
     unmatched_say(&u, "view", r->glob);
     return u.code;
 }

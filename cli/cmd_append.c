@@ -86,7 +86,7 @@ static int append(job *j, const heft_file *from)
             say_result(j, &result);
         return code;
     }
-    job_name_way_out(j, &err);
+    job_name_way_out(&err);
     bool about_source = result.source_failed || (err.rule && !strcmp(err.rule, "heft/quantised"));
     int code = model_say_open_error(about_source ? j->source : j->out, &err);
     return st == HEFT_E_ARGUMENT ? CODE_CANNOT : code;

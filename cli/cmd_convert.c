@@ -62,7 +62,7 @@ static int use_folder(request *r)
     if (!j->vocab)
         say(MESSAGE_WARNING, r->in,
             "no vocab.txt or tokenizer.json in the folder: the output has no vocabulary");
-    return folder_read_values(&r->folder, r->in, j->strict);
+    return folder_read_values(&r->folder, r->in);
 }
 
 /* A missing input is the first thing to say, before what is wrong with the output. */

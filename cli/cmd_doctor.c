@@ -247,7 +247,7 @@ static int salvage(examination *e)
     losses_print(&j->losses);
     job_say_sums(j, st);
     if (st)
-        job_name_way_out(j, &err);
+        job_name_way_out(&err);
     e->is_salvaged = !st;
     return st ? sink_say_error(&j->failure, e->path, &err) : CODE_DONE;
 }

@@ -65,7 +65,7 @@ static int prepare(request *r)
     o->dry_run = j->dry_run;
     o->on_loss = keep_loss;
     o->loss_ctx = &j->losses;
-    o->strict = j->strict;
+    o->strict = model_settings.strict;
     o->progress = job_step;
     o->progress_ctx = j;
     o->limits = &model_settings.limits;
@@ -133,7 +133,7 @@ static int prepare_renames(request *r, const heft_file *f)
                                    : say_no_memory_to_match(j->out);
     if (!code && renames_have_expressions(given)) {
         code = renames_refuse_unknown(given, j->out);
-        unmatched u = { .f = f, .path = j->out, .is_error = j->strict };
+        unmatched u = { .f = f, .path = j->out };
         if (!code)
             renames_check(&u, given);
         code = code ? code : u.code;
@@ -164,7 +164,7 @@ static int prepare_from_file(request *r)
         model_say_notices(r->before, j->out);
     if (!code && identities_are_given(&j->rules.ids)) /* new ids differ from those of the file */
         code = identities_prepare(&j->rules.ids, "edit", r->before, j->out, NULL, NULL);
-    unmatched u = { .f = r->before, .path = j->out, .is_error = j->strict };
+    unmatched u = { .f = r->before, .path = j->out };
     if (!code)
         glob_rules_check(&u, &j->rules.gptrs.grads, GLOB_GRAD);
     code = code ? code : u.no_memory ? say_no_memory_to_match(j->out) : u.code;

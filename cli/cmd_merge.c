@@ -18,7 +18,7 @@ static void on_conflict(void *ctx, heft_str key, uint32_t file)
     out_escaped(&name, key);
     const char *text = out_cstr(&name);
     r->no_memory = r->no_memory || name.os;
-    say_lost(r->job.strict, r->in.paths[r->in.distinct_index[file]],
+    say_lost(model_settings.strict, r->in.paths[r->in.distinct_index[file]],
              "metadata \"%s\" differs from an earlier file; the earlier value is kept", text);
     out_free(&name);
     r->conflicts++;
@@ -33,7 +33,7 @@ static int join(request *r)
     int code = inputs_join(&r->in, &o, r->job.out);
     if (code || r->no_memory)
         return code ? code : CODE_SYSTEM;
-    return r->job.strict && r->conflicts ? CODE_CANNOT : CODE_DONE;
+    return model_settings.strict && r->conflicts ? CODE_CANNOT : CODE_DONE;
 }
 
 static int check_output(const request *r)

@@ -26,7 +26,7 @@ typedef struct report {
     const heft_file *f; /* NULL if the file does not parse */
     const heft_format *format;
     const heft_profile *profile; /* NULL without --profile */
-    bool as_json, strict, quick;
+    bool as_json, quick;
     verify_shares shares;
     uint32_t skipped; /* "heft/quick" notes: about checks left out by --quick, not about the file */
     outbuf findings;  /* JSON of the findings, collected until the file is done */
@@ -76,7 +76,7 @@ static void on_finding(void *ctx, const heft_finding *finding)
     report *r = ctx;
     bool is_quick = !strcmp(finding->rule,
                             "heft/quick"); /* --strict allows what --quick asks for */
-    bool is_failure = finding->severity == HEFT_FAULT || (r->strict && !is_quick);
+    bool is_failure = finding->severity == HEFT_FAULT || (model_settings.strict && !is_quick);
     r->skipped += is_quick;
     if (r->as_json)
         json_finding(r, finding);
@@ -151,7 +151,7 @@ static void report_structure(report *r, const heft_error *err)
 static bool is_ok(const report *r)
 {
     const heft_verify_result *v = &r->result;
-    return !v->faults && !(r->strict && (v->warnings || v->notes > r->skipped));
+    return !v->faults && !(model_settings.strict && (v->warnings || v->notes > r->skipped));
 }
 
 /* Write the distinct algorithms of the file's checksums: "crc32c, sha256". */
@@ -368,7 +368,6 @@ static int check_signature(signature_request *r, const report *settings, const o
         return say_usage("verify", "--certificate needs --ca");
     r->model = args->item[0];
     r->as_json = settings->as_json;
-    r->strict = settings->strict;
     return verify_signature(r);
 }
 
@@ -383,8 +382,7 @@ static const opt options[] = {
     { .name = OPT_TITLE, .help = "Options" },
     { "profile", 'p', OPT_PROFILE, AT(request, profile), "NAME",
       "also check a model's tensors and metadata" },
-    { "strict", 0, OPT_FLAG, AT(request, settings.strict), NULL,
-      "any finding is a failure, notes included" },
+    { "strict", 0, OPT_FLAG, SETTING(strict), NULL, "any finding is a failure, notes included" },
     { "quick", 0, OPT_FLAG, AT(request, settings.quick), NULL,
       "check structure and header checksums only" },
     { "hub", 0, OPT_FLAG, AT(request, hub), NULL,
@@ -458,8 +456,7 @@ static int run(void *ctx, const opt_args *args)
         return code;
     if (r->signature.signature)
         return check_signature(&r->signature, &r->settings, args);
-    return r->hub ? verify_hub(args, r->settings.as_json, r->settings.strict)
-                  : verify_models(r, args);
+    return r->hub ? verify_hub(args, r->settings.as_json) : verify_models(r, args);
 }
 
 const command command_verify = {

@@ -1,8 +1,8 @@
 /* command.h - a command as data: what it is called, what it takes, and the function that runs it.
  *
  * A command is one file, cmd_NAME.c, which ends with its description, and one row in
- * command_list.c. Parsing, completion, help, the sandbox and the pager read the description; none of
- * them knows a command by its name. */
+ * command_list.c. Parsing, completion, help, the sandbox and the pager read the description; none
+ * of them knows a command by its name. */
 #ifndef HEFT_CLI_COMMAND_H
 #define HEFT_CLI_COMMAND_H
 #include "cmd.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "model.h"
 #include "textfile.h"
 
 int folder_open(folder *out, const char *dir)
@@ -194,7 +195,7 @@ static int read_epoch(folder *f)
     return CODE_DONE;
 }
 
-static int add_time(folder *f, bool strict)
+static int add_time(folder *f)
 {
     static const char *const names[] = { "created_at", "date", NULL };
     heft_value v;
@@ -205,9 +206,9 @@ static int add_time(folder *f, bool strict)
         v.key = str_of("created_at");
         f->values[f->count++] = v;
     } else if (v.kind != HEFT_KIND_INT || !write_time(f, v.as.i)) {
-        say_lost(strict, f->config,
+        say_lost(model_settings.strict, f->config,
                  "the creation date is neither ISO 8601 nor a number of seconds");
-        code = strict ? CODE_CANNOT : read_epoch(f);
+        code = model_settings.strict ? CODE_CANNOT : read_epoch(f);
     }
     if (!code && *f->created)
         add_text(f, "created_at", f->created);
@@ -225,7 +226,7 @@ static int read_config(folder *f, const char *path)
     return code;
 }
 
-int folder_read_values(folder *f, const char *dir, bool strict)
+int folder_read_values(folder *f, const char *dir)
 {
     char *config = f->config = path_in(dir, "config.json");
     int code = config ? CODE_DONE : CODE_SYSTEM;
@@ -233,8 +234,9 @@ int folder_read_values(folder *f, const char *dir, bool strict)
     if (config && path_exists(config)) {
         code = read_config(f, config);
     } else if (config) {
-        say_lost(strict, dir, "no config.json in the folder: most metadata will be missing");
-        code = strict ? CODE_CANNOT : CODE_DONE;
+        say_lost(model_settings.strict, dir,
+                 "no config.json in the folder: most metadata will be missing");
+        code = model_settings.strict ? CODE_CANNOT : CODE_DONE;
     }
     if (!code && !f->values) {
         say_status(HEFT_E_NOMEM, dir, "no memory for metadata");
@@ -247,7 +249,7 @@ int folder_read_values(folder *f, const char *dir, bool strict)
         return code;
     add_version(f);
     add_settings(f);
-    return add_time(f, strict);
+    return add_time(f);
 }
 
 size_t folder_drop_revision(const folder *f, heft_value *values, size_t count,

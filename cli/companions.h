@@ -15,9 +15,9 @@ typedef struct folder {
 /* Find the vocabulary in the folder. Return an exit code. */
 int folder_open(folder *out, const char *dir);
 /* Collect metadata for an EMBD file from the folder's path, config.json and SOURCE_DATE_EPOCH. A
- * missing config.json and an invalid date are warnings, or errors if strict. Return an exit
+ * missing config.json and an invalid date are warnings, or errors under --strict. Return an exit
  * code. */
-int folder_read_values(folder *f, const char *dir, bool strict);
+int folder_read_values(folder *f, const char *dir);
 /* Remove the hub revision from `values` if the weights have a "model_version" of their own. Return
  * the new number of values. */
 size_t folder_drop_revision(const folder *f, heft_value *values, size_t count,

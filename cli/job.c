@@ -99,7 +99,7 @@ const shared_opt job_options[] = {
     { C | M | A, { "align", 0, OPT_NUMBER, AT(job, align), "N", "align payloads to N bytes" } },
     { C | M | S | A | E, { .name = OPT_TITLE, .help = "Decide what may happen" } },
     { C | M | S | A | E,
-      { "strict", 0, OPT_FLAG, AT(job, strict), NULL,
+      { "strict", 0, OPT_FLAG, SETTING(strict), NULL,
         "treat warnings about losses and patterns as errors" } },
     { C | M | S | A,
       { "allow-loss", 0, OPT_FLAG, AT(job, allow_loss), NULL,
@@ -175,7 +175,6 @@ int job_prepare(job *j)
                               "shares have the same ids");
     if (j->dry_run && (j->share_text || j->finish))
         return say_usage(cmd, "--dry-run has no shares");
-    j->rules.strict = j->strict;
     return rules_prepare(&j->rules, cmd, &j->write);
 }
 
@@ -270,7 +269,7 @@ void job_set_options(job *j, const char *source)
     j->write.host = model_host();
     j->write.version = j->version;
     j->write.align = (uint32_t)j->align;
-    j->write.strict = j->strict;
+    j->write.strict = model_settings.strict;
     j->write.allow_loss = j->allow_loss;
     j->write.on_loss = keep_loss;
     j->write.loss_ctx = &j->losses;
@@ -300,7 +299,7 @@ static heft_status open_sink(heft_sink **out, job *j, heft_error *err)
     return st ? st : sink_watch(out, "standard output", &j->failure, err);
 }
 
-void job_name_way_out(const job *j, heft_error *err)
+void job_name_way_out(heft_error *err)
 {
     size_t used = strlen(err->message);
     const char *way = "; --allow-loss leaves out or alters what does not fit";
@@ -308,7 +307,7 @@ void job_name_way_out(const job *j, heft_error *err)
         way = ". --raw-tensors casts the stored numbers";
     else if (err->status != HEFT_E_LOSSY)
         return;
-    else if (j->strict)
+    else if (model_settings.strict)
         way = "; --strict makes errors of warnings";
     snprintf(err->message + used, sizeof err->message - used, "%s", way);
 }
@@ -362,7 +361,7 @@ int job_convert(job *j, const heft_file *f)
         return say_no_memory_to_match(j->source);
     job_say_sums(j, st);
     if (st)
-        job_name_way_out(j, &err);
+        job_name_way_out(&err);
     bool about_target = st == HEFT_E_ARGUMENT ||
                         (st == HEFT_E_UNSUPPORTED && !err.rule && err.offset == HEFT_NOWHERE);
     if (st)
@@ -399,7 +398,7 @@ int job_convert_share(job *j, const heft_file *f)
     if (st || !j->written.missing)
         job_say_sums(j, st);
     if (st) {
-        job_name_way_out(j, &err);
+        job_name_way_out(&err);
         return say_error(j->written.about_output ? j->out : j->source, &err);
     }
     j->bytes = j->written.bytes;

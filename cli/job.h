@@ -17,7 +17,7 @@ typedef struct job {
     /* options as given */
     const char *out, *to, *version, *duplicates, *generator, *config, *vocab, *special, *stem;
     uint64_t align, max_bytes, count;
-    bool strict, allow_loss, dry_run, force, no_sync, finish, abort, resume;
+    bool allow_loss, dry_run, force, no_sync, finish, abort, resume;
     const char *share_text; /* "I/N", "auto" or NULL */
     heft_share share;       /* number 0: the whole file */
     opt_list unset;
@@ -68,7 +68,7 @@ int job_convert_share(job *j, const heft_file *f);
 /* Give up the shares of the output, as --abort says. */
 int job_give_up(const job *j);
 /* Append to the error of a conversion with losses the option that settles the matter. */
-void job_name_way_out(const job *j, heft_error *err);
+void job_name_way_out(heft_error *err);
 /* Print the progress of j, the context, after its losses. A heft_progress_fn. */
 bool job_step(void *ctx, uint64_t done, uint64_t total);
 /* Print how many tensors a conversion reshapes and leaves out, or would without an error. */

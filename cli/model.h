@@ -11,7 +11,7 @@
 /* Common options of all commands that open files. */
 typedef struct open_settings {
     const char *key;          /* --key, or NULL */
-    bool strict;              /* the command has --strict, and it is given */
+    bool strict;              /* --strict of some commands: warnings are errors */
     bool quiet;               /* print neither notes nor warnings */
     bool raw_tensors;         /* cast parts of quantised tensors as numbers: cat, show */
     bool verbose;             /* print notes, too */

@@ -79,7 +79,8 @@ typedef struct invocation { /* a command with what the command line says */
     opt_args args;
 } invocation;
 
-/* Set the request and the arguments by the words after the command's name. Changes nothing else.
+/* Set the request, the settings of every command and the arguments by the words after the command's
+ * name; no file is looked at.
  * Return false, with the exit code in *code, if the command must not run: an error was printed, or
  * the help that was asked for. */
 bool opt_parse(invocation *v, int *code, int argc, char **argv);

@@ -193,7 +193,7 @@ int rules_check(rules *r, const char *cmd, const heft_file *f, const char *path)
     int code = find_quantised(r, f, path);
     if (code)
         return code;
-    unmatched u = { .f = f, .path = path, .is_error = r->strict };
+    unmatched u = { .f = f, .path = path };
     check_patterns(&u, "keep", &r->keep);
     check_patterns(&u, "drop", &r->drop);
     check_patterns(&u, "transpose", &r->transpose);

@@ -23,7 +23,6 @@ typedef struct rules {
     bool encoder;
     bool raw_tensors;      /* cast parts of quantised tensors as numbers */
     heft_schemes *schemes; /* found in the input if tensors are cast or transposed; else NULL */
-    bool strict;           /* a pattern that matches nothing is an error */
     bool no_memory;        /* out of memory in a callback; the callback then ends the conversion */
 } rules;
 
@@ -36,7 +35,7 @@ void rules_release(rules *r);
 
 /* Find the quantised tensors of the file. Report patterns and expressions that no tensor of the
  * file matches. Return CODE_USAGE if --keep and --drop leave no tensor, or if a pattern matches
- * nothing and `strict` is set; or another exit code. */
+ * nothing and --strict is given; or another exit code. */
 int rules_check(rules *r, const char *cmd, const heft_file *f, const char *path);
 
 #endif

@@ -13,7 +13,6 @@ static int begin_session(const invocation *v)
 {
     static const char verbose[] = "--verbose";
     const command *c = v->command;
-    model_settings.strict = opt_is_given(v, "strict");
     int code = operands_resolve(v);
     if (!code)
         code = secrets_read(v);

@@ -6,7 +6,6 @@
 typedef struct unmatched {
     const heft_file *f;
     const char *path;
-    bool is_error;  /* --strict is given */
     bool no_memory; /* a match could not be tested */
     int code;       /* CODE_USAGE after an error */
 } unmatched;

@@ -244,11 +244,11 @@ static int check_argument(file_findings *f, const char *path)
     return code ? code : found;
 }
 
-int verify_hub(const opt_args *args, bool as_json, bool strict)
+int verify_hub(const opt_args *args, bool as_json)
 {
     file_findings f;
     int worst = CODE_DONE;
-    findings_open(&f, as_json, strict, args->count > 1);
+    findings_open(&f, as_json, args->count > 1);
     for (int i = 0; i < args->count; i++) {
         int code = check_argument(&f, args->item[i]);
         worst = code > worst ? code : worst;

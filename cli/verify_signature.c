@@ -283,7 +283,7 @@ int verify_signature(const signature_request *r)
 {
     char covers[128];
     check c = { .r = r };
-    findings_open(&c.f, r->as_json, r->strict, false);
+    findings_open(&c.f, r->as_json, false);
     findings_begin(&c.f, r->model);
     int code = read_signature(&c);
     if (!code)

@@ -6,7 +6,7 @@
 typedef struct signature_request {
     const char *model, *signature;
     const char *key, *authorities, *certificate; /* paths, or NULL */
-    bool as_json, strict;
+    bool as_json;
 } signature_request;
 
 /* Check the signature; return the exit code. */
