@@ -147,29 +147,29 @@ static int say_unresolved(const char *name, const heft_error *err)
     return CODE_SYSTEM;
 }
 
-int hub_take(const char **argument, const char *name, bool is_changed)
+int hub_take(const char **input, const char *command_name, bool is_changed)
 {
     heft_error err;
     char path[PATH_MAX];
-    if (strncmp(*argument, scheme, SCHEME) != 0)
+    if (strncmp(*input, scheme, SCHEME) != 0)
         return CODE_DONE;
     if (is_changed)
-        return say_usage(name,
+        return say_usage(command_name,
                          "'%s': files of the cache are not changed; convert the model to a file "
                          "of your own",
-                         *argument);
-    heft_status st = heft_hub_path(path, sizeof path, *argument, &err);
+                         *input);
+    heft_status st = heft_hub_path(path, sizeof path, *input, &err);
     if (st == HEFT_E_NOTFOUND) /* no cache: the environment is at fault, not the usage */
         err.status = HEFT_E_IO;
     if (st)
-        return say_unresolved(*argument, &err);
+        return say_unresolved(*input, &err);
     hub_path *p = malloc(sizeof *p + strlen(path) + 1);
     if (!p)
-        return say_system(ENOMEM, *argument);
+        return say_system(ENOMEM, *input);
     p->next = paths;
-    p->is_cache = !(*argument)[SCHEME];
+    p->is_cache = !(*input)[SCHEME];
     strcpy(p->path, path);
     paths = p;
-    *argument = p->path;
+    *input = p->path;
     return CODE_DONE;
 }

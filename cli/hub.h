@@ -5,7 +5,7 @@
 
 /* Replace an input of the command that begins with "hub:" by its path in the cache. An input that
  * the command would change is refused. Return an exit code. */
-int hub_take(const char **input, const char *command, bool is_changed);
+int hub_take(const char **input, const char *command_name, bool is_changed);
 /* Return true if the path was the argument "hub:", the cache itself. */
 bool hub_is_cache(const char *path);
 /* Print the names of the cached repositories. Return an exit code. */

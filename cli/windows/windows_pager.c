@@ -10,9 +10,8 @@ bool pager_is_active(void)
     return false;
 }
 
-void pager_start(const char *command)
+void pager_start(void)
 {
-    (void)command;
 }
 
 void pager_end(void)
