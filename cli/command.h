@@ -17,10 +17,11 @@ typedef enum command_group {
     COMMAND_GROUPS
 } command_group;
 
-enum {                           /* traits */
-       COMMAND_WRITES = 1,       /* an interrupt leaves no half-written file, which is announced */
-       COMMAND_PAGED = 2,        /* the results are for people, who may want a pager */
-       COMMAND_FOLLOWS_LINKS = 4 /* of the folders that are named, wherever the links lead */
+/* Traits. */
+enum {
+    COMMAND_WRITES = 1,       /* an interrupt leaves no half-written file, which is announced */
+    COMMAND_PAGED = 2,        /* the results are for people, who may want a pager */
+    COMMAND_FOLLOWS_LINKS = 4 /* of the folders that are named, wherever the links lead */
 };
 
 /* Common options about models, which commands that look at the bytes of files do not have. */

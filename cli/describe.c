@@ -7,9 +7,13 @@
 #include "command.h"
 #include "jsonout.h"
 
-static const char *const kinds[] = { "flag",    "text",    "file",   "model", "output",
-                                     "records", "profile", "secret", "list",  "key_files",
-                                     "number",  "size",    "real" };
+static const char *const kinds[] = {
+    [OPT_FLAG] = "flag",           [OPT_TEXT] = "text",     [OPT_FILE] = "file",
+    [OPT_MODEL] = "model",         [OPT_OUTPUT] = "output", [OPT_RECORDS] = "records",
+    [OPT_PROFILE] = "profile",     [OPT_SECRET] = "secret", [OPT_LIST] = "list",
+    [OPT_KEY_FILES] = "key_files", [OPT_NUMBER] = "number", [OPT_SIZE] = "size",
+    [OPT_REAL] = "real",
+};
 
 static void put_text(json *j, const char *key, const char *text)
 {

@@ -38,12 +38,12 @@ static void print_version(outbuf *o)
     out_format(o, "heft %u.%u.%u\n", v >> 16, v >> 8 & 0xFF, v & 0xFF);
 }
 
-static int print(void (*print_text)(outbuf *o))
+static int print(void (*print_text)(outbuf *o), int fd, int code)
 {
     outbuf o;
-    out_open(&o, STDOUT_FILENO);
+    out_open(&o, fd);
     print_text(&o);
-    return out_end(&o, CODE_DONE);
+    return out_end(&o, code);
 }
 
 static int help_on(const char *name)
@@ -58,11 +58,11 @@ static int run_global_option(int argc, char **argv)
 {
     const char *name = argv[1];
     if (!strcmp(name, "--version") || !strcmp(name, "-V"))
-        return print(print_version);
+        return print(print_version, STDOUT_FILENO, CODE_DONE);
     if (!strcmp(name, "help") && argc > 2)
         return help_on(argv[2]);
     if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help"))
-        return print(print_usage);
+        return print(print_usage, STDOUT_FILENO, CODE_DONE);
     if (*name == '-')
         return say_status(HEFT_E_ARGUMENT, NULL, "unknown option '%s' (see heft --help)", name);
     return command_say_unknown(name);
@@ -82,8 +82,10 @@ int main(int argc, char **argv)
         argc--;
         argv++;
     }
-    if (argc < 2)
-        return say_status(HEFT_E_ARGUMENT, NULL, "no command given (see heft --help)");
+    if (argc < 2) {
+        say_status(HEFT_E_ARGUMENT, NULL, "no command given");
+        return print(print_usage, STDERR_FILENO, CODE_USAGE);
+    }
     const command *c = command_find(argv[1]);
     if (c && c->traits & COMMAND_WRITES)
         interrupt_announce();
