@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""against.py BUILD [--only SECTION,...] [--rounds N] [--dir DIR] [--full]: compare this build with
-the build of a commit.
+"""against.py BUILD [--only SECTION,...] [--rounds N] [--dir DIR] [--full] [--check]: compare this
+build with the build of a commit.
 
 Each row runs both builds in turns; the build that goes first changes with every turn, and the first
 turn is dropped. The verdict is that of a rank test (Mann-Whitney): faster, slower, or within noise.
@@ -134,15 +134,19 @@ def arguments():
     args.add_argument("--rounds", type=int, default=12, help="turns that are counted")
     args.add_argument("--dir", default=str(BUILD / "bench"), help="where inputs are made")
     args.add_argument("--full", action="store_true", help="1,000,000 tensors and 2 GiB")
+    args.add_argument("--check", action="store_true", help="check these arguments and end")
     a = args.parse_args()
     a.tensors, a.mib = (TENSORS_FULL, PAYLOAD_FULL) if a.full else (TENSORS, PAYLOAD)
     if set(a.only.split(",")) - set(names) or a.rounds < 5:
         args.error("--only takes names of sections, --rounds at least 5")
+    os.makedirs(a.dir, exist_ok=True)
     return a
 
 
 def main():
     a = arguments()
+    if a.check:
+        return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # run the clean-up of temporary files
     slower = []
     prefault(a.mib * MIB)

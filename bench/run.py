@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""run.py [--quick] [--only SECTION,...] [--dir DIR] [--publish]: measure heft against limits and
-peers.
+"""run.py [--quick] [--only SECTION,...] [--dir DIR] [--publish] [--check]: measure heft against
+limits and peers.
 
 Compared programs run in turns, A B A B; the first turn is dropped. A figure is the median of the
 other turns, with the minimum and the maximum. A ratio is the median of the ratios of each turn, so
@@ -8,6 +8,7 @@ a slow drift of the machine has no effect. Runs during which the host reclaims m
 Inputs are made in DIR (build/bench) and removed. Results are also written to bench/results.json. A
 row has the figure, minimum and maximum, limit, verdict, and, for ratios, the figure of heft."""
 import argparse
+import os
 import signal
 import sys
 import tempfile
@@ -43,10 +44,12 @@ def arguments():
     args.add_argument("--dir", default=str(BUILD / "bench"), help="where inputs are made")
     args.add_argument("--publish", action="store_true",
                       help="the tables and the picture of docs/performance.md")
+    args.add_argument("--check", action="store_true", help="check these arguments and end")
     a = args.parse_args()
     a.wanted = a.only.split(",") if a.only else NAMES
     if set(a.wanted) - set(NAMES):
         args.error(f"there is no section {', '.join(sorted(set(a.wanted) - set(NAMES)))}")
+    os.makedirs(a.dir, exist_ok=True)
     return a
 
 
@@ -63,6 +66,8 @@ def run(r, inputs, a):
 
 def main():
     a, began = arguments(), time.perf_counter()
+    if a.check:
+        return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # run the clean-up of temporary files
     builds.named()  # report a wrong variable before the measurements
     r, about = Report(), {**machine(a.dir), "quick": a.quick}

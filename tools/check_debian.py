@@ -2,7 +2,7 @@
 """check_debian.py [--write] [ROOT [BUILD]]: check the packaging in debian/ without building it.
 
 The control files parse, the symbols file lists the functions of heft.map, all versions agree, the
-build dependencies are in the lists of ./dev, each package installs files, and each file that BUILD
+build dependencies are in tools/packages.tsv, each package installs files, and each file that BUILD
 installs is in a package. --write writes the
 symbols file: new functions get the current version. TAP on stdout."""
 import fnmatch
@@ -111,7 +111,8 @@ def build_dependencies(source):
 
 def unlisted(root, source):
     """Return build dependencies that ./dev does not install."""
-    listed = re.findall(r"^([a-z0-9][a-z0-9.+-]+) +\S", (root / "dev").read_text(), re.M)
+    rows = (root / "tools/packages.tsv").read_text().splitlines()
+    listed = [row.split("\t")[1] for row in rows if row.count("\t") == 2]
     return [f"./dev does not list {name}" for name in build_dependencies(source)
             if name not in listed]
 

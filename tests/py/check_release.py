@@ -192,6 +192,8 @@ def packaging(scratch):
     for name in ("dev", "heft.map", "meson.build", "CHANGELOG.md", "NOTICE", "README.md",
                  "pyproject.toml"):
         shutil.copy(ROOT / name, tree / name)
+    (tree / "tools").mkdir()
+    shutil.copy(ROOT / "tools/packages.tsv", tree / "tools")
     for title, name, (old, new), words in FAULTS:
         before = (tree / name).read_text()
         change(tree, name, old, new)
