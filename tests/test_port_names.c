@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "folder/weight_names.h"
 #include "port/disk.h"
 #include "port/fingerprint.h"
 #include "port/model_folder.h"
@@ -78,7 +79,8 @@ static void an_index_is_recognised_by_its_name(void **state)
     };
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(rows); i++)
-        assert_int_equal(heft_folder_may_be_index_of(rows[i].index, rows[i].shard), rows[i].may_be);
+        assert_int_equal(heft_weight_name_may_be_index_of(rows[i].index, rows[i].shard),
+                         rows[i].may_be);
 }
 
 static void names_have_at_most_255_bytes(void **state)

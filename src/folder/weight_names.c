@@ -251,3 +251,24 @@ bool heft_weight_name_is_manifest_of(const heft_weight_name *root, const heft_we
     heft_str number = { s.ptr + stem + 1, s.len - SUFFIX - stem - 1 };
     return !memcmp(r.ptr, s.ptr, stem) && s.ptr[stem] == '-' && is_number(number);
 }
+
+/* Return true for a name such as "model-1.zt" if the root is "model.zt". */
+static bool is_numbered_shard_of(heft_str name, heft_str root)
+{
+    size_t stem = root.len;
+    while (stem && root.ptr[stem - 1] != '.')
+        stem--;
+    if (stem < 2)
+        return false;
+    heft_str suffix = { root.ptr + stem - 1, root.len - stem + 1 };
+    return name.len > root.len && !memcmp(name.ptr, root.ptr, stem - 1) &&
+           name.ptr[stem - 1] == '-' &&
+           !memcmp(name.ptr + name.len - suffix.len, suffix.ptr, suffix.len);
+}
+
+bool heft_weight_name_may_be_index_of(const char *index, const char *shard)
+{
+    heft_weight_name w = heft_weight_name_of(index);
+    return (w.is_index && heft_weight_name_base(&w).len) ||
+           is_numbered_shard_of(heft_str_from(shard), heft_str_from(index));
+}

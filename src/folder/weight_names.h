@@ -36,5 +36,8 @@ bool heft_weight_name_is_variant(const heft_weight_name *a, const heft_weight_na
 bool heft_weight_name_may_list(const heft_weight_name *index, const heft_weight_name *shard);
 /* Return true for the numbered shard `shard` of a zTensor model with the manifest `root`. */
 bool heft_weight_name_is_manifest_of(const heft_weight_name *root, const heft_weight_name *shard);
+/* Return true if, judging by the names, the file `index` may be the index of a model with the shard
+ * `shard`, whatever the shard is called. */
+bool heft_weight_name_may_be_index_of(const char *index, const char *shard);
 
 #endif

@@ -35,7 +35,8 @@ static heft_status copy_buffered(heft_range_copier *copier, int from, heft_edit_
         return heft_error_no_memory(err, "to copy");
     for (uint64_t at = 0, n; at < extent.length && !st; at += n) {
         n = extent.length - at < BUFFER_SIZE ? extent.length - at : BUFFER_SIZE;
-        st = heft_target_read(from, extent.from + at, copier->buf, (size_t)n, err);
+        st = heft_disk_read_all(&heft_system_disk, from, extent.from + at, copier->buf, (size_t)n,
+                                err);
         if (!st)
             st = heft_disk_write_all(copier->disk, copier->to, extent.at + at, copier->buf,
                                      (size_t)n, err);

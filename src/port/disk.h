@@ -83,7 +83,6 @@ void heft_target_close(heft_target *t);
 heft_status heft_target_check_unchanged(const heft_target *t, heft_error *err);
 heft_status heft_target_write(const heft_target *t, int fd, uint64_t at, const void *data,
                               size_t len, heft_error *err);
-heft_status heft_target_read(int fd, uint64_t at, void *buf, size_t len, heft_error *err);
 heft_status heft_target_sync_dir(const heft_target *t, heft_error *err);
 
 /* ---- shards, edit_set.c ---- */

@@ -37,11 +37,6 @@ heft_status heft_target_write(const heft_target *t, int fd, uint64_t at, const v
     return heft_disk_write_all(t->disk, fd, at, data, len, err);
 }
 
-heft_status heft_target_read(int fd, uint64_t at, void *buf, size_t len, heft_error *err)
-{
-    return heft_disk_read_all(&heft_system_disk, fd, at, buf, len, err);
-}
-
 heft_status heft_target_sync_dir(const heft_target *t, heft_error *err)
 {
     return heft_disk_sync_dir(t->disk, t->dir) ? heft_os_error(err, errno, "writing to disk failed")

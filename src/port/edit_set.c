@@ -5,6 +5,7 @@
  * directory lists it.  An index is recognised by its name: "NAME.safetensors.index.json",
  * "NAME.bin.index.json" or, for the shard "model-1.zt", "model.zt".  The index is opened without
  * the shards. */
+#include "folder/weight_names.h"
 #include "port/disk.h"
 
 #include <errno.h>
@@ -66,7 +67,7 @@ static void check_index(void *arg, const char *index)
     heft_file *f;
     heft_error cause;
     heft_str name = { index, strlen(index) };
-    if (s->st || !strcmp(index, s->name) || !heft_folder_may_be_index_of(index, s->name))
+    if (s->st || !strcmp(index, s->name) || !heft_weight_name_may_be_index_of(index, s->name))
         return;
     heft_status st = open_index(&f, s, index, &cause);
     if (st == HEFT_E_IO || st == HEFT_E_NOMEM || st == HEFT_E_LIMIT) {

@@ -35,7 +35,7 @@ heft_status heft_fingerprint_of(heft_fingerprint *out, int fd, heft_error *err)
     for (unsigned i = 0; i < BLOCKS && !st && block_at(out->size, i) < out->size; i++) {
         uint64_t at = block_at(out->size, i), left = out->size - at;
         size_t n = left < BLOCK ? (size_t)left : BLOCK;
-        st = heft_target_read(fd, at, buf, n, err);
+        st = heft_disk_read_all(&heft_system_disk, fd, at, buf, n, err);
         if (!st)
             heft_blake3_update(&h, buf, n);
     }

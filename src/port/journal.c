@@ -86,7 +86,7 @@ static heft_status hash_around(heft_blake3 *h, const journal *j, int fd, uint64_
     heft_status st = HEFT_OK;
     for (uint64_t n; at < end && !st; at += n) {
         n = end - at < STEP ? end - at : STEP;
-        st = heft_target_read(fd, at, buf, (size_t)n, err);
+        st = heft_disk_read_all(&heft_system_disk, fd, at, buf, (size_t)n, err);
         for (uint32_t i = 0; i < j->count && !st; i++) {
             const record *r = &j->records[i];
             uint64_t longer = r->old_len > r->new_len ? r->old_len : r->new_len;
@@ -145,7 +145,8 @@ static heft_status add_record(journal *j, const heft_target *t, record r, heft_e
     uint8_t *old = r.old_len < SIZE_MAX ? malloc((size_t)r.old_len + 1) : NULL;
     if (!old)
         return heft_error_no_memory(err, purpose);
-    heft_status st = heft_target_read(t->fd, r.at, old, (size_t)r.old_len, err);
+    heft_status st = heft_disk_read_all(&heft_system_disk, t->fd, r.at, old, (size_t)r.old_len,
+                                        err);
     r.old = old;
     if (!st && trim(&r))
         j->records[j->count++] = r;
@@ -412,7 +413,7 @@ static heft_status check_record(bool *matches, const journal *j, const record *r
     len = len < left ? len : left;
     for (uint64_t at = 0, n; at < len && !st && *matches; at += n) {
         n = len - at < STEP ? len - at : STEP;
-        st = heft_target_read(fd, r->at + at, buf, (size_t)n, err);
+        st = heft_disk_read_all(&heft_system_disk, fd, r->at + at, buf, (size_t)n, err);
         for (uint64_t i = at; i < at + n && !st; i++) {
             uint8_t byte = buf[i - at];
             bool old = i < r->old_len && byte == r->old[i];

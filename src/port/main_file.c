@@ -1,5 +1,4 @@
 /* main_file.c - list a model's folder, from which src/folder chooses the files of the model. */
-#include "base/text.h"
 #include "folder/folder_choice.h"
 #include "port/port.h"
 
@@ -99,24 +98,4 @@ heft_status heft_folder_listing_read(heft_folder_listing *l, const char *path, h
 {
     heft_folder_listing_init(l, &heft_libc_allocator);
     return list_folder(AT_FDCWD, path, "the folder cannot be opened", add_entry, l, err);
-}
-
-/* Return true for a name such as "model-1.zt" if the root is "model.zt". */
-static bool is_numbered_shard_of(const char *name, const char *root)
-{
-    const char *dot = strrchr(root, '.');
-    size_t stem = dot ? (size_t)(dot - root) : 0;
-    return stem && !strncmp(name, root, stem) && name[stem] == '-' && strlen(name) > strlen(dot) &&
-           heft_str_ends(heft_str_from(name), dot);
-}
-
-bool heft_folder_may_be_index_of(const char *index, const char *name)
-{
-    static const char *const patterns[] = { "?*.safetensors.index.json",  "?*.bin.index.json",
-                                            "*.safetensors.index.*.json", "*.bin.index.*.json",
-                                            "*.safetensors.*.index.json", "*.bin.*.index.json" };
-    bool is_listing = false;
-    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
-        is_listing = is_listing || heft_glob(heft_str_from(patterns[i]), heft_str_from(index));
-    return is_listing || is_numbered_shard_of(name, index);
 }

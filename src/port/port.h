@@ -25,9 +25,6 @@ heft_status heft_source_of(heft_source **out, int fd, heft_error *err);
 typedef struct heft_folder_listing heft_folder_listing;
 /* List a folder, for heft_folder_choose().  *l is initialised, even after an error. */
 heft_status heft_folder_listing_read(heft_folder_listing *l, const char *path, heft_error *err);
-/* Return true if, judging by the names, the file `index` may be the index of a model with the shard
- * `name`. */
-bool heft_folder_may_be_index_of(const char *index, const char *name);
 /* Call fn with every name in the directory. */
 heft_status heft_folder_list(int dir, void (*fn)(void *arg, const char *name), void *arg,
                              heft_error *err);

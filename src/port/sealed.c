@@ -99,7 +99,7 @@ heft_status heft_sealed_load(uint8_t **out, size_t *len, int dir, const char *na
     if (!st && !(*out = malloc(*len + 1)))
         st = heft_error_no_memory(err, "for a journal");
     if (!st)
-        st = heft_target_read(fd, 0, *out, *len, err);
+        st = heft_disk_read_all(&heft_system_disk, fd, 0, *out, *len, err);
     close(fd);
     if (st) {
         free(*out);

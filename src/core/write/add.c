@@ -1,5 +1,6 @@
 /* add.c - heft_writer_add_tensor(): check the declaration of a tensor, then add the tensor to
  * the model. */
+#include "core/write/copy_metadata.h"
 #include "core/write/writer.h"
 
 #include "base/blake3.h"
@@ -118,7 +119,7 @@ static heft_status check_attributes(const tensor_addition *a)
     uint32_t max_depth = a->w->p.x.limits.depth;
     for (uint32_t i = 0; i < s->attribute_count; i++) {
         const heft_value *v = &s->attributes[i];
-        if (!heft_writer_is_value(v))
+        if (!heft_is_metadata_value(v))
             return tensor_error(
                 a, "an attribute has an unknown kind or complex numbers, or its key or text is not "
                    "UTF-8");

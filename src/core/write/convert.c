@@ -407,9 +407,3 @@ heft_status heft_file_convert(const heft_file *in, const heft_format *to, heft_s
 {
     return heft_convert_as(in, to, take, opt, NULL, err);
 }
-
-void heft_sink_discard(heft_sink *s)
-{
-    if (s)
-        s->ops->discard(s);
-}

@@ -330,7 +330,7 @@ heft_status heft_conversion_add_metadata(heft_conversion *c)
             !heft_ix_is_shard_key(from, heft_ix_value(from, i)->key))
             st = heft_ix_copy_value(&c->p.x, from, i, HEFT_NONE);
     for (size_t i = 0; i < c->opt.set_count && !st; i = heft_set_next(c->opt.set, i)) {
-        if (!heft_writer_is_value(&c->opt.set[i]))
+        if (!heft_is_metadata_value(&c->opt.set[i]))
             st = heft_error_plain(c->err, HEFT_E_ARGUMENT,
                                   "metadata %q: its kind is unknown, or its numbers are complex",
                                   c->opt.set[i].key);

@@ -19,6 +19,9 @@ heft_status heft_check_map_number(const heft_format *f, const heft_value *v, hef
 /* Move top-level numbers with keys MAP.NAME into the map; the last number of a name wins. */
 heft_status heft_planner_nest_numbers(heft_planner *p);
 
+/* Return true if the kind of a value is known, all strings are UTF-8, the length fits the kind,
+ * and numbers are not complex: no format has metadata of complex numbers. */
+bool heft_is_metadata_value(const heft_value *v);
 /* Return the index after value i of the caller's metadata and its children. */
 static inline size_t heft_set_next(const heft_value *set, size_t i)
 {

@@ -1,5 +1,6 @@
 /* declare.c - declarations of a writer's caller besides tensors: metadata, model-level parts, a
  * vocabulary. */
+#include "core/write/copy_metadata.h"
 #include "core/write/writer.h"
 
 heft_status heft_writer_copy(heft_planner *p, heft_str *s, heft_error *err)
@@ -7,18 +8,6 @@ heft_status heft_writer_copy(heft_planner *p, heft_str *s, heft_error *err)
     p->x.err = err;
     *s = heft_ix_copy(&p->x, *s);
     return s->ptr ? HEFT_OK : HEFT_E_NOMEM;
-}
-
-bool heft_writer_is_value(const heft_value *v)
-{
-    const heft_dtype_info *d = v->kind == HEFT_KIND_ARRAY ? heft_dtype_get(v->as.array.dtype)
-                                                          : NULL;
-    if (v->kind > HEFT_KIND_MAP || !heft_value_is_text(v))
-        return false;
-    if (v->kind == HEFT_KIND_ID128)
-        return v->as.s.len == 16;
-    return v->kind != HEFT_KIND_ARRAY ||
-           (d && d->block_elems == 1 && !heft_dtype_is_complex(v->as.array.dtype));
 }
 
 heft_status heft_writer_copy_value(heft_planner *p, heft_value *v, heft_error *err)
@@ -44,7 +33,7 @@ static heft_status check_value(heft_writer *w, const heft_value *v, heft_error *
         return heft_writer_too_late(w, "metadata come", err);
     if (!heft_value_is_text(v))
         return heft_writer_argument_error(err, "the key or text of metadata is not UTF-8");
-    if (!heft_writer_is_value(v))
+    if (!heft_is_metadata_value(v))
         return heft_writer_argument_error(err, "metadata of an unknown kind, or complex numbers");
     if (!w->begun || w->p.x.open.len)
         return HEFT_OK;

@@ -68,6 +68,12 @@ heft_status heft_planner_record_header(const heft_planner *p, const uint32_t *fi
 
 /* ---- into a sink ---- */
 
+void heft_sink_discard(heft_sink *s)
+{
+    if (s)
+        s->ops->discard(s);
+}
+
 heft_status heft_sink_put(heft_sink *s, uint64_t at, const void *data, size_t len, heft_error *err)
 {
     if (!len)

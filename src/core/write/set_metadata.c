@@ -2,6 +2,18 @@
 #include "base/error.h"
 #include "core/write/copy_metadata.h"
 
+bool heft_is_metadata_value(const heft_value *v)
+{
+    const heft_dtype_info *d = v->kind == HEFT_KIND_ARRAY ? heft_dtype_get(v->as.array.dtype)
+                                                          : NULL;
+    if (v->kind > HEFT_KIND_MAP || !heft_value_is_text(v))
+        return false;
+    if (v->kind == HEFT_KIND_ID128)
+        return v->as.s.len == 16;
+    return v->kind != HEFT_KIND_ARRAY ||
+           (d && d->block_elems == 1 && !heft_dtype_is_complex(v->as.array.dtype));
+}
+
 static bool is_scalar(const heft_value *v)
 {
     return v->kind != HEFT_KIND_ARRAY && !heft_value_nests(v) && !v->key.len &&

@@ -53,9 +53,6 @@ heft_status heft_writer_advance(heft_writer *w, heft_error *err);
 /* Copy a string, or everything that a value borrows, into the planner's index. */
 heft_status heft_writer_copy(heft_planner *p, heft_str *s, heft_error *err);
 heft_status heft_writer_copy_value(heft_planner *p, heft_value *v, heft_error *err);
-/* Return true if the kind of a value is known, all strings are UTF-8, the length fits the kind,
- * and numbers are not complex: no format has metadata of complex numbers. */
-bool heft_writer_is_value(const heft_value *v);
 
 /* ---- additions while writing, late.c ---- */
 
