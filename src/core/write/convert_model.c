@@ -5,7 +5,6 @@
 #include "core/write/copy_metadata.h"
 #include "core/write/same_format.h"
 #include "core/write/torn_check.h"
-#include "core/write/writer.h"
 #include "scheme/refuse.h"
 
 /* ---- tensors ---- */
