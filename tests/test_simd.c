@@ -11,6 +11,8 @@
 #include "model/number.h"
 #include "test_memory.h"
 
+#include "guarded.h"
+
 enum { CHUNK = 1024, MAX_CHUNKS = 3 * 16 + 1, ALIGNMENTS = 65 };
 
 static uint8_t input[MAX_CHUNKS * CHUNK + ALIGNMENTS];
@@ -277,14 +279,18 @@ static void whole_blocks_are_cast_up_to_a_loss(void **state)
 
 /* ---- block types ---- */
 
-enum { BLOCKS = 9 };
+enum { BLOCKS = 9, BLOCK_TYPES = 27 };
 
-static void check_blocks_at(const heft_kernels *k, heft_dtype type, const uint8_t *in)
+static guarded memory;
+
+/* The blocks end where the accessible memory ends. */
+static void check_blocks_at(const heft_kernels *k, heft_dtype type, const uint8_t *blocks)
 {
     enum { FLOATS = BLOCKS * HEFT_BLOCK_ELEMENTS };
     static float out[FLOATS], expected[FLOATS];
     const heft_dtype_info *d = heft_dtype_get(type);
-    size_t floats = (size_t)BLOCKS * d->block_elems;
+    size_t floats = (size_t)BLOCKS * d->block_elems, bytes = (size_t)BLOCKS * d->block_bytes;
+    const uint8_t *in = guarded_last(&memory, blocks, bytes);
     memset(out, 0xA5, sizeof out);
     memset(expected, 0xA5, sizeof expected);
     k->decode_blocks(out, type, in, BLOCKS);
@@ -295,6 +301,26 @@ static void check_blocks_at(const heft_kernels *k, heft_dtype type, const uint8_
     }
     if (memcmp(out, expected, sizeof out) != 0)
         fail_msg("%s: %zu elements of %s differ", k->name, floats, d->name);
+}
+
+/* Compare blocks with each byte where scales of 8 bits are, and blocks of the same bytes: those of
+ * ones have the last entry of each code book. */
+static void check_bytes(const heft_kernels *k, heft_dtype type)
+{
+    enum { SCALES = 4 };
+    static uint8_t in[BLOCKS * HEFT_BLOCK_BYTES];
+    uint32_t bytes = heft_dtype_get(type)->block_bytes;
+    for (uint32_t first = 0; first < 256; first += BLOCKS) {
+        for (uint32_t at = 0; at < SCALES; at++) {
+            memcpy(in, input + 1, (size_t)BLOCKS * bytes);
+            for (uint32_t i = 0; i < BLOCKS; i++)
+                in[at + i * bytes] = (uint8_t)(first + i);
+            check_blocks_at(k, type, in);
+        }
+        for (uint32_t i = 0; i < BLOCKS; i++)
+            memset(in + (size_t)i * bytes, (int)(first + i), bytes);
+        check_blocks_at(k, type, in);
+    }
 }
 
 /* Compare blocks of any bytes, and blocks with NaN or infinity as scale or minimum. */
@@ -315,19 +341,23 @@ static void check_blocks(const heft_kernels *k, heft_dtype type)
 
 static void blocks_equal_the_portable_form(void **state)
 {
-    uint32_t known = 0;
+    uint32_t known = 0, sets = 0;
     (void)state;
     fill(input, sizeof input);
+    memory = guarded_make();
     for (const heft_simd_set *s = heft_simd_sets;; s++) {
+        sets += s->is_supported();
         for (uint32_t t = 0; s->is_supported() && t < 256; t++)
             if (heft_block_is_known((heft_dtype)t)) {
                 check_blocks(s->kernels, (heft_dtype)t);
+                check_bytes(s->kernels, (heft_dtype)t);
                 known++;
             }
         if (s->kernels == &heft_portable_kernels)
             break;
     }
-    assert_true(known >= 13);
+    guarded_free(&memory);
+    assert_int_equal(known, BLOCK_TYPES * sets);
 }
 
 static void the_chosen_kernels_are_supported(void **state)

@@ -21,9 +21,11 @@ extern const uint8_t heft_grid_iq3_xxs[2 * HEFT_GRID_IQ3_XXS];
 extern const uint8_t heft_grid_iq3_s[2 * HEFT_GRID_IQ3_S];
 extern const uint8_t heft_grid_iq1[2 * HEFT_GRID_IQ1];
 
-/* Return entry i of a code book. */
+/* Return entry i of a code book.  The number of entries is a power of two, so that no index leaves
+ * the book. */
 static inline uint32_t heft_grid_at(const uint8_t *grid, uint32_t entries, uint32_t i)
 {
+    i &= entries - 1;
     return grid[i] | (uint32_t)grid[entries + i] << 8;
 }
 
