@@ -52,19 +52,6 @@ static inline void decode_block32(float *restrict out, const uint8_t *restrict b
         out[i] += minimum;
 }
 
-/* ---- blocks of 64 ---- */
-
-/* Layout: scale, codes of 2 bits, four in a byte, the first in the lowest bits.  Code 1 means 0. */
-static inline void decode_q2_0(float *restrict out, const uint8_t *restrict b)
-{
-    enum { ELEMENTS = 64, CODES = 2, PER_BYTE = 4 };
-    float scale = half_at(b);
-    for (uint32_t i = 0; i < ELEMENTS; i++) {
-        int32_t code = b[CODES + i / PER_BYTE] >> i % PER_BYTE * 2 & 3;
-        out[i] = scale * (float)(code - 1);
-    }
-}
-
 /* ---- blocks of 256 ---- */
 
 enum { BLOCK = HEFT_BLOCK_ELEMENTS, GROUP = 16, GROUPS = BLOCK / GROUP };

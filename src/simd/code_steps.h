@@ -6,20 +6,9 @@
 
 /* ---- codes of 4 bits that stand for numbers ---- */
 
-/* Decode 2 * count elements, 16 at the most on either side; the lower halves of the bytes are the
- * first `count`. */
-static inline void decode_numbers(float *restrict out, const uint8_t *restrict codes,
-                                  uint32_t count, float scale, const int8_t *numbers)
-{
-    int8_t n[ELEMENTS32];
-    heft_look_up_halves(n, codes, count, numbers);
-    for (uint32_t i = 0; i < 2 * count; i++)
-        out[i] = scale * (float)n[i];
-}
-
 static inline void decode_iq4_nl(float *restrict out, const uint8_t *restrict b)
 {
-    decode_numbers(out, b + 2, HALF32, half_at(b), iq4_numbers);
+    heft_put_halves(out, b + 2, HALF32, iq4_numbers, half_at(b));
 }
 
 static inline void decode_iq4_xs(float *restrict out, const uint8_t *restrict b)
@@ -28,22 +17,22 @@ static inline void decode_iq4_xs(float *restrict out, const uint8_t *restrict b)
     float scale = half_at(b);
     for (uint32_t g = 0; g < SUB_BLOCKS; g++) {
         int32_t low = b[LOW + g / 2] >> g % 2 * 4 & 15, high = b[HIGH + g / 4] >> g % 4 * 2 & 3;
-        decode_numbers(out + ELEMENTS32 * g, b + CODES + HALF32 * g, HALF32,
-                       scale * (float)((low | high << 4) - 32), iq4_numbers);
+        heft_put_halves(out + ELEMENTS32 * g, b + CODES + HALF32 * g, HALF32, iq4_numbers,
+                        scale * (float)((low | high << 4) - 32));
     }
 }
 
 static inline void decode_mxfp4(float *restrict out, const uint8_t *restrict b)
 {
-    decode_numbers(out, b + 1, HALF32, mxfp4_scale(b[0]), fp4_numbers);
+    heft_put_halves(out, b + 1, HALF32, fp4_numbers, mxfp4_scale(b[0]));
 }
 
 static inline void decode_nvfp4(float *restrict out, const uint8_t *restrict b)
 {
     enum { SCALES = 4, ELEMENTS = 16 };
     for (uint32_t k = 0; k < SCALES; k++)
-        decode_numbers(out + ELEMENTS * k, b + SCALES + ELEMENTS / 2 * k, ELEMENTS / 2,
-                       nvfp4_scale(b[k]), fp4_numbers);
+        heft_put_halves(out + ELEMENTS * k, b + SCALES + ELEMENTS / 2 * k, ELEMENTS / 2,
+                        fp4_numbers, nvfp4_scale(b[k]));
 }
 
 /* ---- codes of 1 and 2 bits ---- */
@@ -55,6 +44,24 @@ static inline void decode_q1_0(float *restrict out, const uint8_t *restrict b)
     for (uint32_t k = 0; k < BYTES_OF_BITS; k++)
         for (uint32_t i = 0; i < 8; i++)
             out[8 * k + i] = heft_f32_of(minus ^ (b[BITS + k] & 1u << i) << (31 - i));
+}
+
+/* Codes of 2 bits, of which 1 means 0. */
+static const heft_code_numbers q2_0_numbers = {
+    { HEFT_FOUR_TIMES(-1, 0, 1, 2) }, .bits = 2, .base = 0x7F, .factor = 1, .flip = 0x80
+};
+
+static inline void decode_q2_0(float *restrict out, const uint8_t *restrict b)
+{
+    enum { CODES = 2, PAIRS_OF_EIGHT = 4 };
+    float scale = half_at(b);
+    heft_coded c;
+    c.out = out;
+    for (uint32_t k = 0; k < PAIRS_OF_EIGHT; k++) {
+        uint32_t word = heft_le32(b + CODES + 4 * k), codes[2] = { word & 0xFFFF, word >> 16 };
+        heft_put_coded(&c, k, &q2_0_numbers, codes, 0, scale);
+    }
+    heft_end_coded(&c, PAIRS_OF_EIGHT);
 }
 
 static inline void decode_tq2_0(float *restrict out, const uint8_t *restrict b)

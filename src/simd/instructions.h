@@ -129,34 +129,56 @@ static inline size_t heft_look_up_pairs(uint8_t *dst, const uint8_t *src, size_t
 
 #endif
 
-#ifdef __SSSE3__
-#include <immintrin.h>
+/* Store 16 numbers multiplied by `scale`.  Compilers that unroll the loop convert one number after
+ * the other; those that keep it convert vectors. */
+static inline void heft_put_scaled(float *restrict out, const int8_t *restrict n, float scale)
+{
+#pragma GCC unroll 1
+    for (uint32_t i = 0; i < 16; i++)
+        out[i] = scale * (float)n[i];
+}
 
-/* Look up the lower halves of `count` bytes, 8 or 16, and then the upper halves. */
-static inline void heft_look_up_halves(int8_t *restrict out, const uint8_t *restrict codes,
-                                       size_t count, const int8_t *restrict table)
+#ifdef __AVX2__
+
+/* Store 16 numbers multiplied by `scale`. */
+static inline void put_bytes(float *out, __m128i n, float scale)
+{
+#ifdef __AVX512F__
+    __m512 v = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(n));
+    _mm512_storeu_ps(out, _mm512_mul_ps(v, _mm512_set1_ps(scale)));
+#else
+    __m256 v = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(n)), factor = _mm256_set1_ps(scale);
+    __m256 w = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(n, 8)));
+    _mm256_storeu_ps(out, _mm256_mul_ps(v, factor));
+    _mm256_storeu_ps(out + 8, _mm256_mul_ps(w, factor));
+#endif
+}
+
+/* Store the numbers that codes of 4 bits stand for, multiplied by `scale`: those of the lower
+ * halves of `count` bytes, 8 or 16, and then those of the upper halves. */
+static inline void heft_put_halves(float *restrict out, const uint8_t *restrict codes, size_t count,
+                                   const int8_t *restrict table, float scale)
 {
     __m128i numbers = _mm_loadu_si128((const __m128i *)table), low = _mm_set1_epi8(15);
     __m128i c = count == 16 ? _mm_loadu_si128((const __m128i *)codes)
                             : _mm_loadl_epi64((const __m128i *)codes);
     __m128i first = _mm_shuffle_epi8(numbers, _mm_and_si128(c, low));
     __m128i second = _mm_shuffle_epi8(numbers, _mm_and_si128(_mm_srli_epi16(c, 4), low));
-    if (count == 16) {
-        _mm_storeu_si128((__m128i *)out, first);
-        _mm_storeu_si128((__m128i *)(out + 16), second);
-    } else {
-        _mm_storeu_si128((__m128i *)out, _mm_unpacklo_epi64(first, second));
-    }
+    put_bytes(out, count == 16 ? first : _mm_unpacklo_epi64(first, second), scale);
+    if (count == 16)
+        put_bytes(out + 16, second, scale);
 }
 
 #else
 
-static inline void heft_look_up_halves(int8_t *restrict out, const uint8_t *restrict codes,
-                                       size_t count, const int8_t *restrict table)
+static inline void heft_put_halves(float *restrict out, const uint8_t *restrict codes, size_t count,
+                                   const int8_t *restrict table, float scale)
 {
+    float scaled[16];
+    heft_put_scaled(scaled, table, scale);
     for (size_t i = 0; i < count; i++) {
-        out[i] = table[codes[i] & 15];
-        out[i + count] = table[codes[i] >> 4];
+        out[i] = scaled[codes[i] & 15];
+        out[i + count] = scaled[codes[i] >> 4];
     }
 }
 
@@ -170,44 +192,69 @@ typedef struct heft_code_numbers {
     uint8_t base, factor, add, shift, mask, flip;
 } heft_code_numbers;
 
+#define HEFT_FOUR_TIMES(a, b, c, d) a, b, c, d, a, b, c, d, a, b, c, d, a, b, c, d
+
+#ifdef __AVX2__
+
+typedef struct heft_coded {
+    float *out;
+} heft_coded;
+
+static inline void heft_end_coded(const heft_coded *c, uint32_t groups)
+{
+    (void)c, (void)groups;
+}
+
+#endif
+
 #ifdef __AVX512F__
 
-/* Store 16 numbers multiplied by `scale`; codes[0] has the first eight codes, codes[1] the others,
- * the first in the lowest bits.  Bit i of `signs` negates number i. */
-static inline void heft_put_coded(float *restrict out, const heft_code_numbers *n,
+/* Decode group k of a block, 16 numbers multiplied by `scale`; codes[0] has the first eight codes,
+ * codes[1] the others, the first in the lowest bits.  Bit i of `signs` negates number i.  The block
+ * begins at c->out and is complete after heft_end_coded(). */
+static inline void heft_put_coded(heft_coded *c, uint32_t k, const heft_code_numbers *n,
                                   const uint32_t codes[2], uint32_t signs, float scale)
 {
     __m512i step = _mm512_set1_epi32(n->bits);
     __m512i lane = _mm512_set_epi32(7, 6, 5, 4, 3, 2, 1, 0, 7, 6, 5, 4, 3, 2, 1, 0);
-    __m512i c = _mm512_mask_set1_epi32(_mm512_set1_epi32((int)codes[0]), 0xFF00, (int)codes[1]);
+    __m512i code = _mm512_mask_set1_epi32(_mm512_set1_epi32((int)codes[0]), 0xFF00, (int)codes[1]);
     /* The lookup ignores all but 4 bits; the table is the same for the bits above the code. */
-    c = _mm512_srlv_epi32(c, _mm512_mullo_epi32(lane, step));
-    __m512 v = _mm512_permutexvar_ps(c, _mm512_loadu_ps(n->table));
+    code = _mm512_srlv_epi32(code, _mm512_mullo_epi32(lane, step));
+    __m512 v = _mm512_permutexvar_ps(code, _mm512_loadu_ps(n->table));
     __m512i product = _mm512_castps_si512(_mm512_mul_ps(v, _mm512_set1_ps(scale)));
     __m512i sign = _mm512_set1_epi32(INT32_MIN);
     product = _mm512_mask_xor_epi32(product, (__mmask16)signs, product, sign);
-    _mm512_storeu_ps(out, _mm512_castsi512_ps(product));
+    _mm512_storeu_ps(c->out + 16 * k, _mm512_castsi512_ps(product));
 }
 
 #elif defined __AVX2__
 
-static inline void heft_put_coded(float *restrict out, const heft_code_numbers *n,
+static inline void heft_put_coded(heft_coded *c, uint32_t k, const heft_code_numbers *n,
                                   const uint32_t codes[2], uint32_t signs, float scale)
 {
     __m256i lane = _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0);
     __m256i shift = _mm256_mullo_epi32(lane, _mm256_set1_epi32(n->bits));
     __m256 table = _mm256_loadu_ps(n->table), factor = _mm256_set1_ps(scale);
     for (uint32_t half = 0; half < 2; half++) {
-        __m256i c = _mm256_srlv_epi32(_mm256_set1_epi32((int)codes[half]), shift);
+        __m256i code = _mm256_srlv_epi32(_mm256_set1_epi32((int)codes[half]), shift);
         __m256i s = _mm256_sllv_epi32(_mm256_set1_epi32((int)(signs >> 8 * half)),
                                       _mm256_sub_epi32(_mm256_set1_epi32(31), lane));
         s = _mm256_and_si256(s, _mm256_set1_epi32(INT32_MIN));
-        __m256 v = _mm256_mul_ps(_mm256_permutevar8x32_ps(table, c), factor);
-        _mm256_storeu_ps(out + 8 * half, _mm256_xor_ps(v, _mm256_castsi256_ps(s)));
+        __m256 v = _mm256_mul_ps(_mm256_permutevar8x32_ps(table, code), factor);
+        _mm256_storeu_ps(c->out + 16 * k + 8 * half, _mm256_xor_ps(v, _mm256_castsi256_ps(s)));
     }
 }
 
 #else
+
+/* The groups are multiplied when the block is complete: vectors loaded from bytes that have just
+ * been stored would wait for the stores. */
+typedef struct heft_coded {
+    float *out;
+    int8_t numbers[HEFT_KERNEL_BLOCK];
+    uint8_t signs[HEFT_KERNEL_BLOCK]; /* eight times the signs of eight numbers */
+    float scales[HEFT_KERNEL_BLOCK / 16];
+} heft_coded;
 
 /* Return a number with the same byte eight times. */
 static inline uint64_t eight_bytes(uint64_t byte)
@@ -224,26 +271,33 @@ static inline uint64_t spread_codes(uint64_t v, uint32_t bits)
     return (v | v << (8 - bits)) & eight_bytes((1u << bits) - 1);
 }
 
-/* Negate the bytes whose bits are set in `signs`; no byte is 0. */
-static inline uint64_t negate_bytes(uint64_t v, uint32_t signs)
-{
-    uint64_t bits = (signs & 255) * eight_bytes(1) & UINT64_C(0x8040201008040201);
-    uint64_t ones = (bits + eight_bytes(0x7F)) >> 7 & eight_bytes(1);
-    return (v ^ ((ones << 8) - ones)) + ones;
-}
-
-static inline void heft_put_coded(float *restrict out, const heft_code_numbers *n,
+static inline void heft_put_coded(heft_coded *c, uint32_t k, const heft_code_numbers *n,
                                   const uint32_t codes[2], uint32_t signs, float scale)
 {
-    for (uint32_t half = 0; half < 2; half++, out += 8) {
-        int8_t bytes[8];
-        uint64_t c = spread_codes(codes[half], n->bits);
-        uint64_t v = eight_bytes(n->base) + c * n->factor;
-        v += (c + eight_bytes(n->add)) >> n->shift & eight_bytes(n->mask);
-        v ^= eight_bytes(n->flip);
-        heft_put_le64((uint8_t *)bytes, signs ? negate_bytes(v, signs >> 8 * half) : v);
-        for (uint32_t i = 0; i < 8; i++)
-            out[i] = scale * (float)bytes[i];
+    for (uint32_t half = 0; half < 2; half++) {
+        uint32_t at = 16 * k + 8 * half;
+        uint64_t spread = spread_codes(codes[half], n->bits);
+        uint64_t v = eight_bytes(n->base) + spread * n->factor;
+        v += (spread + eight_bytes(n->add)) >> n->shift & eight_bytes(n->mask);
+        heft_put_le64((uint8_t *)c->numbers + at, v ^ eight_bytes(n->flip));
+        heft_put_le64(c->signs + at, eight_bytes(signs >> 8 * half & 255));
+    }
+    c->scales[k] = scale;
+}
+
+static inline void heft_end_coded(const heft_coded *c, uint32_t groups)
+{
+    static const uint8_t bits[16] = { 1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128 };
+    for (uint32_t k = 0; k < groups; k++) {
+        const int8_t *numbers = c->numbers + 16 * k;
+        const uint8_t *signs = c->signs + 16 * k;
+        int8_t n[16];
+#pragma GCC unroll 1
+        for (uint32_t i = 0; i < 16; i++) {
+            int8_t minus = signs[i] & bits[i] ? -1 : 0;
+            n[i] = (int8_t)((numbers[i] ^ minus) - minus);
+        }
+        heft_put_scaled(c->out + 16 * k, n, c->scales[k]);
     }
 }
 
