@@ -10,6 +10,7 @@
 #include "model.h"
 #include "realfmt.h"
 #include "show_json.h"
+#include "unscaled.h"
 
 enum {
     SUMMARISED = 1000, /* number of elements above which only the edges are printed */
@@ -482,6 +483,14 @@ static const opt options[] = {
     { .name = NULL },
 };
 
+static int warn_of_scale(const heft_file *f, const char *path, uint32_t tensor)
+{
+    unscaled u = { .count = 0 };
+    int code = unscaled_add(&u, f, path, tensor);
+    unscaled_end(&u, path);
+    return code;
+}
+
 static int show_tensor(request *r, const heft_file *f, const char *path, const char *name)
 {
     const char *text = NULL;
@@ -495,6 +504,8 @@ static int show_tensor(request *r, const heft_file *f, const char *path, const c
         code = show_json(&o, f, path, tensor, text, r->as);
     else
         code = show_whole(&o, f, path, tensor, text, r->as);
+    if (!code && !r->as)
+        code = warn_of_scale(f, path, tensor);
     return out_end(&o, code);
 }
 

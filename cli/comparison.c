@@ -5,6 +5,7 @@
 
 #include "glob_rules.h"
 #include "model.h"
+#include "unscaled.h"
 
 static int say_no_memory(const comparison *c)
 {
@@ -316,6 +317,25 @@ static int compare_left_out(comparison *c)
     return CODE_DONE;
 }
 
+/* Numbers are equal or differ without the scales of either file. */
+static int warn_of_scales(const comparison *c)
+{
+    unscaled a = { .count = 0 }, b = { .count = 0 };
+    int code = CODE_DONE;
+    for (size_t i = 0; i < c->count && !code; i++) {
+        const pair *p = &c->pairs[i];
+        bool is_same_type = heft_tensor_at(c->a, p->a).dtype == heft_tensor_at(c->b, p->b).dtype;
+        if (!p->has_values || (is_same_type && !p->changes))
+            continue;
+        code = unscaled_add(&a, c->a, c->path_a, p->a);
+        if (!code)
+            code = unscaled_add(&b, c->b, c->path_b, p->b);
+    }
+    unscaled_end(&a, c->path_a);
+    unscaled_end(&b, c->path_b);
+    return code;
+}
+
 int comparison_run(comparison *c)
 {
     int code = find_names(c);
@@ -337,6 +357,8 @@ int comparison_run(comparison *c)
         code = compare_left_out(c);
     if (!code)
         count_results(c);
+    if (!code)
+        code = warn_of_scales(c);
     return code;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "checks.h"
+#include "unscaled.h"
 
 typedef struct job {
     const heft_file *f;
@@ -43,6 +44,16 @@ static int compute(job *v)
     return checks_end(&v->checks, v->path);
 }
 
+static int warn_of_scales(const job *v)
+{
+    unscaled u = { .count = 0 };
+    int code = CODE_DONE;
+    for (uint32_t i = 0; i < v->chosen->count && !code; i++)
+        code = unscaled_add(&u, v->f, v->path, selected(v->chosen, i));
+    unscaled_end(&u, v->path);
+    return code;
+}
+
 int statistics_compute(summary **out, const heft_file *f, const char *path, const selection *chosen,
                        const statistics_options *options)
 {
@@ -54,6 +65,8 @@ int statistics_compute(summary **out, const heft_file *f, const char *path, cons
     int code = options->verifies ? begin_checks(&v) : CODE_DONE;
     if (!code)
         code = compute(&v);
+    if (!code)
+        code = warn_of_scales(&v);
     checks_close(&v.checks);
     if (code)
         free(v.sums);
