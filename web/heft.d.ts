@@ -300,6 +300,8 @@ export interface ReadOptions {
     to?: number;
     /** Role of the part. Default: "data", or the only part. */
     part?: string;
+    /** `f32`, `f64`: read the numbers of a tensor of `nvfp4` without its scale, which is another tensor. */
+    raw?: boolean;
     signal?: AbortSignal;
 }
 
@@ -337,7 +339,8 @@ export interface Tensor {
      * core decodes, rounded to nearest. Of block types only the covering blocks are read. Complex
      * elements become two numbers each. Sparse tensors: name a part, such as "values".
      *
-     * @throws {HeftError} "unsupported": the type is not decoded, see `decodes`
+     * @throws {HeftError} "unsupported": the type is not decoded, see `decodes`; or the scale of a tensor of `nvfp4` is
+     *   another tensor (rule `heft/quantised`), see `raw`
      */
     f32(range?: ReadOptions): Promise<Float32Array>;
     /** As `f32()`, with 64-bit floats; exact for integers up to 2^53. */

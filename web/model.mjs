@@ -251,11 +251,22 @@ class Tensor {
     f32(range) { return answering(() => this.#decode(optionsOf(range, "f32()"), F32, Float32Array)); }
     f64(range) { return answering(() => this.#decode(optionsOf(range, "f64()"), F64, Float64Array)); }
 
+    /** The scale of a tensor of nvfp4, which GGUF stores as another tensor; null: none. */
+    #findScale() {
+        return this.dtype !== "nvfp4" ? null
+            : this.#model.find(this.name.replace(/\.weight$/, "") + ".scale") ?? this.#model.find(this.name + ".scale");
+    }
+
     async #decode(range, to, Numbers) {
         const part = this.#findPart(range.part), info = this.#model._dtypes[part.dtype] ?? this.#model._dtypes[0];
         if (!info.decodes)
             throw new HeftError("unsupported", `tensor '${this.name}': elements of type ${info.name} are not decoded; ` +
                                 "bytes() reads them", { tensor: this.name });
+        const scale = !range.raw && this.#findScale();
+        if (scale)
+            throw new HeftError("unsupported", `tensor '${this.name}' is quantised (${this.dtype}, scaled by '${scale.name}'): ` +
+                                "its numbers are without the scale; raw: true reads them",
+                                { rule: "heft/quantised", tensor: this.name });
         const { blockElements, blockBytes } = info, length = await this.#length(part, range.signal);
         const all = length / blockBytes * blockElements;
         const total = this.layout === "dense" ? Math.min(this.elements, all) : Math.floor(all);

@@ -153,6 +153,46 @@ test("the values of every sample are as the command reads them", async () => {
         await compareValues(path.join(SAMPLES, name));
 });
 
+test("every block type has the values that the command reads", async () => {
+    const file = path.join(SAMPLES, "gguf/good/blocks.gguf"), model = await open(file);
+    for (const t of model) {
+        const f32 = path.join(scratch, `${t.dtype}.safetensors`);
+        assert.equal((await heft(["convert", "-q", "--keep", t.name, "--cast", "f32", file, f32])).code, 0);
+        const cast = await open(f32);
+        assert.deepEqual(await t.f32(), await cast.tensorAt(0).f32(), t.dtype);
+        await cast.close();
+    }
+    assert.equal(model.tensorCount, 27);
+    await model.close();
+});
+
+/** A GGUF file without metadata: [name, number of the type, columns, bytes] for each tensor. */
+function gguf(tensors) {
+    const u32 = n => Buffer.from(Uint32Array.of(n).buffer), u64 = n => Buffer.from(BigUint64Array.of(BigInt(n)).buffer);
+    const padded = b => Buffer.concat([b, Buffer.alloc((32 - b.length % 32) % 32)]), data = [];
+    const head = [Buffer.from("GGUF"), u32(3), u64(tensors.length), u64(0)];
+    for (const [name, type, columns, bytes] of tensors) {
+        const at = data.reduce((n, b) => n + b.length, 0);
+        head.push(u64(name.length), Buffer.from(name), u32(1), u64(columns), u32(type), u64(at));
+        data.push(padded(Buffer.from(bytes)));
+    }
+    return new Uint8Array(Buffer.concat([padded(Buffer.concat(head)), ...data]));
+}
+
+test("numbers of nvfp4 without their scale are read only if told so", async () => {
+    const block = [0x38, 0x38, 0x38, 0x38, ...Array(32).fill(0x22)], scale = Buffer.from(Float32Array.of(0.5).buffer);
+    for (const name of ["a.scale", "a.weight.scale"]) {
+        const model = await open(gguf([["a.weight", 40, 64, block], [name, 0, 1, scale], ["b.weight", 40, 64, block]]));
+        const a = model.find("a.weight"), ones = new Float32Array(64).fill(1);
+        await fails(a.f32(), "unsupported", "heft/quantised", new RegExp(`scaled by '${name}'`));
+        await fails(a.f64({ from: 1 }), "unsupported", "heft/quantised", /raw: true/);
+        assert.deepEqual(await a.f32({ raw: true }), ones);
+        assert.deepEqual(await model.find("b.weight").f32(), ones);
+        assert.equal((await model.find(name).f32())[0], 0.5);
+        await model.close();
+    }
+});
+
 /** Compare f64() with `heft show --json` or f32() with `heft cat` cast by the command. */
 async function compareValues(folder) {
     const { readdirSync } = await import("node:fs");
