@@ -47,21 +47,21 @@ enum {
     HEFT_Q5_K = 33,
     HEFT_Q6_K = 34,
     HEFT_Q8_K = 35,
-    HEFT_IQ2_XXS = 36, /* this type up to HEFT_Q1_0: copied, not decoded */
+    HEFT_IQ2_XXS = 36,
     HEFT_IQ2_XS = 37,
     HEFT_IQ3_XXS = 38,
     HEFT_IQ1_S = 39,
-    HEFT_IQ4_NL = 40,
-    HEFT_IQ3_S = 41,
+    HEFT_IQ4_NL = 40, /* 32 elements per block */
+    HEFT_IQ3_S = 41,  /* 256 elements per block */
     HEFT_IQ2_S = 42,
     HEFT_IQ4_XS = 43,
     HEFT_IQ1_M = 44,
     HEFT_TQ1_0 = 45,
     HEFT_TQ2_0 = 46,
-    HEFT_MXFP4 = 47,
-    HEFT_NVFP4 = 48,
-    HEFT_Q1_0 = 49,
-    HEFT_Q2_0 = 50,  /* 64 elements per block, decoded */
+    HEFT_MXFP4 = 47, /* 32 elements per block */
+    HEFT_NVFP4 = 48, /* 64 elements per block; a scale of the tensor may be another tensor */
+    HEFT_Q1_0 = 49,  /* 128 elements per block */
+    HEFT_Q2_0 = 50,  /* 64 elements per block */
     HEFT_DTYPES = 51 /* number of element types */
 };
 
