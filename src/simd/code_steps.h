@@ -76,27 +76,35 @@ static inline void decode_tq2_0(float *restrict out, const uint8_t *restrict b)
     }
 }
 
-/* Decode a digit of base 3 of `count` bytes; `power`: 3 to the number of the digit. */
-static inline void decode_digits(float *restrict out, const uint8_t *restrict p, uint32_t count,
-                                 uint32_t power, float scale)
+/* Return digit n of base 3 of a byte, less 1; `power`: 3 to the power of n. */
+static inline int8_t digit_of(uint8_t byte, uint8_t power)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        uint8_t fraction = (uint8_t)(p[i] * power);
-        out[i] = (float)((int32_t)(fraction * 3u >> 8) - 1) * scale;
-    }
+    uint8_t fraction = (uint8_t)(byte * power);
+    return (int8_t)((fraction * 3u >> 8) - 1);
 }
 
 static inline void decode_tq1_0(float *restrict out, const uint8_t *restrict b)
 {
-    enum { SCALE = 52 };
+    enum { FIVE_DIGITS = 48, SCALE = 52, RUN = 32, HALF_RUN = 160, LAST = 240 };
     static const uint8_t powers[] = { 1, 3, 9, 27, 81 };
+    static const uint8_t last_powers[16] = { 1, 1, 1, 1, 3, 3, 3, 3, 9, 9, 9, 9, 27, 27, 27, 27 };
     float scale = half_at(b + SCALE);
-    for (uint32_t n = 0; n < 5; n++) {
-        decode_digits(out + 32 * n, b, 32, powers[n], scale);
-        decode_digits(out + 160 + 16 * n, b + 32, 16, powers[n], scale);
-    }
-    for (uint32_t n = 0; n < 4; n++)
-        decode_digits(out + 240 + 4 * n, b + 48, 4, powers[n], scale);
+    int8_t digits[16];
+    for (uint32_t n = 0; n < 5; n++)
+        for (uint32_t at = 0; at < FIVE_DIGITS; at += 16) {
+#pragma GCC unroll 1
+            for (uint32_t i = 0; i < 16; i++)
+                digits[i] = digit_of(b[at + i], powers[n]);
+            heft_put_scaled(out + (at < RUN ? RUN * n + at : HALF_RUN + 16 * n), digits, scale);
+        }
+    uint8_t last[16];
+    uint64_t word = heft_le32(b + FIVE_DIGITS);
+    heft_put_le64(last, word | word << 32);
+    heft_put_le64(last + 8, word | word << 32);
+#pragma GCC unroll 1
+    for (uint32_t i = 0; i < 16; i++)
+        digits[i] = digit_of(last[i], last_powers[i]);
+    heft_put_scaled(out + LAST, digits, scale);
 }
 
 #endif

@@ -129,18 +129,8 @@ static inline size_t heft_look_up_pairs(uint8_t *dst, const uint8_t *src, size_t
 
 #endif
 
-/* Store 16 numbers multiplied by `scale`.  Compilers that unroll the loop convert one number after
- * the other; those that keep it convert vectors. */
-static inline void heft_put_scaled(float *restrict out, const int8_t *restrict n, float scale)
-{
-#pragma GCC unroll 1
-    for (uint32_t i = 0; i < 16; i++)
-        out[i] = scale * (float)n[i];
-}
-
 #ifdef __AVX2__
 
-/* Store 16 numbers multiplied by `scale`. */
 static inline void put_bytes(float *out, __m128i n, float scale)
 {
 #ifdef __AVX512F__
@@ -152,6 +142,12 @@ static inline void put_bytes(float *out, __m128i n, float scale)
     _mm256_storeu_ps(out, _mm256_mul_ps(v, factor));
     _mm256_storeu_ps(out + 8, _mm256_mul_ps(w, factor));
 #endif
+}
+
+/* Store 16 numbers multiplied by `scale`. */
+static inline void heft_put_scaled(float *restrict out, const int8_t *restrict n, float scale)
+{
+    put_bytes(out, _mm_loadu_si128((const __m128i *)n), scale);
 }
 
 /* Store the numbers that codes of 4 bits stand for, multiplied by `scale`: those of the lower
@@ -170,6 +166,15 @@ static inline void heft_put_halves(float *restrict out, const uint8_t *restrict 
 }
 
 #else
+
+/* Compilers that unroll the loop convert one number after the other; those that keep it convert
+ * vectors. */
+static inline void heft_put_scaled(float *restrict out, const int8_t *restrict n, float scale)
+{
+#pragma GCC unroll 1
+    for (uint32_t i = 0; i < 16; i++)
+        out[i] = scale * (float)n[i];
+}
 
 static inline void heft_put_halves(float *restrict out, const uint8_t *restrict codes, size_t count,
                                    const int8_t *restrict table, float scale)
