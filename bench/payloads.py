@@ -263,8 +263,8 @@ def casting(r, inputs, formats, quick):
 
 
 BLOCK_TYPES = ("q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q2_k", "q3_k", "q4_k", "q5_k", "q6_k",
-               "q1_0", "tq1_0", "tq2_0", "iq4_nl", "iq4_xs", "mxfp4", "nvfp4", "iq2_xxs", "iq2_xs",
-               "iq2_s", "iq3_xxs", "iq3_s", "iq1_s", "iq1_m")
+               "q1_0", "q2_0", "tq1_0", "tq2_0", "iq4_nl", "iq4_xs", "mxfp4", "nvfp4", "iq2_xxs",
+               "iq2_xs", "iq2_s", "iq3_xxs", "iq3_s", "iq1_s", "iq1_m")
 
 
 def decoding(r, inputs, formats, quick):
