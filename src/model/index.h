@@ -432,6 +432,11 @@ heft_status heft_ix_shard_add(heft_index *x, heft_ix_shard s, uint32_t *number);
  * Discards the name table of x. */
 heft_status heft_ix_merge(heft_index *x, const heft_index *from, uint32_t base, heft_str prefix,
                           const uint8_t *kept);
+/* heft_ix_merge(); instead(ctx, i) may append other tensors where tensor i of `from` is left
+ * out. */
+heft_status heft_ix_merge_with(heft_index *x, const heft_index *from, uint32_t base,
+                               heft_str prefix, const uint8_t *kept,
+                               heft_status (*instead)(void *ctx, uint32_t tensor), void *ctx);
 /* Reserve rows for additional tensors of one part each, with `dims` dimensions in total; false: out
  * of memory. */
 bool heft_ix_reserve_rows(heft_index *x, uint64_t tensors, uint64_t dims);

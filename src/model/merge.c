@@ -232,8 +232,9 @@ static heft_status add_model_parts(const merge *m)
     return st;
 }
 
-heft_status heft_ix_merge(heft_index *x, const heft_index *from, uint32_t base, heft_str prefix,
-                          const uint8_t *kept)
+heft_status heft_ix_merge_with(heft_index *x, const heft_index *from, uint32_t base,
+                               heft_str prefix, const uint8_t *kept,
+                               heft_status (*instead)(void *ctx, uint32_t tensor), void *ctx)
 {
     uint32_t n = heft_ix_tensors(from);
     size_t bytes = ((size_t)n + 1) * sizeof(uint32_t);
@@ -247,6 +248,8 @@ heft_status heft_ix_merge(heft_index *x, const heft_index *from, uint32_t base, 
         m.ids[i] = HEFT_NONE;
         if (kept[i])
             st = add_tensor(&m, i);
+        else if (instead)
+            st = instead(ctx, i);
     }
     if (!st)
         st = add_checksums(&m);
@@ -256,4 +259,10 @@ heft_status heft_ix_merge(heft_index *x, const heft_index *from, uint32_t base, 
         add_notes(&m);
     heft_mem_free(&x->mem, m.ids, bytes);
     return st;
+}
+
+heft_status heft_ix_merge(heft_index *x, const heft_index *from, uint32_t base, heft_str prefix,
+                          const uint8_t *kept)
+{
+    return heft_ix_merge_with(x, from, base, prefix, kept, NULL, NULL);
 }

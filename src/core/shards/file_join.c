@@ -40,9 +40,9 @@ static heft_status add_file(heft_file *f, const heft_file *from, heft_error *err
 }
 
 static heft_status add_files(heft_file *f, const heft_file *const *files, uint32_t count,
-                             heft_error *err)
+                             uint32_t more, heft_error *err)
 {
-    uint64_t total = 0;
+    uint64_t total = more;
     for (uint32_t i = 0; i < count; i++)
         total += 1 + (uint64_t)files[i]->opened_shard_count;
     if (total > UINT32_MAX || !heft_join_reserve(f, count))
@@ -58,19 +58,10 @@ static heft_status add_files(heft_file *f, const heft_file *const *files, uint32
     return st;
 }
 
-heft_status heft_file_join(heft_file **out, const heft_file *const *files, uint32_t count,
-                           const heft_join_options *opt, heft_error *err)
+heft_status heft_join_begin(heft_file **out, const heft_file *const *files, uint32_t count,
+                            uint32_t more, heft_error *err)
 {
-    heft_error own;
     heft_open_options open = HEFT_OPEN_OPTIONS_INIT;
-    heft_join_options o = HEFT_JOIN_OPTIONS_INIT;
-    err = heft_error_begin(err, &own);
-    *out = NULL;
-    if (!count)
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "there are no files to join");
-    heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
-    if (st)
-        return st;
     heft_limits limits = HEFT_LIMITS_INIT;
     limits.memory = UINT64_MAX;
     limits.read_bytes = files[0]->x.limits.read_bytes;
@@ -80,29 +71,50 @@ heft_status heft_file_join(heft_file **out, const heft_file *const *files, uint3
     for (uint32_t i = 0; i < count; i++) /* the highest limit of any file applies */
         if (files[i]->x.limits.tensors > limits.tensors)
             limits.tensors = files[i]->x.limits.tensors;
-    st = heft_file_begin(out, 0, &open, err);
+    heft_status st = heft_file_begin(out, 0, &open, err);
     if (st)
         return st;
-    (*out)->format = files[0]->format;
-    (*out)->x.version = files[0]->x.version;
+    heft_file *f = *out;
+    f->format = files[0]->format;
+    f->x.version = files[0]->x.version;
     /* Keep the version only if all files agree. */
     for (uint32_t i = 1; i < count; i++)
         if (files[i]->format != files[0]->format ||
             !heft_str_eq(files[i]->x.version, files[0]->x.version))
-            (*out)->x.version = (heft_str){ NULL, 0 };
-    (*out)->x.generator = files[0]->x.generator;
-    (*out)->x.strict = files[0]->x.strict;
-    st = add_files(*out, files, count, err);
-    if (!st)
-        st = heft_join_files(*out, &o, err);
+            f->x.version = (heft_str){ NULL, 0 };
+    f->x.generator = files[0]->x.generator;
+    f->x.strict = files[0]->x.strict;
+    for (uint32_t i = 0; i < count; i++)
+        f->check_parts = f->check_parts || files[i]->check_parts;
+    return add_files(f, files, count, more, err);
+}
+
+heft_status heft_join_end(heft_file **out, heft_status st, heft_error *err)
+{
     if (!st && !heft_ix_list_tensor_checksums(&(*out)->x))
         st = heft_error_no_memory(err, purpose);
-    for (uint32_t i = 0; i < count; i++)
-        (*out)->check_parts = (*out)->check_parts || files[i]->check_parts;
-    (*out)->ready = !st;
+    if (*out)
+        (*out)->ready = !st;
     if (st) {
         heft_file_close(*out);
         *out = NULL;
     }
     return heft_error_end(err, st);
+}
+
+heft_status heft_file_join(heft_file **out, const heft_file *const *files, uint32_t count,
+                           const heft_join_options *opt, heft_error *err)
+{
+    heft_error own;
+    heft_join_options o = HEFT_JOIN_OPTIONS_INIT;
+    err = heft_error_begin(err, &own);
+    *out = NULL;
+    if (!count)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "there are no files to join");
+    heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
+    if (!st)
+        st = heft_join_begin(out, files, count, 0, err);
+    if (!st)
+        st = heft_join_files(*out, &o, err);
+    return heft_join_end(out, st, err);
 }

@@ -18,6 +18,12 @@ bool heft_join_reserve(heft_file *f, uint32_t count);
 /* Add the tensors and metadata of f->joined_files to f.  opt NULL: the files are shards of f or
  * components of a pipeline, and contradictions become findings. */
 heft_status heft_join_files(heft_file *f, const heft_join_options *opt, heft_error *err);
+/* Begin a file that joins `count` files of the caller, which are listed as its shards; `more`
+ * shards may follow. After an error, too, the caller calls heft_join_end(); file_join.c. */
+heft_status heft_join_begin(heft_file **out, const heft_file *const *files, uint32_t count,
+                            uint32_t more, heft_error *err);
+/* Finish the file after work that returned st, or close it. */
+heft_status heft_join_end(heft_file **out, heft_status st, heft_error *err);
 /* Add the tensors of index x to an open file without shards.  x describes a file of `bytes` bytes
  * in the same format.  source holds the bytes of that file and must outlive f; NULL if never
  * read. */
