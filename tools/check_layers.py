@@ -40,7 +40,13 @@ MAY_INCLUDE = {
     "src/core/read": ENGINE,
     "src/core/shards": [*ENGINE, "src/core/read"],
     "src/core/check": [*ENGINE, "src/core/read", "src/core/shards"],
-    "src/scheme": ["heft.h", "heft_ext.h", "src/base", "src/model", "src/core/read"],
+    "src/scheme": [
+        "heft.h", "heft_ext.h", "src/base", "src/model", "src/grammar", "src/core/read"
+    ],
+    "src/logical": [
+        "heft.h", "heft_ext.h", "src/base", "src/model", "src/core/read", "src/core/shards",
+        "src/scheme"
+    ],
     "src/core/write": [
         *ENGINE, "src/core/read", "src/core/shards", "src/core/check", "src/scheme"
     ],
@@ -69,7 +75,7 @@ for family in sorted(p.name for p in (ROOT / "src/format").iterdir() if p.is_dir
 FREESTANDING = [
     "src/base", "src/model", "src/grammar", "src/format", "src/core/read", "src/core/shards",
     "src/core/check", "src/core/write", "src/core/edit", "src/companion", "src/folder",
-    "src/scheme", "src/scan", "src/sign", "src/share", "src/port_none"
+    "src/scheme", "src/logical", "src/scan", "src/sign", "src/share", "src/port_none"
 ]
 INSTRUCTIONS = {"cpuid.h", "immintrin.h", "arm_neon.h"}  # only src/simd
 EXTENDED = ("src/port", "cli")  # may ask the C library for more than C11

@@ -55,6 +55,33 @@ HEFT_API heft_quantised heft_schemes_at(const heft_schemes *s, uint32_t i);
 HEFT_API heft_quantised_part heft_schemes_part_at(const heft_schemes *s, uint32_t i, uint32_t k);
 /* Return the quantised tensor that a stored tensor is part of, or HEFT_NONE. */
 HEFT_API uint32_t heft_schemes_find(const heft_schemes *s, uint32_t tensor);
+typedef struct heft_decode_options {
+    size_t size;   /* = sizeof(heft_decode_options) */
+    heft_dtype as; /* element type of all decoded tensors; HEFT_UNTYPED: of each its own */
+    /* Leave tensors of schemes that are recognised and not decoded as they are stored. */
+    bool keeps_undecoded;
+    /* Compare the stored checksums of the parts first, which reads their bytes once more. */
+    bool verify;
+    uint8_t reserved[26]; /* 0; for further choices */
+} heft_decode_options;
+#define HEFT_DECODE_OPTIONS_INIT                                 \
+    {                                                            \
+        sizeof(heft_decode_options), HEFT_UNTYPED, false, false, \
+        {                                                        \
+            0                                                    \
+        }                                                        \
+    }
+
+/* Open the model that a file with quantised tensors represents: a file with a tensor for each
+ * quantised one, and all other tensors, metadata and parts of f. Numbers are decoded whenever they
+ * are read, by the rule of the scheme in f32, and rounded once; nothing is kept. f and s must
+ * outlive *out; close it with heft_file_close().
+ *   HEFT_E_UNSUPPORTED  a scheme is recognised and not decoded
+ *   HEFT_E_FORMAT       parts contradict each other, or a scale is missing */
+HEFT_API HEFT_MUST_CHECK heft_status heft_schemes_decode(heft_file **out, const heft_file *f,
+                                                         const heft_schemes *s,
+                                                         const heft_decode_options *opt,
+                                                         heft_error *err);
 /* Return true if the settings say how a model is quantised, under the usual keys. */
 HEFT_API bool heft_settings_are_quantised(const heft_settings *s);
 

@@ -1,7 +1,10 @@
 /* awq.c - integers packed into 32-bit words along the outputs: qweight [inputs, outputs * bits /
  * 32], scales [groups, outputs], qzeros [groups, outputs * bits / 32]. */
 #include "base/checked_math.h"
-#include "scheme/recognition.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "scheme/decoding.h"
+#include "scheme/packed.h"
 
 static const heft_scheme_names names[] = {
     { NULL,
@@ -26,9 +29,89 @@ static bool recognise(heft_scheme_group *g)
            words * WORD_BITS == outputs * g->bits;
 }
 
+/* ---- decoding ---- */
+
+enum { WORD = 4, WORD_BITS = 32, WIDTH = 4, IN_WORD = WORD_BITS / WIDTH };
+
+static heft_status check_parts(const heft_decoding *d, heft_error *err)
+{
+    const heft_decoding_part *w = &d->part[HEFT_ROLE_WEIGHT];
+    const heft_decoding_part *z = heft_decoding_part_of(d, HEFT_ROLE_ZERO_POINT);
+    const heft_decoding_part *s = &d->part[HEFT_ROLE_SCALE];
+    uint64_t groups = heft_decoding_dim(s, 1);
+    if (heft_decoding_part_of(d, HEFT_ROLE_GROUP_INDEX))
+        return heft_decoding_refuse(d, HEFT_ROLE_GROUP_INDEX, "is not expected here", err);
+    if (s->rank != 2 || !groups || heft_div(d->rows - 1, d->group) + 1 != groups)
+        return heft_decoding_refuse(d, HEFT_ROLE_SCALE, "has groups that do not divide the inputs",
+                                    err);
+    if (!z || z->dtype != HEFT_I32 || z->rank != 2 || heft_decoding_dim(z, 1) != groups ||
+        heft_decoding_dim(z, 0) != heft_decoding_dim(w, 0))
+        return heft_decoding_refuse(d, HEFT_ROLE_ZERO_POINT,
+                                    "does not have a number for each group and output", err);
+    return HEFT_OK;
+}
+
+static heft_status prepare(heft_decoding *d, heft_error *err)
+{
+    const heft_decoding_part *w = &d->part[HEFT_ROLE_WEIGHT];
+    uint64_t inputs = heft_decoding_dim(w, 1), words = heft_decoding_dim(w, 0);
+    bool is_gemm = !d->form.len || heft_str_is(d->form, "gemm") || heft_str_is(d->form, "GEMM");
+    if (!is_gemm || d->bits != WIDTH)
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                                "tensor %q is quantised by awq, which is decoded in the form gemm "
+                                "with 4 bits only: this is the form %q with %U bits",
+                                d->name, d->form, (uint64_t)d->bits);
+    if (w->rank != 2 || !inputs || !words || words > UINT32_MAX || inputs > UINT32_MAX)
+        return heft_decoding_refuse(d, HEFT_ROLE_WEIGHT, "is not a matrix", err);
+    heft_status st = heft_decoding_set_shape(d, inputs, words * IN_WORD, err);
+    d->group = d->block[1] && heft_decoding_dim(&d->part[HEFT_ROLE_SCALE], 1) > 1 ? d->block[1]
+                                                                                  : inputs;
+    if (!st)
+        st = check_parts(d, err);
+    d->is_transposed = true;
+    d->dims[0] = d->columns;
+    d->dims[1] = d->rows;
+    heft_decoding_set_type(d, HEFT_ROLE_SCALE);
+    return st;
+}
+
+/* Unpack the numbers of a row of words. */
+static bool read_numbers(heft_decoder *r, heft_role role, uint64_t row, uint64_t output,
+                         size_t count, float *out)
+{
+    static const uint8_t nibble[IN_WORD] = { 0, 4, 1, 5, 2, 6, 3, 7 }; /* of output k */
+    uint64_t first = output / IN_WORD, end = (output + count - 1) / IN_WORD + 1;
+    uint64_t words = heft_decoding_dim(&r->d->part[role], 0);
+    const uint8_t *p = heft_decoder_bytes(r, role, (row * words + first) * WORD,
+                                          (size_t)(end - first) * WORD);
+    for (size_t i = 0; p && i < count; i++) {
+        uint64_t k = output + i;
+        uint32_t word = heft_word_at(p + (k / IN_WORD - first) * WORD);
+        out[i] = (float)(word >> WIDTH * nibble[k % IN_WORD] & 15);
+    }
+    return p;
+}
+
+/* A stored row has the numbers of an input for all outputs. */
+static heft_status decode(heft_decoder *r, uint64_t input, uint64_t output, size_t count,
+                          float *out)
+{
+    float scale[HEFT_RUN], zero[HEFT_RUN];
+    uint64_t group = heft_div(input, r->d->group);
+    if (!read_numbers(r, HEFT_ROLE_WEIGHT, input, output, count, out) ||
+        !read_numbers(r, HEFT_ROLE_ZERO_POINT, group, output, count, zero) ||
+        !heft_decoder_floats(r, HEFT_ROLE_SCALE, group * r->d->columns + output, count, scale))
+        return r->st;
+    for (size_t i = 0; i < count; i++)
+        out[i] = (out[i] - zero[i]) * scale[i];
+    return HEFT_OK;
+}
+
 const heft_scheme heft_scheme_awq = {
     .name = "awq",
     .names = names,
     .name_count = sizeof names / sizeof *names,
     .recognise = recognise,
+    .prepare = prepare,
+    .decode = decode,
 };

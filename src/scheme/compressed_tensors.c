@@ -1,6 +1,9 @@
 /* compressed_tensors.c - integers packed into 32-bit words along a row, or integers of 8 bits, with
  * scales and perhaps zero points: (q - zero point) * scale. */
-#include "scheme/recognition.h"
+#include "base/checked_math.h"
+#include "base/text.h"
+#include "scheme/decoding.h"
+#include "scheme/packed.h"
 
 static const heft_scheme_names names[] = {
     { "pack-quantized",
@@ -44,9 +47,225 @@ static bool recognise(heft_scheme_group *g)
            heft_group_blocks(g, heft_group_dim(g, "weight", 1), heft_group_dim(g, "weight", 0));
 }
 
+/* ---- shapes ---- */
+
+enum { WORD_BITS = 32, WORD = 4, MOST_BITS = 8 };
+
+static uint64_t words_of(uint64_t elements, uint32_t bits, bool is_aligned)
+{
+    uint64_t per_word = WORD_BITS / bits;
+    return is_aligned ? heft_div(elements + per_word - 1, per_word)
+                      : heft_div(elements * bits + WORD_BITS - 1, WORD_BITS);
+}
+
+/* The shape is stored as a tensor: rows and columns of each matrix. */
+static heft_status read_columns(uint64_t *out, const heft_decoding *d, heft_error *err)
+{
+    const heft_decoding_part *s = heft_decoding_part_of(d, HEFT_ROLE_SHAPE);
+    uint8_t raw[2 * sizeof(uint64_t)];
+    uint64_t shape[2] = { 0, 0 };
+    if (!s || s->elements != 2 || s->bytes > sizeof raw)
+        return heft_decoding_refuse(d, HEFT_ROLE_SHAPE, "does not have two numbers", err);
+    heft_status st = heft_part_read(raw, d->f, s->part, 0, (size_t)s->bytes, err);
+    if (!st && !heft_dtype_cast(shape, HEFT_U64, raw, s->dtype, 2))
+        st = heft_decoding_refuse(d, HEFT_ROLE_SHAPE, "does not have two numbers", err);
+    *out = shape[1];
+    if (!st && (shape[0] != heft_decoding_dim(&d->part[HEFT_ROLE_WEIGHT], 1) || !shape[1] ||
+                shape[1] > UINT32_MAX))
+        st = heft_decoding_refuse(d, HEFT_ROLE_SHAPE, "contradicts the weight", err);
+    return st;
+}
+
+/* Numbers of 3, 5, 6 and 7 bits were once kept inside of words, and are a dense stream now: the
+ * count of words tells. */
+static heft_status set_packing(heft_decoding *d, heft_error *err)
+{
+    uint64_t words = heft_decoding_dim(&d->part[HEFT_ROLE_WEIGHT], 0);
+    bool is_dense, is_aligned;
+    if (!d->bits) /* numbers that fill whole words have one possible width */
+        for (uint32_t b = 2; b <= MOST_BITS; b *= 2)
+            d->bits = words_of(d->columns, b, true) == words ? b : d->bits;
+    if (!d->bits || d->bits > MOST_BITS)
+        return heft_decoding_refuse(d, HEFT_ROLE_WEIGHT,
+                                    "has numbers of unknown width: config.json should state "
+                                    "num_bits",
+                                    err);
+    is_dense = words_of(d->columns, d->bits, false) == words;
+    is_aligned = words_of(d->columns, d->bits, true) == words;
+    if (!is_dense && !is_aligned)
+        return heft_decoding_refuse(d, HEFT_ROLE_WEIGHT,
+                                    "has another number of words than the width of its numbers "
+                                    "and its shape give",
+                                    err);
+    if (is_dense && is_aligned && WORD_BITS % d->bits)
+        return heft_decoding_refuse(d, HEFT_ROLE_WEIGHT,
+                                    "may be packed in two ways, and nothing tells which", err);
+    d->is_aligned = is_aligned;
+    return HEFT_OK;
+}
+
+/* Each column names its group; so the groups need not be runs of columns. */
+static heft_status check_group_index(const heft_decoding *d, heft_error *err)
+{
+    const heft_decoding_part *g = heft_decoding_part_of(d, HEFT_ROLE_GROUP_INDEX);
+    bool is_good = g && g->dtype == HEFT_I32 && g->elements == d->columns && d->stack == 1;
+    return !g || is_good ? HEFT_OK
+                         : heft_decoding_refuse(d, HEFT_ROLE_GROUP_INDEX,
+                                                "does not have a number for each column", err);
+}
+
+static heft_status check_zero_point(const heft_decoding *d, heft_error *err)
+{
+    const heft_decoding_part *z = heft_decoding_part_of(d, HEFT_ROLE_ZERO_POINT);
+    const heft_decoding_part *s = &d->part[HEFT_ROLE_SCALE];
+    bool is_packed = d->scheme == &heft_scheme_compressed_tensors && d->bits && z &&
+                     z->dtype == HEFT_I32;
+    uint64_t rows = words_of(d->grid.down, d->bits, d->is_aligned);
+    bool is_good = z && (is_packed ? heft_decoding_dim(z, 0) == d->grid.across &&
+                                         heft_decoding_dim(z, 1) == rows && d->stack == 1 &&
+                                         d->grid.down == d->rows
+                                   : z->dtype == HEFT_I8 && z->elements == s->elements);
+    return !z || is_good ? HEFT_OK
+                         : heft_decoding_refuse(d, HEFT_ROLE_ZERO_POINT,
+                                                "does not have a number for each scale", err);
+}
+
+static bool is_packed_weight(const heft_decoding *d)
+{
+    return d->variant && heft_str_is(heft_lit(d->variant), "pack-quantized");
+}
+
+static heft_status prepare(heft_decoding *d, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    if (is_packed_weight(d)) {
+        st = read_columns(&d->columns, d, err);
+        if (!st)
+            st = heft_decoding_set_shape(d, heft_decoding_dim(&d->part[HEFT_ROLE_WEIGHT], 1),
+                                         d->columns, err);
+        if (!st)
+            st = set_packing(d, err);
+    } else {
+        st = heft_decoding_take_shape(d, 1, err);
+    }
+    uint64_t groups = heft_decoding_dim(&d->part[HEFT_ROLE_SCALE], 0);
+    if (!st && !d->block[1] && groups > 1) /* whole groups of equal size */
+        d->block[1] = heft_div(d->columns + groups - 1, groups);
+    if (!st)
+        st = heft_decoding_set_grid(d, HEFT_ROLE_SCALE, err);
+    if (!st)
+        st = check_group_index(d, err);
+    if (!st)
+        st = check_zero_point(d, err);
+    if (!st && heft_decoding_part_of(d, HEFT_ROLE_GLOBAL_SCALE))
+        st = heft_decoding_refuse(d, HEFT_ROLE_GLOBAL_SCALE, "is not expected here", err);
+    heft_decoding_set_type(d, HEFT_ROLE_SCALE);
+    return st;
+}
+
+/* ---- numbers ---- */
+
+/* Set zero[i] for `n` groups of a row from group `first` on. */
+static bool read_zero_points(heft_decoder *r, uint64_t row, uint64_t first, size_t n, float *zero)
+{
+    const heft_decoding *d = r->d;
+    const heft_decoding_part *z = heft_decoding_part_of(d, HEFT_ROLE_ZERO_POINT);
+    float middle = is_packed_weight(d) ? (float)(1 << (d->bits - 1)) : 0;
+    uint64_t line = heft_div(row - r->matrix * d->rows, d->grid.height);
+    if (!z || z->dtype == HEFT_I8) {
+        uint64_t at = r->matrix * d->grid.matrix + line * d->grid.across + first;
+        for (size_t i = 0; i < n; i++)
+            zero[i] = 0;
+        if (z && !heft_decoder_floats(r, HEFT_ROLE_ZERO_POINT, at, n, zero))
+            return false;
+        for (size_t i = 0; i < n; i++)
+            zero[i] += middle;
+        return true;
+    }
+    uint64_t bit = heft_bit_of(line, d->bits, d->is_aligned), word = bit / WORD_BITS;
+    bool crosses = bit % WORD_BITS + d->bits > WORD_BITS;
+    for (size_t i = 0; i < n; i++) {
+        uint8_t two[2 * WORD] = { 0 };
+        for (uint32_t k = 0; k <= crosses; k++) {
+            const uint8_t *p = heft_decoder_bytes(
+                r, HEFT_ROLE_ZERO_POINT, ((word + k) * d->grid.across + first + i) * WORD, WORD);
+            if (!p)
+                return false;
+            memcpy(two + k * WORD, p, WORD);
+        }
+        zero[i] = (float)heft_bits_at(two, bit % WORD_BITS, d->bits);
+    }
+    return true;
+}
+
+/* Unpack numbers of a row; plain bytes are numbers with a sign. */
+static bool read_numbers(heft_decoder *r, uint64_t row, uint64_t column, size_t count, float *out)
+{
+    const heft_decoding *d = r->d;
+    if (!is_packed_weight(d))
+        return heft_decoder_floats(r, HEFT_ROLE_WEIGHT, row * d->columns + column, count, out);
+    uint64_t line = heft_decoding_dim(&d->part[HEFT_ROLE_WEIGHT], 0) * WORD;
+    uint64_t first = heft_bit_of(column, d->bits, d->is_aligned);
+    uint64_t end = heft_bit_of(column + count - 1, d->bits, d->is_aligned) + d->bits;
+    const uint8_t *p = heft_decoder_bytes(r, HEFT_ROLE_WEIGHT, row * line + first / 8,
+                                          (size_t)((end + 7) / 8 - first / 8));
+    for (size_t i = 0; p && i < count; i++)
+        out[i] = (float)heft_bits_at(
+            p, heft_bit_of(column + i, d->bits, d->is_aligned) - first / 8 * 8, d->bits);
+    return p;
+}
+
+/* Columns in any order: each says its group. */
+static heft_status decode_by_index(heft_decoder *r, uint64_t row, uint64_t column, size_t count,
+                                   float *out)
+{
+    const heft_decoding *d = r->d;
+    float scale[HEFT_RUN], zero[HEFT_RUN];
+    uint64_t groups = d->grid.across;
+    const uint8_t *index = heft_decoder_bytes(r, HEFT_ROLE_GROUP_INDEX, column * WORD,
+                                              count * WORD);
+    if (groups > HEFT_RUN)
+        r->st = heft_decoding_refuse(d, HEFT_ROLE_SCALE, "has too many groups", r->err);
+    if (!index || r->st || !read_zero_points(r, row, 0, (size_t)groups, zero) ||
+        !heft_decoder_floats(r, HEFT_ROLE_SCALE, heft_div(row, d->grid.height) * groups,
+                             (size_t)groups, scale))
+        return r->st;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t g = heft_word_at(index + i * WORD);
+        if (g >= groups)
+            return r->st = heft_decoding_refuse(d, HEFT_ROLE_GROUP_INDEX,
+                                                "names a group that does not exist", r->err);
+        out[i] = (out[i] - zero[g]) * scale[g];
+    }
+    return HEFT_OK;
+}
+
+static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t count, float *out)
+{
+    const heft_decoding *d = r->d;
+    float scale[HEFT_RUN], zero[HEFT_RUN];
+    if (!read_numbers(r, row, column, count, out))
+        return r->st;
+    if (heft_decoding_part_of(d, HEFT_ROLE_GROUP_INDEX))
+        return decode_by_index(r, row, column, count, out);
+    uint64_t first = heft_div(column, d->grid.width);
+    size_t n = heft_decoder_scales(r, HEFT_ROLE_SCALE, row, column, count, scale);
+    if (!n || !read_zero_points(r, row, first, n, zero))
+        return r->st;
+    for (size_t i = 0, g = 0, end; i < count; i = end, g++) {
+        uint64_t left = (first + g + 1) * d->grid.width - column;
+        end = left < count ? (size_t)left : count;
+        for (size_t k = i; k < end; k++)
+            out[k] = (out[k] - zero[g]) * scale[g];
+    }
+    return HEFT_OK;
+}
+
 const heft_scheme heft_scheme_compressed_tensors = {
     .name = "compressed-tensors",
     .names = names,
     .name_count = sizeof names / sizeof *names,
     .recognise = recognise,
+    .prepare = prepare,
+    .decode = decode,
 };

@@ -2,7 +2,7 @@
  * power of two for 32 elements of a row.
  *
  *   weight * scale, though DeepSeek calls the scale weight_scale_inv. */
-#include "scheme/recognition.h"
+#include "scheme/decoding.h"
 
 static const heft_scheme_names names[] = {
     { NULL,
@@ -44,11 +44,34 @@ static bool recognise_fp8(heft_scheme_group *g)
            heft_is_scale(heft_group_dtype(g, "scale"));
 }
 
+static heft_status prepare(heft_decoding *d, heft_error *err)
+{
+    heft_status st = heft_decoding_take_shape(d, 1, err);
+    if (!st && heft_decoding_part_of(d, HEFT_ROLE_ZERO_POINT))
+        st = heft_decoding_refuse(d, HEFT_ROLE_ZERO_POINT, "has no meaning for 8-bit floats", err);
+    if (!st)
+        st = heft_decoding_set_grid(d, HEFT_ROLE_SCALE, err);
+    heft_decoding_set_type(d, HEFT_ROLE_SCALE);
+    return st;
+}
+
+static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t count, float *out)
+{
+    float scale[HEFT_RUN];
+    uint64_t first = row * r->d->columns + column;
+    if (heft_decoder_floats(r, HEFT_ROLE_WEIGHT, first, count, out) &&
+        heft_decoder_scales(r, HEFT_ROLE_SCALE, row, column, count, scale))
+        heft_decoder_multiply(r->d, column, count, scale, out);
+    return r->st;
+}
+
 const heft_scheme heft_scheme_fp8 = {
     .name = "fp8",
     .names = names,
     .name_count = sizeof names / sizeof *names,
     .recognise = recognise_fp8,
+    .prepare = prepare,
+    .decode = decode,
 };
 
 static bool recognise_mxfp8(heft_scheme_group *g)
@@ -63,9 +86,18 @@ static bool recognise_mxfp8(heft_scheme_group *g)
            (heft_group_dim(g, "weight", 0) + GROUP - 1) / GROUP == heft_group_dim(g, "scale", 0);
 }
 
+/* A power of two may be stored as a plain byte. */
+static heft_status prepare_mxfp8(heft_decoding *d, heft_error *err)
+{
+    d->part[HEFT_ROLE_SCALE].dtype = HEFT_F8_E8M0;
+    return prepare(d, err);
+}
+
 const heft_scheme heft_scheme_mxfp8 = {
     .name = "mxfp8",
     .names = names,
     .name_count = 2,
     .recognise = recognise_mxfp8,
+    .prepare = prepare_mxfp8,
+    .decode = decode,
 };

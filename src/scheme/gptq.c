@@ -1,7 +1,10 @@
 /* gptq.c - integers packed into 32-bit words along the inputs: qweight [inputs * bits / 32,
  * outputs], scales [groups, outputs], qzeros [groups, outputs * bits / 32], g_idx [inputs]. */
 #include "base/checked_math.h"
-#include "scheme/recognition.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "scheme/decoding.h"
+#include "scheme/packed.h"
 
 static const heft_scheme_names names[] = {
     { NULL,
@@ -30,9 +33,159 @@ static bool recognise(heft_scheme_group *g)
            heft_is_scale(heft_group_dtype(g, "scale")) && heft_group_dim(g, "scale", 0) == outputs;
 }
 
+/* ---- decoding ---- */
+
+enum { WORD_BITS = 32, WORD = 4, MOST_BITS = 8 };
+
+/* The first form subtracts 1 from zero points, "gptq_v2" does not. */
+static heft_status set_form(heft_decoding *d, heft_error *err)
+{
+    char name[16] = "";
+    d->excess = !heft_str_is(d->form, "gptq_v2");
+    if (!d->form.len || !d->excess || heft_str_is(d->form, "gptq"))
+        return HEFT_OK;
+    memcpy(name, d->form.ptr, d->form.len < sizeof name ? d->form.len : sizeof name - 1);
+    return heft_error_plain(
+        err, HEFT_E_UNSUPPORTED,
+        "tensor %q is quantised by gptq in the form %s, which is recognised and "
+        "not decoded",
+        d->name, name);
+}
+
+static heft_status check_parts(const heft_decoding *d, heft_error *err)
+{
+    const heft_decoding_part *z = heft_decoding_part_of(d, HEFT_ROLE_ZERO_POINT);
+    const heft_decoding_part *s = &d->part[HEFT_ROLE_SCALE];
+    const heft_decoding_part *g = heft_decoding_part_of(d, HEFT_ROLE_GROUP_INDEX);
+    uint64_t groups = heft_decoding_dim(s, 1);
+    uint64_t words = heft_div(d->columns * d->bits + WORD_BITS - 1, WORD_BITS);
+    if (!groups || heft_decoding_dim(s, 0) != d->columns || s->rank != 2)
+        return heft_decoding_refuse(d, HEFT_ROLE_SCALE, "does not have a number for each output",
+                                    err);
+    if (z && (z->dtype != HEFT_I32 || z->rank != 2 || heft_decoding_dim(z, 0) != words ||
+              heft_decoding_dim(z, 1) != groups))
+        return heft_decoding_refuse(d, HEFT_ROLE_ZERO_POINT,
+                                    "has another shape than the width of the numbers gives", err);
+    if (g && (g->dtype != HEFT_I32 || g->elements != d->rows))
+        return heft_decoding_refuse(d, HEFT_ROLE_GROUP_INDEX,
+                                    "does not have a number for each input", err);
+    if (!g && heft_div(d->rows - 1, d->group) + 1 != groups)
+        return heft_decoding_refuse(d, HEFT_ROLE_SCALE, "has groups that do not divide the inputs",
+                                    err);
+    return HEFT_OK;
+}
+
+static heft_status prepare(heft_decoding *d, heft_error *err)
+{
+    const heft_decoding_part *w = &d->part[HEFT_ROLE_WEIGHT];
+    uint64_t words = heft_decoding_dim(w, 1), outputs = heft_decoding_dim(w, 0);
+    heft_status st = set_form(d, err);
+    if (st)
+        return st;
+    if (w->rank != 2 || !words || !outputs || words > UINT32_MAX || outputs > UINT32_MAX)
+        return heft_decoding_refuse(d, HEFT_ROLE_WEIGHT, "is not a matrix", err);
+    if (d->bits != 2 && d->bits != 3 && d->bits != 4 && d->bits != MOST_BITS)
+        return heft_decoding_refuse(d, HEFT_ROLE_WEIGHT,
+                                    d->bits ? "has numbers of a width that is not decoded"
+                                            : "has numbers of unknown width: config.json should "
+                                              "state bits",
+                                    err);
+    uint64_t inputs = heft_div(words * WORD_BITS, d->bits);
+    if (inputs * d->bits != words * WORD_BITS)
+        return heft_decoding_refuse(d, HEFT_ROLE_WEIGHT,
+                                    "has a number of words that does not suit the width of its "
+                                    "numbers",
+                                    err);
+    uint64_t groups = heft_decoding_dim(&d->part[HEFT_ROLE_SCALE], 1);
+    st = heft_decoding_set_shape(d, inputs, outputs, err);
+    d->group = d->block[1] ? d->block[1] : inputs;
+    if (groups == 1)
+        d->group = inputs;
+    if (!st)
+        st = check_parts(d, err);
+    d->is_transposed = true;
+    d->dims[0] = outputs;
+    d->dims[1] = inputs;
+    heft_decoding_set_type(d, HEFT_ROLE_SCALE);
+    return st;
+}
+
+/* Set *group to the group of an input. */
+static bool find_group(heft_decoder *r, uint64_t input, uint64_t *group)
+{
+    const heft_decoding *d = r->d;
+    *group = heft_div(input, d->group);
+    if (!heft_decoding_part_of(d, HEFT_ROLE_GROUP_INDEX))
+        return true;
+    const uint8_t *p = heft_decoder_bytes(r, HEFT_ROLE_GROUP_INDEX, input * WORD, WORD);
+    *group = p ? heft_word_at(p) : 0;
+    if (p && *group >= heft_decoding_dim(&d->part[HEFT_ROLE_SCALE], 1))
+        r->st = heft_decoding_refuse(d, HEFT_ROLE_GROUP_INDEX, "names a group that does not exist",
+                                     r->err);
+    return !r->st;
+}
+
+/* The zero points of a group are a stream of bits along the outputs. */
+static bool read_zero_points(heft_decoder *r, uint64_t group, uint64_t output, size_t count,
+                             float *zero)
+{
+    const heft_decoding *d = r->d;
+    const heft_decoding_part *z = heft_decoding_part_of(d, HEFT_ROLE_ZERO_POINT);
+    uint32_t mask = (1U << d->bits) - 1;
+    for (size_t i = 0; !z && i < count; i++)
+        zero[i] = (float)(1U << (d->bits - 1));
+    if (!z)
+        return true;
+    uint64_t first = output * d->bits, end = (output + count) * d->bits;
+    const uint8_t *p = heft_decoder_bytes(r, HEFT_ROLE_ZERO_POINT,
+                                          group * heft_decoding_dim(z, 0) * WORD + first / 8,
+                                          (size_t)((end + 7) / 8 - first / 8));
+    for (size_t i = 0; p && i < count; i++)
+        zero[i] = (float)((heft_bits_at(p, first % 8 + i * d->bits, d->bits) + d->excess) & mask);
+    return p;
+}
+
+/* Unpack the numbers of an input, which are at the same bits of each word, or of two words one
+ * below the other. */
+static bool read_numbers(heft_decoder *r, uint64_t input, uint64_t output, size_t count, float *out)
+{
+    const heft_decoding *d = r->d;
+    uint64_t bit = input * d->bits, line = d->columns * WORD;
+    uint32_t shift = (uint32_t)(bit % WORD_BITS), mask = (1U << d->bits) - 1;
+    bool crosses = shift + d->bits > WORD_BITS;
+    const uint8_t *p = heft_decoder_bytes(r, HEFT_ROLE_WEIGHT,
+                                          bit / WORD_BITS * line + output * WORD, count * WORD);
+    for (size_t i = 0; p && i < count; i++)
+        out[i] = (float)(heft_word_at(p + i * WORD) >> shift & mask);
+    if (!p || !crosses)
+        return p;
+    p = heft_decoder_bytes(r, HEFT_ROLE_WEIGHT, (bit / WORD_BITS + 1) * line + output * WORD,
+                           count * WORD);
+    for (size_t i = 0; p && i < count; i++)
+        out[i] += (float)(heft_word_at(p + i * WORD) << (WORD_BITS - shift) & mask);
+    return p;
+}
+
+/* A stored row has the numbers of an input for all outputs. */
+static heft_status decode(heft_decoder *r, uint64_t input, uint64_t output, size_t count,
+                          float *out)
+{
+    float scale[HEFT_RUN], zero[HEFT_RUN];
+    uint64_t group;
+    if (!find_group(r, input, &group) || !read_numbers(r, input, output, count, out) ||
+        !read_zero_points(r, group, output, count, zero) ||
+        !heft_decoder_floats(r, HEFT_ROLE_SCALE, group * r->d->columns + output, count, scale))
+        return r->st;
+    for (size_t i = 0; i < count; i++)
+        out[i] = scale[i] * (out[i] - zero[i]);
+    return HEFT_OK;
+}
+
 const heft_scheme heft_scheme_gptq = {
     .name = "gptq",
     .names = names,
     .name_count = sizeof names / sizeof *names,
     .recognise = recognise,
+    .prepare = prepare,
+    .decode = decode,
 };

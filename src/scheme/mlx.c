@@ -1,7 +1,8 @@
 /* mlx.c - integers of 2 to 8 bits as a dense stream of 32-bit words along a row, times a scale,
  * plus a bias; or mxfp4, mxfp8 and nvfp4 in the same words, without biases. */
 #include "base/checked_math.h"
-#include "scheme/recognition.h"
+#include "scheme/decoding.h"
+#include "scheme/packed.h"
 
 static const heft_scheme_names names[] = {
     { NULL,
@@ -29,9 +30,129 @@ static bool recognise(heft_scheme_group *g)
            (is_affine ? heft_is_scale(scale) : scale == HEFT_U8 || scale == HEFT_F8_E8M0);
 }
 
+/* ---- decoding ---- */
+
+enum { WORD_BITS = 32, WORD = 4, MOST_BITS = 8 };
+
+/* Without biases the words of a group tell the mode. */
+static heft_status set_mode(heft_decoding *d, uint64_t words, uint64_t groups, heft_error *err)
+{
+    static const struct {
+        uint32_t words, bits, group;
+        heft_dtype scale;
+    } modes[] = { { 4, 4, 32, HEFT_F8_E8M0 },     /* mxfp4 */
+                  { 8, 8, 32, HEFT_F8_E8M0 },     /* mxfp8 */
+                  { 2, 4, 16, HEFT_F8_E4M3FN } }; /* nvfp4 */
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+        if (words == groups * modes[i].words) {
+            d->bits = modes[i].bits;
+            d->group = modes[i].group;
+            d->part[HEFT_ROLE_SCALE].dtype = modes[i].scale;
+            return HEFT_OK;
+        }
+    return heft_decoding_refuse(d, HEFT_ROLE_SCALE,
+                                "has another number of groups than any mode without biases", err);
+}
+
+/* The settings of a model may be overridden for a module: the shapes decide. */
+static heft_status set_affine(heft_decoding *d, uint64_t words, uint64_t groups, heft_error *err)
+{
+    static const uint8_t widths[] = { 2, 3, 4, 5, 6, 8 };
+    uint64_t per_group = heft_div(words * WORD_BITS, groups), found = 0;
+    bool is_whole = per_group * groups == words * WORD_BITS;
+    d->group = d->block[1];
+    for (size_t i = 0; i < sizeof widths && is_whole; i++) {
+        uint64_t group = heft_div(per_group, widths[i]);
+        bool fits = group * widths[i] == per_group && (group == 32 || group == 64 || group == 128);
+        bool is_stated = d->block[1] ? group == d->block[1] : d->bits == widths[i];
+        if (fits && is_stated) {
+            d->bits = widths[i];
+            d->group = group;
+            found++;
+        }
+    }
+    return found == 1 ? HEFT_OK
+                      : heft_decoding_refuse(d, HEFT_ROLE_SCALE,
+                                             "and the weight do not tell the width of the numbers: "
+                                             "config.json should state group_size and bits",
+                                             err);
+}
+
+static heft_status read_factor(heft_decoding *d, heft_error *err)
+{
+    const float largest = 6 * 448;
+    heft_status st = HEFT_OK;
+    if (heft_decoding_part_of(d, HEFT_ROLE_GLOBAL_SCALE)) {
+        st = heft_decoding_scalar(d, HEFT_ROLE_GLOBAL_SCALE, &d->factor, err);
+        d->factor /= largest;
+    }
+    return st;
+}
+
+static heft_status prepare(heft_decoding *d, heft_error *err)
+{
+    const heft_decoding_part *w = &d->part[HEFT_ROLE_WEIGHT];
+    const heft_decoding_part *b = heft_decoding_part_of(d, HEFT_ROLE_BIAS);
+    uint64_t words = heft_decoding_dim(w, 0), columns;
+    uint64_t groups = heft_decoding_dim(&d->part[HEFT_ROLE_SCALE], 0);
+    if (!words || !groups || words > UINT32_MAX || groups > UINT32_MAX)
+        return heft_decoding_refuse(d, HEFT_ROLE_WEIGHT, "has no columns", err);
+    heft_status st = b ? set_affine(d, words, groups, err) : set_mode(d, words, groups, err);
+    columns = groups * d->group;
+    if (!st)
+        st = heft_decoding_set_shape(d, heft_decoding_dim(w, 1), columns, err);
+    d->block[1] = d->group;
+    if (!st)
+        st = heft_decoding_set_grid(d, HEFT_ROLE_SCALE, err);
+    if (!st && b && (b->elements != d->part[HEFT_ROLE_SCALE].elements || b->rank != w->rank))
+        st = heft_decoding_refuse(d, HEFT_ROLE_BIAS, "does not have a number for each scale", err);
+    if (b)
+        heft_decoding_set_type(d, HEFT_ROLE_SCALE);
+    return st ? st : read_factor(d, err);
+}
+
+static bool read_numbers(heft_decoder *r, uint64_t row, uint64_t column, size_t count, float *out)
+{
+    const heft_decoding *d = r->d;
+    bool is_affine = heft_decoding_part_of(d, HEFT_ROLE_BIAS);
+    uint64_t line = heft_decoding_dim(&d->part[HEFT_ROLE_WEIGHT], 0) * WORD;
+    uint64_t first = column * d->bits, end = (column + count) * d->bits;
+    const uint8_t *p = heft_decoder_bytes(r, HEFT_ROLE_WEIGHT, row * line + first / 8,
+                                          (size_t)((end + 7) / 8 - first / 8));
+    if (!p)
+        return false;
+    if (!is_affine && d->bits == MOST_BITS)
+        (void)heft_dtype_cast(out, HEFT_F32, p, HEFT_F8_E4M3FN, count);
+    else if (!is_affine)
+        heft_e2m1_unpack(out, p, column % 2, count);
+    for (size_t i = 0; is_affine && i < count; i++)
+        out[i] = (float)heft_bits_at(p, first % 8 + i * d->bits, d->bits);
+    return true;
+}
+
+static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t count, float *out)
+{
+    const heft_decoding *d = r->d;
+    float scale[HEFT_RUN], bias[HEFT_RUN];
+    bool is_affine = heft_decoding_part_of(d, HEFT_ROLE_BIAS);
+    size_t n = read_numbers(r, row, column, count, out)
+                   ? heft_decoder_scales(r, HEFT_ROLE_SCALE, row, column, count, scale)
+                   : 0;
+    if (!n || (is_affine && !heft_decoder_scales(r, HEFT_ROLE_BIAS, row, column, count, bias)))
+        return r->st;
+    for (size_t i = 0; i < n; i++)
+        scale[i] *= d->factor;
+    heft_decoder_multiply(d, column, count, scale, out);
+    for (size_t i = 0; is_affine && i < count; i++)
+        out[i] += bias[heft_div(column + i, d->group) - heft_div(column, d->group)];
+    return HEFT_OK;
+}
+
 const heft_scheme heft_scheme_mlx = {
     .name = "mlx",
     .names = names,
     .name_count = sizeof names / sizeof *names,
     .recognise = recognise,
+    .prepare = prepare,
+    .decode = decode,
 };

@@ -1,6 +1,8 @@
 /* mxfp4.c - numbers of 4 bits (E2M1), two in a byte, with a power of two for 32 elements of a
  * row. */
-#include "scheme/recognition.h"
+#include "base/text.h"
+#include "scheme/decoding.h"
+#include "scheme/packed.h"
 
 static const heft_scheme_names names[] = {
     { "gpt-oss", "", { { "weight", "_blocks", false }, { "scale", "_scales", false } } },
@@ -32,9 +34,57 @@ static bool recognise(heft_scheme_group *g)
            heft_group_dim(g, "weight", 1) == heft_group_dim(g, "scale", 1);
 }
 
+/* transformers loads these names of gpt-oss with rows and columns exchanged. */
+static bool is_loaded_transposed(const heft_decoding *d)
+{
+    return d->variant && heft_str_is(heft_lit(d->variant), "gpt-oss") &&
+           (heft_str_ends(d->name, "gate_up_proj") || heft_str_ends(d->name, "down_proj"));
+}
+
+static heft_status prepare(heft_decoding *d, heft_error *err)
+{
+    enum { GROUP = 32 };
+    heft_decoding_part *w = &d->part[HEFT_ROLE_WEIGHT];
+    bool has_group = w->rank == d->part[HEFT_ROLE_SCALE].rank + 1;
+    w->rank -= has_group; /* the 16 bytes of a group */
+    heft_status st = heft_decoding_take_shape(d,
+                                              has_group                  ? GROUP
+                                              : w->dtype == HEFT_F4_E2M1 ? 1
+                                                                         : 2,
+                                              err);
+    d->part[HEFT_ROLE_SCALE].dtype = HEFT_F8_E8M0;
+    if (!st)
+        st = heft_decoding_set_grid(d, HEFT_ROLE_SCALE, err);
+    if (!st && is_loaded_transposed(d) && d->rank >= 2) {
+        d->is_transposed = true;
+        d->dims[d->rank - 2] = d->columns;
+        d->dims[d->rank - 1] = d->rows;
+    }
+    return st;
+}
+
+heft_status heft_decode_e2m1(heft_decoder *r, uint64_t row, uint64_t column, size_t count,
+                             float *out)
+{
+    float scale[HEFT_RUN];
+    uint64_t first = row * r->d->columns + column;
+    const uint8_t *p = heft_decoder_bytes(r, HEFT_ROLE_WEIGHT, first / 2,
+                                          (size_t)(first % 2 + count + 1) / 2);
+    size_t n = p ? heft_decoder_scales(r, HEFT_ROLE_SCALE, row, column, count, scale) : 0;
+    for (size_t i = 0; i < n; i++)
+        scale[i] = r->d->divides ? scale[i] / r->d->factor : scale[i] * r->d->factor;
+    if (n) {
+        heft_e2m1_unpack(out, p, first % 2, count);
+        heft_decoder_multiply(r->d, column, count, scale, out);
+    }
+    return r->st;
+}
+
 const heft_scheme heft_scheme_mxfp4 = {
     .name = "mxfp4",
     .names = names,
     .name_count = sizeof names / sizeof *names,
     .recognise = recognise,
+    .prepare = prepare,
+    .decode = heft_decode_e2m1,
 };

@@ -1,6 +1,8 @@
 /* nvfp4.c - numbers of 4 bits (E2M1), two in a byte, with a scale of 8 bits (E4M3) for 16 elements
  * of a row, and a scale of the whole tensor. */
-#include "scheme/recognition.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "scheme/decoding.h"
 
 static const heft_scheme_names names[] = {
     { "ModelOpt",
@@ -48,9 +50,35 @@ static bool recognise(heft_scheme_group *g)
            heft_is_scale(heft_group_dtype(g, "global_scale"));
 }
 
+/* ModelOpt stores the factor of the whole tensor, compressed-tensors what divides. */
+static heft_status prepare(heft_decoding *d, heft_error *err)
+{
+    heft_decoding_part *w = &d->part[HEFT_ROLE_WEIGHT], *s = &d->part[HEFT_ROLE_SCALE];
+    bool divides = heft_str_is(heft_lit(d->variant), "compressed-tensors");
+    if (w->dtype == HEFT_NVFP4)
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                                "tensor %q is quantised by nvfp4 of GGUF with a scale of the whole "
+                                "tensor, which is recognised and not decoded",
+                                d->name);
+    if (heft_decoding_part_of(d, HEFT_ROLE_PRE_SCALE))
+        return heft_decoding_refuse(d, HEFT_ROLE_PRE_SCALE,
+                                    "scales the inputs: this is recognised and not decoded", err);
+    if (s->dtype == HEFT_U8)
+        s->dtype = HEFT_F8_E4M3FN;
+    heft_status st = heft_decoding_take_shape(d, w->dtype == HEFT_F4_E2M1 ? 1 : 2, err);
+    if (!st)
+        st = heft_decoding_set_grid(d, HEFT_ROLE_SCALE, err);
+    if (!st)
+        st = heft_decoding_scalar(d, HEFT_ROLE_GLOBAL_SCALE, &d->factor, err);
+    d->divides = divides;
+    return st;
+}
+
 const heft_scheme heft_scheme_nvfp4 = {
     .name = "nvfp4",
     .names = names,
     .name_count = sizeof names / sizeof *names,
     .recognise = recognise,
+    .prepare = prepare,
+    .decode = heft_decode_e2m1,
 };

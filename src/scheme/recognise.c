@@ -11,7 +11,8 @@
 
 typedef struct quantised { /* stored form of heft_quantised, which borrows the texts */
     heft_str name;
-    const char *scheme, *variant; /* scheme NULL: the method of the settings */
+    const heft_scheme *scheme; /* NULL: the method of the settings */
+    const char *variant;
     uint32_t bits, first_part, part_count;
     uint64_t block[2];
     bool has_block;
@@ -25,6 +26,7 @@ struct heft_schemes {
     uint32_t *owner;  /* by tensor: number of the quantised tensor + 1; 0: none */
     uint32_t tensors; /* length of owner */
     heft_str method;  /* method that the settings name */
+    heft_str form;    /* "gptq_v2", and the like, or empty */
 };
 
 typedef struct naming { /* a way to name parts, and its scheme */
@@ -164,7 +166,7 @@ static bool add_group(search *q, const heft_scheme *scheme, const heft_scheme_gr
     heft_schemes *s = q->s;
     bool is_named = scheme->is_vague && s->method.len;
     quantised one = { .name = heft_arena_copy(&s->arena, name),
-                      .scheme = is_named ? NULL : scheme->name,
+                      .scheme = is_named ? NULL : scheme,
                       .variant = g->variant,
                       .bits = g->bits,
                       .first_part = s->parts.len,
@@ -302,8 +304,9 @@ static bool find_all(search *q, const heft_settings *settings)
     heft_schemes *s = q->s;
     heft_quantisation_settings_read(&q->settings, settings);
     s->method = heft_arena_copy(&s->arena, q->settings.method);
+    s->form = heft_arena_copy(&s->arena, q->settings.form);
     s->owner = heft_mem_alloc(&s->mem, ((size_t)s->tensors + 1) * sizeof *s->owner);
-    if (!s->owner || !s->method.ptr)
+    if (!s->owner || !s->method.ptr || !s->form.ptr)
         return false;
     memset(s->owner, 0, ((size_t)s->tensors + 1) * sizeof *s->owner);
     list_namings(q);
@@ -368,7 +371,7 @@ heft_quantised heft_schemes_at(const heft_schemes *s, uint32_t i)
 {
     const quantised *one = at(s, i);
     return (heft_quantised){ .name = one->name,
-                             .scheme = one->scheme ? heft_lit(one->scheme) : s->method,
+                             .scheme = one->scheme ? heft_lit(one->scheme->name) : s->method,
                              .variant = heft_lit(one->variant ? one->variant : ""),
                              .bits = one->bits,
                              .part_count = one->part_count,
@@ -384,4 +387,24 @@ heft_quantised_part heft_schemes_part_at(const heft_schemes *s, uint32_t i, uint
 uint32_t heft_schemes_find(const heft_schemes *s, uint32_t tensor)
 {
     return tensor < s->tensors && s->owner[tensor] ? s->owner[tensor] - 1 : HEFT_NONE;
+}
+
+const heft_scheme *heft_schemes_scheme(const heft_schemes *s, uint32_t i)
+{
+    return at(s, i)->scheme;
+}
+
+const char *heft_schemes_variant(const heft_schemes *s, uint32_t i)
+{
+    return at(s, i)->variant;
+}
+
+heft_str heft_schemes_form(const heft_schemes *s)
+{
+    return s->form;
+}
+
+bool heft_schemes_are_stated(const heft_schemes *s)
+{
+    return s->method.len;
 }

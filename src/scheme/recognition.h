@@ -39,6 +39,9 @@ typedef struct heft_scheme_group {
     bool has_block;
 } heft_scheme_group;
 
+struct heft_decoding;
+struct heft_decoder;
+
 typedef struct heft_scheme {
     const char *name; /* on the command line and in heft_quantised */
     const heft_scheme_names *names;
@@ -48,6 +51,10 @@ typedef struct heft_scheme {
     bool is_vague; /* a method that the settings name is the better name */
     /* Return true if element types and shapes are those of the scheme; set bits and block. */
     bool (*recognise)(heft_scheme_group *g);
+    /* See decoding.h.  NULL: the scheme is recognised, and not decoded. */
+    heft_status (*prepare)(struct heft_decoding *d, heft_error *err);
+    heft_status (*decode)(struct heft_decoder *r, uint64_t row, uint64_t column, size_t count,
+                          float *out);
 } heft_scheme;
 
 enum { HEFT_SCHEME_NAMES = 64 }; /* most ways to name parts, of all schemes together */
@@ -60,6 +67,14 @@ const heft_scheme *heft_other_scheme_at(uint32_t i);
  * object. */
 heft_status heft_schemes_of_index(heft_schemes **out, const heft_index *x, const heft_allocator *al,
                                   const heft_settings *settings, heft_error *err);
+
+/* The scheme of quantised tensor i; NULL: a method that only the settings name.  Its variant, and
+ * the form that the settings state, which may be empty. */
+const heft_scheme *heft_schemes_scheme(const heft_schemes *s, uint32_t i);
+const char *heft_schemes_variant(const heft_schemes *s, uint32_t i);
+heft_str heft_schemes_form(const heft_schemes *s);
+/* Return true if the settings name a method. */
+bool heft_schemes_are_stated(const heft_schemes *s);
 
 extern const heft_scheme heft_scheme_awq, heft_scheme_bitnet, heft_scheme_bitsandbytes,
     heft_scheme_comfyui, heft_scheme_compressed_tensors, heft_scheme_fp8, heft_scheme_gptq,

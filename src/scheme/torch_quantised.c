@@ -1,7 +1,9 @@
 /* torch_quantised.c - PyTorch's quantised tensors: integers whose scale and zero point are
  * attributes, or tensors with a number for each channel, as the reader of PyTorch files states
  * them. */
-#include "scheme/recognition.h"
+#include "base/checked_math.h"
+#include "base/text.h"
+#include "scheme/decoding.h"
 
 static const heft_scheme_names names[] = {
     { NULL,
@@ -19,10 +21,89 @@ static bool recognise(heft_scheme_group *g)
     return true;
 }
 
+/* ---- decoding ---- */
+
+/* Set *out to the attribute as a number. */
+static bool find_number(double *out, const heft_decoding *d, const char *key)
+{
+    heft_value v;
+    uint32_t tensor = d->part[HEFT_ROLE_WEIGHT].tensor;
+    for (uint32_t i = 0; heft_ix_attribute(&v, &d->f->x, tensor, i); i = heft_value_next(&v, i)) {
+        if (!heft_str_is(v.key, key))
+            continue;
+        *out = v.kind == HEFT_KIND_FLOAT ? v.as.f : (double)v.as.i;
+        return v.kind == HEFT_KIND_FLOAT || v.kind == HEFT_KIND_INT;
+    }
+    return false;
+}
+
+/* The scales of channels belong to one axis. Rows and columns are chosen so that each row has one
+ * scale: the dimensions up to the axis are rows. */
+static heft_status set_channels(heft_decoding *d, heft_error *err)
+{
+    const heft_decoding_part *w = &d->part[HEFT_ROLE_WEIGHT];
+    const heft_decoding_part *s = heft_decoding_part_of(d, HEFT_ROLE_SCALE);
+    const heft_decoding_part *z = heft_decoding_part_of(d, HEFT_ROLE_ZERO_POINT);
+    double axis = -1;
+    if (!find_number(&axis, d, "torch.axis") || axis < 0 || axis >= w->rank)
+        return heft_decoding_refuse(d, HEFT_ROLE_SCALE, "belongs to an axis that is not there",
+                                    err);
+    d->rows = d->columns = 1;
+    for (uint32_t i = 0; i < w->rank; i++)
+        *(i <= (uint32_t)axis ? &d->rows : &d->columns) *= w->dims[i];
+    d->group = w->dims[(uint32_t)axis]; /* channels: row r has channel r % group */
+    if (s->elements != d->group)
+        return heft_decoding_refuse(d, HEFT_ROLE_SCALE, "does not have a number for each channel",
+                                    err);
+    return z && z->elements == d->group
+               ? HEFT_OK
+               : heft_decoding_refuse(d, HEFT_ROLE_ZERO_POINT,
+                                      "does not have a number for each channel", err);
+}
+
+static heft_status prepare(heft_decoding *d, heft_error *err)
+{
+    const heft_decoding_part *w = &d->part[HEFT_ROLE_WEIGHT];
+    double scale = 0, zero = 0;
+    d->dtype = HEFT_F32;
+    if (w->rank > HEFT_LOGICAL_RANK)
+        return heft_decoding_refuse(d, HEFT_ROLE_WEIGHT, "has too many dimensions", err);
+    d->rank = w->rank;
+    for (uint32_t i = 0; i < w->rank; i++)
+        d->dims[i] = w->dims[i];
+    if (heft_decoding_part_of(d, HEFT_ROLE_SCALE))
+        return set_channels(d, err);
+    if (!find_number(&scale, d, "torch.scale") || !find_number(&zero, d, "torch.zero_point"))
+        return heft_decoding_refuse(d, HEFT_ROLE_WEIGHT,
+                                    "has no attributes with scale and zero point", err);
+    d->rows = 1;
+    d->columns = w->elements;
+    d->factor = (float)scale;
+    d->offset = (float)zero;
+    return HEFT_OK;
+}
+
+static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t count, float *out)
+{
+    const heft_decoding *d = r->d;
+    float scale = d->factor, zero = d->offset;
+    uint64_t channel = d->group ? row - heft_div(row, d->group) * d->group : 0;
+    if (heft_decoding_part_of(d, HEFT_ROLE_SCALE) &&
+        (!heft_decoder_floats(r, HEFT_ROLE_SCALE, channel, 1, &scale) ||
+         !heft_decoder_floats(r, HEFT_ROLE_ZERO_POINT, channel, 1, &zero)))
+        return r->st;
+    if (heft_decoder_floats(r, HEFT_ROLE_WEIGHT, row * d->columns + column, count, out))
+        for (size_t i = 0; i < count; i++)
+            out[i] = (out[i] - zero) * scale;
+    return r->st;
+}
+
 const heft_scheme heft_scheme_torch = {
     .name = "torch",
     .names = names,
     .name_count = 1,
     .attribute = "torch.qscheme",
     .recognise = recognise,
+    .prepare = prepare,
+    .decode = decode,
 };

@@ -1,0 +1,186 @@
+/* logical_file.c - opens the model that a file with quantised tensors represents. */
+#include "base/checked_math.h"
+#include "base/error.h"
+#include "core/read/part_check.h"
+#include "core/shards/shard_join.h"
+#include "logical/logical.h"
+
+enum { ALIGN = 64 };
+
+static const char purpose[] = "to decode quantised tensors";
+
+typedef struct logical_file {
+    const heft_file *f;
+    const heft_schemes *s;
+    heft_decode_options opt;
+    heft_file *out;
+    heft_logical_tensor *all;
+    bool is_taken;    /* by the source */
+    uint32_t count;   /* of those that are decoded */
+    uint32_t *number; /* by quantised tensor: number in `all`, or HEFT_NONE */
+    uint8_t *is_kept; /* by stored tensor */
+    uint32_t shard;   /* number of the source */
+    heft_error *err;
+} logical_file;
+
+static size_t bytes_of_all(const logical_file *l)
+{
+    return ((size_t)heft_schemes_count(l->s) + 1) * sizeof *l->all;
+}
+
+/* ---- what is decoded ---- */
+
+/* Compare the checksums that the file stores for the parts: their bytes are not seen otherwise. */
+static heft_status verify_parts(const logical_file *l, const heft_decoding *d)
+{
+    heft_status st = HEFT_OK;
+    for (int k = 0; k < HEFT_ROLES && !st; k++) {
+        const heft_decoding_part *p = &d->part[k];
+        if (p->tensor != HEFT_NONE && heft_part_checksum(l->f, p->part, true) != HEFT_NONE)
+            st = heft_part_verify(NULL, l->f, p->part, l->err);
+    }
+    return st;
+}
+
+static heft_status add_tensor(logical_file *l, uint32_t i)
+{
+    heft_logical_tensor *t = &l->all[l->count];
+    const heft_logical_tensor *before = l->count ? t - 1 : NULL;
+    heft_status st = heft_decoding_open(&t->d, l->f, l->s, i, l->err);
+    l->number[i] = HEFT_NONE;
+    if (st == HEFT_E_UNSUPPORTED && l->opt.keeps_undecoded)
+        return HEFT_OK;
+    if (st)
+        return st;
+    uint64_t elements = t->d.stack * t->d.rows * t->d.columns;
+    t->as = l->opt.as ? l->opt.as : t->d.dtype;
+    t->start = before ? before->start + before->bytes : 0;
+    if (!heft_dtype_bytes(&t->bytes, t->as, elements) ||
+        (t->start + t->bytes) >> HEFT_GLOBAL_OFFSET_BITS)
+        return heft_error_plain(l->err, HEFT_E_LIMIT, "the decoded tensors exceed 2^%U bytes",
+                                (uint64_t)HEFT_GLOBAL_OFFSET_BITS);
+    l->number[i] = l->count++;
+    for (uint32_t k = 0; k < heft_schemes_at(l->s, i).part_count; k++)
+        l->is_kept[heft_schemes_part_at(l->s, i, k).tensor] = 0;
+    return l->opt.verify ? verify_parts(l, &t->d) : HEFT_OK;
+}
+
+/* In a model that the settings call quantised, 8-bit floats without a scale have lost it. */
+static heft_status refuse_unscaled(const logical_file *l)
+{
+    const heft_index *x = &l->f->x;
+    for (uint32_t i = 0; l->count && heft_schemes_are_stated(l->s) && i < heft_ix_tensors(x); i++) {
+        const heft_ix_tensor_row *t = heft_ix_row(x, i);
+        if (heft_schemes_find(l->s, i) == HEFT_NONE && t->rank > 1 && heft_is_float8(t->dtype))
+            return heft_error_plain(l->err, HEFT_E_FORMAT,
+                                    "tensor %q has no scale, though the model says that it is "
+                                    "quantised: its numbers mean nothing alone",
+                                    heft_ix_name(x, i));
+    }
+    return HEFT_OK;
+}
+
+static heft_status find_tensors(logical_file *l)
+{
+    uint32_t all = heft_schemes_count(l->s), tensors = heft_ix_tensors(&l->f->x);
+    const heft_allocator *al = l->f->host->allocator;
+    l->all = heft_alloc(al, bytes_of_all(l), ALIGN);
+    l->number = heft_alloc(al, ((size_t)all + 1) * sizeof *l->number, ALIGN);
+    l->is_kept = heft_alloc(al, (size_t)tensors + 1, ALIGN);
+    if (!l->all || !l->number || !l->is_kept)
+        return heft_error_no_memory(l->err, purpose);
+    memset(l->is_kept, 1, (size_t)tensors + 1);
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < all && !st; i++)
+        st = add_tensor(l, i);
+    return st ? st : refuse_unscaled(l);
+}
+
+/* ---- the index ---- */
+
+/* Add the decoded tensor in the place of its weight. */
+static heft_status add_instead(void *ctx, uint32_t tensor)
+{
+    logical_file *l = ctx;
+    heft_index *x = &l->out->x;
+    uint32_t i = heft_schemes_find(l->s, tensor), id;
+    const heft_logical_tensor *t = l->all + l->number[i];
+    uint64_t *dims;
+    if (t->d.part[HEFT_ROLE_WEIGHT].tensor != tensor)
+        return HEFT_OK;
+    heft_str name = heft_ix_copy(x, t->d.name);
+    heft_status st = name.ptr ? heft_ix_tensor(x, name, t->as, t->d.rank, &dims, &id)
+                              : HEFT_E_NOMEM;
+    if (st)
+        return st;
+    if (t->d.rank)
+        memcpy(dims, t->d.dims, t->d.rank * sizeof *dims);
+    heft_range where = { heft_global_offset(l->shard, t->start), t->bytes };
+    return heft_ix_part(x, id, heft_ix_data, t->as, where, t->bytes, HEFT_RAW);
+}
+
+static heft_status add_source(logical_file *l)
+{
+    heft_file *f = l->out;
+    heft_source *source;
+    l->is_taken = true;
+    heft_status st = heft_logical_source(&source, l->all, l->count, bytes_of_all(l),
+                                         f->host->allocator, l->err);
+    if (st)
+        return st;
+    heft_ix_shard shard = { heft_lit("decoded tensors"), NULL, source->size, false, NULL };
+    f->opened_shards[f->opened_shard_count++] = (heft_shard){ .name = shard.label,
+                                                              .source = source };
+    return heft_ix_shard_add(&f->x, shard, &l->shard);
+}
+
+static heft_status add_values(heft_index *x, const heft_index *from)
+{
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < from->values.len && !st; i = heft_ix_value_next(from, i))
+        st = heft_ix_copy_value(x, from, i, HEFT_NONE);
+    return st;
+}
+
+static heft_status fill(logical_file *l)
+{
+    heft_index *x = &l->out->x;
+    heft_status st = add_source(l);
+    if (!st)
+        st = heft_ix_merge_with(x, &l->f->x, l->out->joined_files->first_shard,
+                                (heft_str){ NULL, 0 }, l->is_kept, add_instead, l);
+    if (!st)
+        st = add_values(x, &l->f->x);
+    if (!st)
+        st = heft_ix_build_name_table(x);
+    if (!st && x->lost_notes)
+        st = heft_error_no_memory(l->err, purpose);
+    x->err = NULL;
+    return st;
+}
+
+heft_status heft_schemes_decode(heft_file **out, const heft_file *f, const heft_schemes *s,
+                                const heft_decode_options *opt, heft_error *err)
+{
+    heft_error own;
+    err = heft_error_begin(err, &own);
+    logical_file l = { .f = f, .s = s, .opt = HEFT_DECODE_OPTIONS_INIT, .err = err };
+    const heft_allocator *al = f->host->allocator;
+    *out = NULL;
+    heft_status st = heft_sized_copy(&l.opt, sizeof l.opt, opt, err);
+    if (st)
+        return st;
+    heft_file_enter(f); /* names are mapped */
+    st = find_tensors(&l);
+    if (!st)
+        st = heft_join_begin(&l.out, &f, 1, 1, err);
+    if (!st)
+        st = fill(&l);
+    st = heft_file_leave_after(f, st, err);
+    *out = l.out;
+    if (!l.is_taken)
+        heft_free(al, l.all, bytes_of_all(&l), ALIGN);
+    heft_free(al, l.number, ((size_t)heft_schemes_count(s) + 1) * sizeof *l.number, ALIGN);
+    heft_free(al, l.is_kept, (size_t)heft_ix_tensors(&f->x) + 1, ALIGN);
+    return heft_join_end(out, st, err);
+}

@@ -1,0 +1,156 @@
+/* decoding.h - how a scheme turns the stored tensors of a group into numbers.
+ *
+ * A scheme checks the shapes of the parts once (heft_scheme.prepare) and says which tensor they
+ * represent.  Then it decodes runs (heft_scheme.decode): at most HEFT_RUN elements of one row.
+ * Rows count through the whole tensor: a stack of matrices has stack * rows rows. */
+#ifndef HEFT_DECODING_H
+#define HEFT_DECODING_H
+#include "core/read/file.h"
+#include "scheme/recognition.h"
+
+enum {
+    HEFT_RUN = 1024,      /* elements that are decoded at once */
+    HEFT_LOGICAL_RANK = 8 /* most dimensions of a decoded tensor */
+};
+
+typedef enum heft_role {
+    HEFT_ROLE_WEIGHT,
+    HEFT_ROLE_SCALE,
+    HEFT_ROLE_GLOBAL_SCALE,
+    HEFT_ROLE_ZERO_POINT,
+    HEFT_ROLE_GROUP_INDEX,
+    HEFT_ROLE_SHAPE,
+    HEFT_ROLE_BIAS,
+    HEFT_ROLE_ABSMAX,
+    HEFT_ROLE_QUANT_MAP,
+    HEFT_ROLE_NESTED_ABSMAX,
+    HEFT_ROLE_NESTED_MAP,
+    HEFT_ROLE_QUANT_STATE,
+    HEFT_ROLE_FORMAT,
+    HEFT_ROLE_DESCRIPTION,
+    HEFT_ROLE_PRE_SCALE,
+    HEFT_ROLES
+} heft_role;
+
+typedef struct heft_decoding_part {
+    uint32_t tensor; /* HEFT_NONE: absent */
+    uint32_t part;
+    heft_dtype dtype;
+    uint32_t rank;
+    uint64_t elements, bytes;
+    const uint64_t *dims; /* borrowed from the index */
+    bool is_compressed;   /* read as a whole: there is no access in the middle */
+} heft_decoding_part;
+
+/* A grid of scales over matrices of rows x columns: scale (i, k) belongs to rows i * height and
+ * columns k * width on. */
+typedef struct heft_scale_grid {
+    uint64_t down, across, height, width;
+    uint64_t matrix; /* scales of a matrix; 0: all matrices of a stack have the same */
+} heft_scale_grid;
+
+/* A quantised tensor that can be decoded. */
+typedef struct heft_decoding {
+    const heft_file *f;
+    const heft_scheme *scheme;
+    heft_str name, form; /* form: that of the settings, such as "gptq_v2" */
+    const char *variant; /* or NULL */
+    uint32_t bits;
+    uint64_t block[2]; /* as in heft_quantised */
+    heft_decoding_part part[HEFT_ROLES];
+    /* Set by the scheme. */
+    heft_dtype dtype; /* the natural element type of the result */
+    uint32_t rank;
+    uint64_t dims[HEFT_LOGICAL_RANK];
+    /* The matrices as they are stored, and decoded row by row.  is_transposed: the last two
+     * dimensions of the result are columns x rows. */
+    uint64_t stack, rows, columns;
+    bool is_transposed;
+    heft_scale_grid grid;
+    float factor; /* a scale of the whole tensor; divides: scales are divided by it */
+    bool divides;
+    float offset;    /* of a nested scale */
+    uint64_t group;  /* elements of a group, where that is not in `grid` */
+    bool is_aligned; /* packed numbers do not cross words of 32 bits */
+    uint32_t excess; /* added to stored zero points */
+} heft_decoding;
+
+/* Find the parts of quantised tensor i of s, and let its scheme check them.
+ *   HEFT_E_UNSUPPORTED  the scheme is recognised, and not decoded
+ *   HEFT_E_FORMAT       the parts contradict each other; the message names two of them */
+heft_status heft_decoding_open(heft_decoding *d, const heft_file *f, const heft_schemes *s,
+                               uint32_t i, heft_error *err);
+
+/* The bytes of the parts, for one thread.  Mapped bytes are lent, others are read into windows. */
+typedef struct heft_part_window {
+    const uint8_t *lent; /* all bytes of the part, or NULL */
+    uint8_t *buf;
+    size_t capacity, len;
+    uint64_t at; /* offset of buf in the part */
+} heft_part_window;
+
+typedef struct heft_decoder {
+    const heft_decoding *d; /* NULL: none */
+    heft_part_window window[HEFT_ROLES];
+    float table[256];      /* the numbers of a type with 8 bits */
+    heft_dtype table_type; /* HEFT_UNTYPED: none */
+    uint64_t matrix;       /* the matrix of the stack that is decoded now */
+    uint64_t wanted;       /* elements of this call: bounds what is read ahead */
+    heft_status st;
+    heft_error *err;
+} heft_decoder;
+
+/* Begin to decode; keeps the memory of a decoder that was used before.  *r is zero at first. */
+void heft_decoder_begin(heft_decoder *r, const heft_decoding *d, heft_error *err);
+void heft_decoder_free(heft_decoder *r, const heft_allocator *al);
+/* Decode elements [from, from + count) of the tensor to out, in the order of its dimensions. */
+heft_status heft_decoder_read(heft_decoder *r, uint64_t from, size_t count, heft_dtype as,
+                              uint8_t *out);
+
+/* ---- for schemes ---- */
+
+/* Return `len` bytes of a part, valid until the next call for the same role; NULL: r->st is the
+ * error. */
+const uint8_t *heft_decoder_bytes(heft_decoder *r, heft_role role, uint64_t at, size_t len);
+/* Read elements of a part as f32, at most HEFT_RUN.  Return false after an error. */
+bool heft_decoder_floats(heft_decoder *r, heft_role role, uint64_t first, size_t count, float *out);
+/* Set scale[i] for the groups that the columns [column, column + count) of a row touch, and return
+ * their number; 0: an error. */
+size_t heft_decoder_scales(heft_decoder *r, heft_role role, uint64_t row, uint64_t column,
+                           size_t count, float *scale);
+/* Multiply each run of columns by the scale of its group. */
+void heft_decoder_multiply(const heft_decoding *d, uint64_t column, size_t count,
+                           const float *scale, float *x);
+
+static inline const heft_decoding_part *heft_decoding_part_of(const heft_decoding *d,
+                                                              heft_role role)
+{
+    return d->part[role].tensor == HEFT_NONE ? NULL : &d->part[role];
+}
+/* Return dimension i of the part, counted from the last; 1 beyond the first. */
+static inline uint64_t heft_decoding_dim(const heft_decoding_part *p, uint32_t from_last)
+{
+    return from_last < p->rank ? p->dims[p->rank - 1 - from_last] : 1;
+}
+/* Take the shape of the weight, with `per_element` columns for each stored one. */
+heft_status heft_decoding_take_shape(heft_decoding *d, uint64_t per_element, heft_error *err);
+/* Set the shape: matrices of rows x columns, and the leading dimensions of the weight. */
+heft_status heft_decoding_set_shape(heft_decoding *d, uint64_t rows, uint64_t columns,
+                                    heft_error *err);
+/* Set the grid by the shape of the part. HEFT_E_FORMAT names weight and part. */
+heft_status heft_decoding_set_grid(heft_decoding *d, heft_role role, heft_error *err);
+/* Set the natural type by that of the part. */
+void heft_decoding_set_type(heft_decoding *d, heft_role role);
+/* Read the only element of a part as f32. */
+heft_status heft_decoding_scalar(const heft_decoding *d, heft_role role, float *out,
+                                 heft_error *err);
+/* Return HEFT_E_FORMAT or another status with a message that names the weight and the part. */
+heft_status heft_decoding_refuse(const heft_decoding *d, heft_role role, const char *why,
+                                 heft_error *err);
+
+/* heft_scheme.decode of numbers of E2M1, two in a byte, with scales of a grid and a factor; of
+ * mxfp4.c, for nvfp4, too. */
+heft_status heft_decode_e2m1(heft_decoder *r, uint64_t row, uint64_t column, size_t count,
+                             float *out);
+
+#endif

@@ -1,0 +1,49 @@
+/* packed.h - numbers of a few bits, packed into bytes. */
+#ifndef HEFT_PACKED_H
+#define HEFT_PACKED_H
+#include <stddef.h>
+#include <stdint.h>
+
+/* Return the little-endian word of 32 bits at p. */
+static inline uint32_t heft_word_at(const uint8_t *p)
+{
+    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+/* Return the `bits` (1 to 8) bits from bit number `at` on, the lowest bit of a byte first.  Reads
+ * the second byte only if the number crosses into it. */
+static inline uint32_t heft_bits_at(const uint8_t *p, uint64_t at, uint32_t bits)
+{
+    uint32_t into = (uint32_t)(at % 8), v = (uint32_t)p[at / 8] >> into;
+    if (into + bits > 8)
+        v |= (uint32_t)p[at / 8 + 1] << (8 - into);
+    return v & ((1U << bits) - 1);
+}
+
+/* Return the bit number of element k of a row: a dense stream, or whole elements in words of 32
+ * bits. */
+static inline uint64_t heft_bit_of(uint64_t k, uint32_t bits, bool is_aligned)
+{
+    uint32_t per_word = 32 / bits;
+    return is_aligned ? k / per_word * 32 + k % per_word * bits : k * bits;
+}
+
+/* The numbers of E2M1: 1 bit of sign, 2 of exponent, 1 of mantissa. */
+static const float heft_e2m1[16] = { 0,    0.5F,  1,   1.5F,  2,   3,   4,   6,
+                                     -0.F, -0.5F, -1., -1.5F, -2., -3., -4., -6. };
+
+/* Unpack `count` numbers of E2M1, the low half of a byte first; is_odd: begin with a high half. */
+static inline void heft_e2m1_unpack(float *out, const uint8_t *p, bool is_odd, size_t count)
+{
+    size_t i = 0;
+    if (is_odd && count)
+        out[i++] = heft_e2m1[*p++ >> 4];
+    for (; i + 1 < count; i += 2, p++) {
+        out[i] = heft_e2m1[*p & 15];
+        out[i + 1] = heft_e2m1[*p >> 4];
+    }
+    if (i < count)
+        out[i] = heft_e2m1[*p & 15];
+}
+
+#endif
