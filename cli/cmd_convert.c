@@ -7,6 +7,7 @@
 #include "array_types.h"
 #include "command.h"
 #include "companions.h"
+#include "dequantise.h"
 #include "inputs.h"
 #include "job.h"
 #include "resume.h"
@@ -187,9 +188,14 @@ static int convert(request *r)
 {
     heft_file *f = NULL;
     job *j = &r->job;
+    dequantised d = { NULL, NULL };
     int code = open_input(r, &f);
+    if (!code && j->dequantize)
+        code = dequantise(&d, f, r->in, j->dequantize);
+    const heft_file *in = d.model ? d.model : f;
     if (!code)
-        code = j->share.number || j->finish ? job_convert_share(j, f) : job_convert(j, f);
+        code = j->share.number || j->finish ? job_convert_share(j, in) : job_convert(j, in);
+    dequantised_release(&d);
     if (!code)
         code = say_done(r);
     if (!code)

@@ -8,6 +8,7 @@
 #include "jsonout.h"
 
 static const char *const kinds[] = {
+    [OPT_MAYBE] = "maybe",
     [OPT_FLAG] = "flag",           [OPT_TEXT] = "text",     [OPT_FILE] = "file",
     [OPT_MODEL] = "model",         [OPT_OUTPUT] = "output", [OPT_RECORDS] = "records",
     [OPT_PROFILE] = "profile",     [OPT_SECRET] = "secret", [OPT_LIST] = "list",

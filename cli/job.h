@@ -16,6 +16,7 @@ typedef struct job {
     const char *command; /* its name */
     /* options as given */
     const char *out, *to, *version, *duplicates, *generator, *config, *vocab, *special, *stem;
+    const char *dequantize; /* element type, "": of each tensor its own; NULL: not asked */
     uint64_t align, max_bytes, count;
     bool allow_loss, dry_run, force, no_sync, finish, abort, resume;
     const char *share_text; /* "I/N", "auto" or NULL */

@@ -215,6 +215,9 @@ static bool set_value(const invocation *v, const opt *p, const char *text)
     case OPT_FLAG:
         *(bool *)to = true;
         return true;
+    case OPT_MAYBE:
+        *(const char **)to = text ? text : "";
+        return true;
     case OPT_TEXT:
     case OPT_FILE:
     case OPT_MODEL:
@@ -248,8 +251,10 @@ static void fill_getopt(struct option *longs, char *shorts, const command *c)
     const opt *p;
     shorts[s++] = ':';
     for (; n < OPTIONS_MAX - 1 && (p = opt_at(c, n)) != NULL; n++) {
-        longs[n] = (struct option){ p->name, opt_wants_value(p) ? required_argument : no_argument,
-                                    NULL, FIRST_LONG + (int)n };
+        int has_value = p->kind == OPT_MAYBE ? optional_argument
+                        : opt_wants_value(p) ? required_argument
+                                             : no_argument;
+        longs[n] = (struct option){ p->name, has_value, NULL, FIRST_LONG + (int)n };
         if (p->letter)
             shorts[s++] = p->letter;
         if (p->letter && opt_wants_value(p))

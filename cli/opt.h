@@ -8,6 +8,7 @@
 typedef enum opt_kind {
     OPT_FLAG,      /* bool */
     OPT_TEXT,      /* const char * */
+    OPT_MAYBE,     /* const char *, "" without a value: --name[=VALUE] */
     OPT_FILE,      /* const char *, path of a file to read */
     OPT_MODEL,     /* const char *, path of a model to read */
     OPT_OUTPUT,    /* const char *, path of a file to write; - is stdout */
@@ -98,7 +99,7 @@ const opt *opt_find_long(const command *c, const char *word, const char *end);
 const opt *opt_find_letter(const command *c, int letter);
 static inline bool opt_wants_value(const opt *o)
 {
-    return o->kind != OPT_FLAG;
+    return o->kind != OPT_FLAG && o->kind != OPT_MAYBE;
 }
 /* Free the lists. */
 void opt_release(const invocation *v);
