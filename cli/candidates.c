@@ -117,16 +117,22 @@ static void add_profiles(candidates *c, const char *unused)
 
 /* Open the first argument in the sandbox; return NULL on failure. Checksums are left to the command
  * that will run. */
-static heft_file *open_model(const candidates *c)
+static heft_file *open_model(candidates *c)
 {
     heft_file *f = NULL;
+    session *s = &c->session;
     char *item[] = { (char *)c->file };
     static const command reader = { .name = "ls" };
     if (!c->file || !strcmp(c->file, "-"))
         return NULL;
-    model_settings.no_verify = true;
-    sandbox_enter(&(invocation){ &reader, NULL, { item, 1 } });
-    return model_try_open(&f, c->file, NULL) ? NULL : f;
+    session_begin(s, &reader);
+    s->key = c->key;
+    s->no_verify = true;
+    s->args = (opt_args){ item, 1 };
+    if (session_complete(s))
+        return NULL;
+    sandbox_enter(s);
+    return model_try_open(s, &f, c->file, NULL) ? NULL : f;
 }
 
 /* Write a name followed by `end`; before characters of `escaped` put a backslash. */

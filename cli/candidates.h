@@ -20,6 +20,8 @@ typedef struct candidates {
     char quote;                /* the open quotation, by shell_unquote() */
     uint32_t count;            /* candidates written so far */
     const char *file, *target; /* the first argument and the value of --to, or NULL */
+    const char *key;           /* the value of --key, or NULL */
+    session session;           /* the file is opened in it */
     bool options_ended;        /* by -- */
 } candidates;
 

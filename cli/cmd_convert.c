@@ -53,7 +53,7 @@ static int check_output(const request *r, const heft_file *f)
 static int use_folder(request *r)
 {
     job *j = &r->job;
-    int code = folder_open(&r->folder, r->in);
+    int code = folder_open(&r->folder, j->session->strict, r->in);
     if (code || strcmp(heft_format_name(j->target), "embd") != 0)
         return code;
     j->rules.encoder = true;
@@ -66,15 +66,15 @@ static int use_folder(request *r)
 }
 
 /* A missing input is the first thing to say, before what is wrong with the output. */
-static int check_input(const char *in)
+static int check_input(const session *s, const char *in)
 {
     heft_error err;
     heft_file *f;
     struct stat info;
     if (heft_is_url(in) || !stat(in, &info) || errno != ENOENT)
         return CODE_DONE;
-    if (model_try_open(&f, in, &err))
-        return model_say_open_error(in, &err);
+    if (model_try_open(s, &f, in, &err))
+        return model_say_open_error(s, in, &err);
     heft_file_close(f);
     return CODE_DONE;
 }
@@ -84,7 +84,7 @@ static int prepare(request *r)
     job *j = &r->job;
     int code = job_prepare(j);
     if (!code)
-        code = check_input(r->in);
+        code = check_input(j->session, r->in);
     if (!code)
         code = choose_target(j);
     bool is_folder = false;
@@ -128,7 +128,7 @@ static int say_unused_vocab(const request *r, const heft_file *f)
 {
     const job *j = &r->job;
     heft_vocab *own = NULL;
-    if (!r->folder.vocab || j->vocab || model_settings.quiet ||
+    if (!r->folder.vocab || j->vocab || j->session->quiet ||
         !(heft_format_caps(j->target) & HEFT_CAN_VOCAB))
         return CODE_DONE;
     int code = vocab_find(&own, f, j->source);
@@ -142,7 +142,7 @@ static int say_unused_vocab(const request *r, const heft_file *f)
 static int say_done(const request *r)
 {
     const job *j = &r->job;
-    if (model_settings.verbose && !j->written.missing)
+    if (j->session->verbose && !j->written.missing)
         say(MESSAGE_INFO, j->out, "%s, %llu bytes", heft_format_name(j->target),
             (unsigned long long)j->bytes);
     if (!j->dry_run && !j->to_stdout)
@@ -161,14 +161,15 @@ static int open_input(request *r, heft_file **f)
 {
     heft_error err;
     job *j = &r->job;
+    const session *s = j->session;
     int code = prepare(r);
     /* An incomplete model opens; heft_file_convert() reports what is missing. */
-    if (!code && (j->resume ? resume_open(f, j, r->in, &err) : model_try_open(f, r->in, &err)))
-        code = model_say_open_error(r->in, &err);
+    if (!code && (j->resume ? resume_open(f, j, r->in, &err) : model_try_open(s, f, r->in, &err)))
+        code = model_say_open_error(s, r->in, &err);
     if (code)
         return code;
-    model_say_notices(*f, r->in);
-    code = array_types_check(*f, r->in);
+    model_say_notices(s, *f, r->in);
+    code = array_types_check(s, *f, r->in);
     if (!code)
         code = check_output(r, *f);
     if (!code)
@@ -198,17 +199,12 @@ static int convert(request *r)
     return f ? resume_end(j, r->in, code) : code;
 }
 
-static void begin(void *ctx)
-{
-    job_begin(ctx, "convert");
-}
-
-static int run(void *ctx, const opt_args *args)
+static int run(const session *s, void *ctx)
 {
     request *r = ctx;
     job *j = &r->job;
-    r->in = args->item[0];
-    j->out = args->item[1];
+    r->in = s->args.item[0];
+    j->out = s->args.item[1];
     int code = j->abort ? job_give_up(j) : convert(r);
     job_release(j);
     folder_close(&r->folder);
@@ -227,13 +223,14 @@ const command command_convert = {
         "tokenizer.json.",
     .example = "heft convert --cast '*.weight=bf16' model.zt model.safetensors",
     .group = GROUP_CHANGE,
-    .traits = COMMAND_WRITES,
+    .traits = COMMAND_WRITES | COMMAND_REPORTS_LOSSES,
     .min_args = 2,
     .max_args = 2,
     .operands = { 0, 0, 1, STDOUT_OUTPUT },
     .shared = job_options,
     .sharer = JOB_CONVERT,
     .request_bytes = sizeof(request),
-    .begin = begin,
+    .begin = job_begin,
+    .writes_shares = job_writes_shares,
     .run = run,
 };

@@ -141,15 +141,15 @@ static const opt options[] = {
     { .name = NULL },
 };
 
-static int run(void *ctx, const opt_args *args)
+static int run(const session *s, void *ctx)
 {
     const request *r = ctx;
     outbuf o;
-    (void)args;
     table t = { .columns = columns,
                 .width = sizeof columns / sizeof *columns,
                 .cell = put_cell,
                 .count = (uint32_t)heft_format_count(),
+                .threads = s->threads,
                 .raw = r->raw,
                 .hides = hides };
     if (r->types) {

@@ -285,12 +285,12 @@ static const opt options[] = {
     { .name = NULL },
 };
 
-static int run(void *ctx, const opt_args *args)
+static int run(const session *s, void *ctx)
 {
     scan_options *how = ctx;
-    if (how->name && !has_stdin(args))
+    if (how->name && !has_stdin(&s->args))
         return say_usage("scan", "--name is for standard input: name the input '-'");
-    return scan_arguments(args, how);
+    return scan_arguments(&s->args, how);
 }
 
 const command command_scan = {

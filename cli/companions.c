@@ -9,10 +9,10 @@
 #include "model.h"
 #include "textfile.h"
 
-int folder_open(folder *out, const char *dir)
+int folder_open(folder *out, bool strict, const char *dir)
 {
     static const char *const names[] = { "vocab.txt", "tokenizer.json" };
-    *out = (folder){ .vocab = NULL };
+    *out = (folder){ .strict = strict };
     for (size_t i = 0; i < 2 && !out->vocab; i++) {
         out->vocab = path_in(dir, names[i]);
         if (!out->vocab)
@@ -206,9 +206,9 @@ static int add_time(folder *f)
         v.key = str_of("created_at");
         f->values[f->count++] = v;
     } else if (v.kind != HEFT_KIND_INT || !write_time(f, v.as.i)) {
-        say_lost(model_settings.strict, f->config,
+        say_lost(f->strict, f->config,
                  "the creation date is neither ISO 8601 nor a number of seconds");
-        code = model_settings.strict ? CODE_CANNOT : read_epoch(f);
+        code = f->strict ? CODE_CANNOT : read_epoch(f);
     }
     if (!code && *f->created)
         add_text(f, "created_at", f->created);
@@ -234,9 +234,8 @@ int folder_read_values(folder *f, const char *dir)
     if (config && path_exists(config)) {
         code = read_config(f, config);
     } else if (config) {
-        say_lost(model_settings.strict, dir,
-                 "no config.json in the folder: most metadata will be missing");
-        code = model_settings.strict ? CODE_CANNOT : CODE_DONE;
+        say_lost(f->strict, dir, "no config.json in the folder: most metadata will be missing");
+        code = f->strict ? CODE_CANNOT : CODE_DONE;
     }
     if (!code && !f->values) {
         say_status(HEFT_E_NOMEM, dir, "no memory for metadata");

@@ -4,6 +4,7 @@
 #include "cmd.h"
 
 typedef struct folder {
+    bool strict;  /* a missing file or value is an error */
     char *vocab;  /* path of vocab.txt or tokenizer.json; NULL if neither exists */
     char *config; /* path of config.json, once values are read */
     heft_settings *settings;
@@ -13,7 +14,7 @@ typedef struct folder {
 } folder;
 
 /* Find the vocabulary in the folder. Return an exit code. */
-int folder_open(folder *out, const char *dir);
+int folder_open(folder *out, bool strict, const char *dir);
 /* Collect metadata for an EMBD file from the folder's path, config.json and SOURCE_DATE_EPOCH. A
  * missing config.json and an invalid date are warnings, or errors under --strict. Return an exit
  * code. */

@@ -29,7 +29,7 @@ static void note_value(candidates *c, const opt *option, const char *value)
     if (!strcmp(option->name, "to"))
         c->target = value;
     if (!strcmp(option->name, "key"))
-        model_set_key(value);
+        c->key = value;
 }
 
 static void read_long(candidates *c, words_before *b, const command *of, const char *word)

@@ -405,6 +405,7 @@ static void print_rows(outbuf *o, const diff_table *t)
                       .cell = put_cell,
                       .ctx = t,
                       .count = limit && limit < rows ? (uint32_t)limit : rows,
+                      .threads = t->c->session->threads,
                       .raw = t->style->raw,
                       .hides = hides,
                       .colour = colour_of };

@@ -139,9 +139,11 @@ const shared_opt job_options[] = {
     { .commands = 0 },
 };
 
-void job_begin(job *j, const char *name)
+void job_begin(const session *s, void *zeroed)
 {
-    j->command = name;
+    job *j = zeroed;
+    j->session = s;
+    j->command = s->command->name;
     j->write = (heft_write_options)HEFT_WRITE_OPTIONS_INIT;
     j->convert = (heft_convert_options)HEFT_CONVERT_OPTIONS_INIT;
     j->convert.write = &j->write;
@@ -159,7 +161,6 @@ void job_release(job *j)
 int job_prepare(job *j)
 {
     const char *cmd = j->command, *rule = j->duplicates;
-    model_settings.reports_losses = true;
     if (rule && strcmp(rule, "first") != 0 && strcmp(rule, "last") != 0)
         return say_usage(cmd, "--duplicates must be first or last, not '%s'", rule);
     if (j->align > UINT32_C(1) << 31 || (j->align & (j->align - 1)))
@@ -262,19 +263,19 @@ void job_set_options(job *j, const char *source)
     heft_convert_options *o = &j->convert;
     j->source = source;
     j->losses = (losses){ .path = source,
-                          .verbose = model_settings.verbose,
+                          .verbose = j->session->verbose,
                           .casts_only = j->share.number > 1 };
     j->failure.before_write = print_losses;
     j->failure.ctx = &j->losses;
-    j->write.host = model_host();
+    j->write.host = &j->session->host;
     j->write.version = j->version;
     j->write.align = (uint32_t)j->align;
-    j->write.strict = model_settings.strict;
+    j->write.strict = j->session->strict;
     j->write.allow_loss = j->allow_loss;
     j->write.on_loss = keep_loss;
     j->write.loss_ctx = &j->losses;
     j->write.sums = &j->sums;
-    o->no_verify = model_settings.no_verify;
+    o->no_verify = j->session->no_verify;
     o->dry_run = j->dry_run;
     o->planned_bytes = &j->bytes;
     o->progress = job_step;
@@ -299,7 +300,7 @@ static heft_status open_sink(heft_sink **out, job *j, heft_error *err)
     return st ? st : sink_watch(out, "standard output", &j->failure, err);
 }
 
-void job_name_way_out(heft_error *err)
+void job_name_way_out(const job *j, heft_error *err)
 {
     size_t used = strlen(err->message);
     const char *way = "; --allow-loss leaves out or alters what does not fit";
@@ -307,7 +308,7 @@ void job_name_way_out(heft_error *err)
         way = ". --raw-tensors casts the stored numbers";
     else if (err->status != HEFT_E_LOSSY)
         return;
-    else if (model_settings.strict)
+    else if (j->session->strict)
         way = "; --strict makes errors of warnings";
     snprintf(err->message + used, sizeof err->message - used, "%s", way);
 }
@@ -316,7 +317,7 @@ void job_say_sums(const job *j, bool has_failed)
 {
     const heft_write_sums *s = &j->sums;
     outbuf text;
-    if ((!s->reshaped && !s->left_out) || (model_settings.quiet && !has_failed))
+    if ((!s->reshaped && !s->left_out) || (j->session->quiet && !has_failed))
         return;
     out_open(&text, -1);
     out_format(&text, "%s%llu tensor%s, ", has_failed ? "of " : "", (unsigned long long)s->tensors,
@@ -335,7 +336,7 @@ void job_say_sums(const job *j, bool has_failed)
 /* Check the rules against the model, and give the library what depends on it. */
 static int check_rules(job *j, const heft_file *f)
 {
-    int code = rules_check(&j->rules, j->command, f, j->source);
+    int code = rules_check(&j->rules, j->session, f, j->source);
     bool can_list = heft_format_caps(j->target) & HEFT_CAN_LISTS;
     if (!code)
         code = set_options_resolve(&j->rules.set, f, can_list, j->source);
@@ -361,7 +362,7 @@ int job_convert(job *j, const heft_file *f)
         return say_no_memory_to_match(j->source);
     job_say_sums(j, st);
     if (st)
-        job_name_way_out(&err);
+        job_name_way_out(j, &err);
     bool about_target = st == HEFT_E_ARGUMENT ||
                         (st == HEFT_E_UNSUPPORTED && !err.rule && err.offset == HEFT_NOWHERE);
     if (st)
@@ -371,7 +372,7 @@ int job_convert(job *j, const heft_file *f)
 
 static void say_share(const job *j, const heft_share_result *r)
 {
-    if (!model_settings.verbose || !r->missing)
+    if (!j->session->verbose || !r->missing)
         return;
     say(MESSAGE_INFO, j->out, "share %u of %u %s; %u missing", (unsigned)j->share.number,
         (unsigned)j->share.count, r->was_written ? "was there" : "is written",
@@ -398,12 +399,18 @@ int job_convert_share(job *j, const heft_file *f)
     if (st || !j->written.missing)
         job_say_sums(j, st);
     if (st) {
-        job_name_way_out(&err);
+        job_name_way_out(j, &err);
         return say_error(j->written.about_output ? j->out : j->source, &err);
     }
     j->bytes = j->written.bytes;
     say_share(j, &j->written);
     return CODE_DONE;
+}
+
+bool job_writes_shares(const void *of)
+{
+    const job *j = of;
+    return j->share_text || j->finish || j->abort;
 }
 
 int job_give_up(const job *j)

@@ -13,6 +13,7 @@
 #include "vocab_file.h"
 
 typedef struct job {
+    const session *session;
     const char *command; /* its name */
     /* options as given */
     const char *out, *to, *version, *duplicates, *generator, *config, *vocab, *special, *stem;
@@ -43,8 +44,8 @@ typedef struct job {
 enum { JOB_CONVERT = 1, JOB_MERGE = 2, JOB_SPLIT = 4, JOB_APPEND = 8, JOB_EDIT = 16 };
 extern const shared_opt job_options[];
 
-/* Fill a zeroed job for a command. */
-void job_begin(job *j, const char *name);
+/* Fill a zeroed job: the member `begin` of a command whose request begins with a job. */
+void job_begin(const session *s, void *job);
 void job_release(job *j);
 
 /* The int functions below return exit codes. */
@@ -65,10 +66,12 @@ heft_duplicates job_duplicates(const job *j);
 int job_convert(job *j, const heft_file *f);
 /* Write a share of the conversion, or complete its output, as --share or --finish says. */
 int job_convert_share(job *j, const heft_file *f);
+/* Return true if the job writes shares of its output, or gives them up. */
+bool job_writes_shares(const void *job);
 /* Give up the shares of the output, as --abort says. */
 int job_give_up(const job *j);
 /* Append to the error of a conversion with losses the option that settles the matter. */
-void job_name_way_out(heft_error *err);
+void job_name_way_out(const job *j, heft_error *err);
 /* Print the progress of j, the context, after its losses. A heft_progress_fn. */
 bool job_step(void *ctx, uint64_t done, uint64_t total);
 /* Print how many tensors a conversion reshapes and leaves out, or would without an error. */

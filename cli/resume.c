@@ -39,7 +39,7 @@ heft_status resume_open(heft_file **out, const job *j, const char *in, heft_erro
     o.say = say_text;
     o.say_ctx = (void *)(uintptr_t)in;
     o.resume = stem_of(real, j->out);
-    return model_try_open_url(out, in, &o, err);
+    return model_try_open_url(j->session, out, in, &o, err);
 }
 
 int resume_end(const job *j, const char *in, int code)

@@ -5,6 +5,7 @@
 #include "checks.h"
 
 typedef struct job {
+    const session *session;
     const heft_file *f;
     const char *path;
     const selection *chosen;
@@ -30,12 +31,12 @@ static int begin_checks(job *v)
         uint32_t part = summary_part(v->f, selected(v->chosen, i));
         ok = part == HEFT_NONE || checks_add(&v->checks, part);
     }
-    return checks_begin(&v->checks, v->f, v->path);
+    return checks_begin(&v->checks, v->session, v->f, v->path);
 }
 
 static int compute(job *v)
 {
-    work w = { .ctx = v, .path = v->path };
+    work w = { .session = v->session, .ctx = v, .path = v->path };
     for (uint32_t i = 0; i < v->chosen->count; i++)
         w.total += 2 * heft_tensor_bytes(v->f, selected(v->chosen, i));
     if (work_run(&w, v->chosen->count, summarise_one))
@@ -43,10 +44,12 @@ static int compute(job *v)
     return checks_end(&v->checks, v->path);
 }
 
-int statistics_compute(summary **out, const heft_file *f, const char *path, const selection *chosen,
-                       const statistics_options *options)
+int statistics_compute(const session *s, summary **out, const heft_file *f, const char *path,
+                       const selection *chosen, const statistics_options *options)
 {
-    job v = { .f = f, .path = path, .chosen = chosen, .quantiles = options->quantiles };
+    job v = {
+        .session = s, .f = f, .path = path, .chosen = chosen, .quantiles = options->quantiles
+    };
     *out = NULL;
     v.sums = calloc((size_t)chosen->count + 1, sizeof *v.sums);
     if (!v.sums)

@@ -11,7 +11,7 @@ typedef struct statistics_options {
 
 /* Summarise the selected tensors into a malloc'ed array, in the order of the selection. Return an
  * exit code; after an error *out is NULL. */
-int statistics_compute(summary **out, const heft_file *f, const char *path, const selection *chosen,
-                       const statistics_options *options);
+int statistics_compute(const session *s, summary **out, const heft_file *f, const char *path,
+                       const selection *chosen, const statistics_options *options);
 
 #endif

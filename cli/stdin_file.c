@@ -11,7 +11,9 @@
 
 #include "cmd.h"
 
-static char stdin_path[32]; /* "/dev/fd/5"; empty if standard input is not an argument */
+/* "/dev/fd/5"; empty if standard input is not an argument. The process has one standard input, and
+ * every message and report names its files by their paths. */
+static char stdin_path[32];
 
 bool stdin_is(const char *path)
 {
@@ -21,7 +23,7 @@ bool stdin_is(const char *path)
 /* Return the path, or a URL without credentials: these names are printed. */
 static const char *shown(const char *path)
 {
-    static _Thread_local char text[PATH_MAX];
+    static _Thread_local char text[PATH_MAX]; /* valid until the next call: messages print it */
     if (!path || !heft_is_url(path))
         return path;
     heft_url_redact(text, sizeof text, path);
