@@ -305,7 +305,6 @@ static int cat(const session *s, const heft_file *f, const char *path, request *
 }
 
 static const opt options[] = {
-    { .name = OPT_TITLE, .help = "Options" },
     { "part", 'p', OPT_TEXT, AT(request, role), "ROLE", "write this part instead of the data" },
     { "id", 0, OPT_TEXT, AT(request, id), "ID", MODEL_ID_HELP },
     { "cast", 0, OPT_TEXT, AT(request, cast), "DTYPE", "convert to another element type" },
@@ -366,9 +365,6 @@ const command command_cat = {
     .example = "heft cat --npy model.safetensors embed.weight > embed.npy",
     .group = GROUP_LOOK,
     .traits = COMMAND_CHECKS_PARTS,
-    .min_args = 1,
-    .max_args = 2,
-    .operands = { 0, 0, 0, NO_OUTPUT },
     .options = options,
     .request_bytes = sizeof(request),
     .run = run,

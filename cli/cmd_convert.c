@@ -224,8 +224,6 @@ const command command_convert = {
     .example = "heft convert --cast '*.weight=bf16' model.zt model.safetensors",
     .group = GROUP_CHANGE,
     .traits = COMMAND_WRITES | COMMAND_REPORTS_LOSSES,
-    .min_args = 2,
-    .max_args = 2,
     .operands = { 0, 0, 1, STDOUT_OUTPUT },
     .shared = job_options,
     .sharer = JOB_CONVERT,

@@ -194,7 +194,6 @@ static int diff(request *r)
 }
 
 static const opt options[] = {
-    { .name = OPT_TITLE, .help = "Options" },
     { "atol", 0, OPT_REAL, AT(request, c.t.absolute), "X", "tolerate differences up to X" },
     { "rtol", 0, OPT_REAL, AT(request, c.t.relative), "X",
       "tolerate differences up to X times the value in B" },
@@ -263,8 +262,6 @@ const command command_diff = {
     .example = "heft diff --atol 1e-6 model.pt model.safetensors",
     .group = GROUP_CHECK,
     .traits = COMMAND_PAGED | COMMAND_CHECKS_PARTS,
-    .min_args = 2,
-    .max_args = -1,
     .operands = { 0, 1, 0, NO_OUTPUT },
     .options = options,
     .request_bytes = sizeof(request),

@@ -274,7 +274,6 @@ typedef struct request {
 } request;
 
 static const opt options[] = {
-    { .name = OPT_TITLE, .help = "Options" },
     { "output", 'o', OPT_OUTPUT, AT(request, job.out), "OUT",
       "write the intact tensors to a new file" },
     { "to", 't', OPT_TEXT, AT(request, job.to), "FORMAT",
@@ -314,9 +313,6 @@ const command command_doctor = {
     .group = GROUP_CHECK,
     .traits = COMMAND_WRITES,
     .without = NOT_OF_RAW_FILES,
-    .min_args = 1,
-    .max_args = 1,
-    .operands = { 0, 0, 0, NO_OUTPUT },
     .options = options,
     .request_bytes = sizeof(request),
     .begin = job_begin,

@@ -203,7 +203,6 @@ static int hash(request *r)
 }
 
 static const opt options[] = {
-    { .name = OPT_TITLE, .help = "Options" },
     { "json", 0, OPT_FLAG, AT(request, as_json), NULL,
       "print one JSON document; a list for several files" },
     { .name = NULL },
@@ -229,8 +228,6 @@ const command command_hash = {
     .example = "heft hash model.zt",
     .group = GROUP_CHECK,
     .traits = COMMAND_PAGED | COMMAND_CHECKS_PARTS,
-    .min_args = 1,
-    .max_args = -1,
     .operands = { 0, -1, 0, NO_OUTPUT },
     .options = options,
     .request_bytes = sizeof(request),

@@ -146,7 +146,6 @@ static int print_ids(request *r)
 }
 
 static const opt options[] = {
-    { .name = OPT_TITLE, .help = "Options" },
     { "model", 'm', OPT_MODEL, AT(request, model_path), "MODEL",
       "model whose parameters an optimizer record names" },
     { "json", 0, OPT_FLAG, AT(request, as_json), NULL, "print one JSON document" },
@@ -182,9 +181,6 @@ const command command_ids = {
     .example = "heft ids model.gptrs",
     .group = GROUP_LOOK,
     .traits = COMMAND_PAGED,
-    .min_args = 1,
-    .max_args = 1,
-    .operands = { 0, 0, 0, NO_OUTPUT },
     .options = options,
     .request_bytes = sizeof(request),
     .run = run,

@@ -503,7 +503,6 @@ typedef struct request {
 } request;
 
 static const opt options[] = {
-    { .name = OPT_TITLE, .help = "Options" },
     { "json", 0, OPT_FLAG, AT(request, as_json), NULL,
       "print one JSON document; a list for several files" },
     { "verbose", 'v', OPT_FLAG, SETTING(verbose), NULL,
@@ -528,8 +527,6 @@ const command command_info = {
     .example = "heft info model.bpk",
     .group = GROUP_LOOK,
     .traits = COMMAND_PAGED,
-    .min_args = 1,
-    .max_args = -1,
     .operands = { 0, -1, 0, NO_OUTPUT },
     .options = options,
     .request_bytes = sizeof(request),

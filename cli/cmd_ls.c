@@ -250,7 +250,6 @@ static int open_and_list(const session *s, const request *r)
 }
 
 static const opt options[] = {
-    { .name = OPT_TITLE, .help = "Options" },
     { "long", 'l', OPT_FLAG, AT(request, is_long), NULL, "show layout, encoding and offset, too" },
     { "tree", 0, OPT_FLAG, AT(request, tree), NULL, "show the modules with sums" },
     { "depth", 0, OPT_NUMBER, AT(request, depth), "N", "fold modules at this depth of --tree" },
@@ -289,9 +288,6 @@ const command command_ls = {
     .example = "heft ls -l model.safetensors 'encoder.*.{weight,bias}'",
     .group = GROUP_LOOK,
     .traits = COMMAND_PAGED,
-    .min_args = 1,
-    .max_args = -1,
-    .operands = { 0, 0, 0, NO_OUTPUT },
     .options = options,
     .request_bytes = sizeof(request),
     .run = run,

@@ -146,7 +146,6 @@ static int make_report(request *r)
 }
 
 static const opt options[] = {
-    { .name = OPT_TITLE, .help = "Options" },
     { "output", 'o', OPT_OUTPUT, AT(request, out), "OUT",
       "write the page here (report.html); - is stdout" },
     { "quick", 0, OPT_FLAG, AT(request, quick), NULL,
@@ -183,8 +182,6 @@ const command command_report = {
     .example = "heft report model.safetensors -o model.html",
     .group = GROUP_LOOK,
     .traits = COMMAND_WRITES,
-    .min_args = 1,
-    .max_args = 2,
     .operands = { 0, -1, 0, NO_OUTPUT },
     .options = options,
     .request_bytes = sizeof(request),

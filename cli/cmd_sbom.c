@@ -434,7 +434,6 @@ static int collect(bill *b)
 }
 
 static const opt options[] = {
-    { .name = OPT_TITLE, .help = "Options" },
     { "output", 'o', OPT_OUTPUT, AT(bill, out), "OUT", "write the bill here; - is stdout" },
     { "force", 'f', OPT_FLAG, AT(bill, force), NULL, "replace OUT" },
     { "no-sync", 0, OPT_FLAG, AT(bill, no_sync), NULL, "do not wait for the disk" },
@@ -477,9 +476,6 @@ const command command_sbom = {
         "metadata and the model card README.md.",
     .example = "heft sbom model.gguf -o model.cdx.json",
     .group = GROUP_SHARE,
-    .min_args = 1,
-    .max_args = 1,
-    .operands = { 0, 0, 0, NO_OUTPUT },
     .options = options,
     .request_bytes = sizeof(bill),
     .run = run,

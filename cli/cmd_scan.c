@@ -275,7 +275,6 @@ static bool has_stdin(const opt_args *args)
 }
 
 static const opt options[] = {
-    { .name = OPT_TITLE, .help = "Options" },
     { "json", 0, OPT_FLAG, AT(scan_options, as_json), NULL,
       "print one JSON document; a list for several files" },
     { "name", 0, OPT_TEXT, AT(scan_options, name), "NAME",
@@ -307,8 +306,6 @@ const command command_scan = {
     .group = GROUP_CHECK,
     .traits = COMMAND_PAGED | COMMAND_FOLLOWS_LINKS,
     .without = NOT_OF_RAW_FILES,
-    .min_args = 1,
-    .max_args = -1,
     .operands = { 0, -1, 0, NO_OUTPUT },
     .options = options,
     .request_bytes = sizeof(scan_options),

@@ -473,7 +473,6 @@ typedef struct request {
 } request;
 
 static const opt options[] = {
-    { .name = OPT_TITLE, .help = "Options" },
     { "json", 0, OPT_FLAG, AT(request, as_json), NULL, "print all values as one JSON document" },
     { "cast", 0, OPT_TEXT, AT(request, cast), "DTYPE", "convert to another element type" },
     { "raw-tensors", 0, OPT_FLAG, SETTING(raw_tensors), NULL,
@@ -527,9 +526,6 @@ const command command_show = {
     .example = "heft show model.safetensors embed.weight",
     .group = GROUP_LOOK,
     .traits = COMMAND_PAGED | COMMAND_CHECKS_PARTS,
-    .min_args = 1,
-    .max_args = 2,
-    .operands = { 0, 0, 0, NO_OUTPUT },
     .options = options,
     .request_bytes = sizeof(request),
     .run = run,

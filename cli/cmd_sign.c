@@ -261,7 +261,6 @@ static int sign(request *r)
 }
 
 static const opt options[] = {
-    { .name = OPT_TITLE, .help = "Options" },
     { "key", 'k', OPT_SECRET, AT(request, key), "KEY", "private key on a NIST curve, a PEM file" },
     { "password-file", 0, OPT_SECRET, AT(request, password), "FILE",
       "file with the password of the key; otherwise heft asks on the terminal" },
@@ -313,8 +312,6 @@ const command command_sign = {
     .group = GROUP_SHARE,
     .traits = COMMAND_WRITES,
     .without = NOT_OF_RAW_FILES,
-    .min_args = 1,
-    .max_args = 1,
     .operands = { 0, 0, 0, FILE_OUTPUT },
     .options = options,
     .request_bytes = sizeof(request),

@@ -382,7 +382,6 @@ static int stats(stats_run *v)
 }
 
 static const opt options[] = {
-    { .name = OPT_TITLE, .help = "Options" },
     { "quantiles", 0, OPT_FLAG, AT(stats_run, quantiles), NULL,
       "add columns of percentiles; P50 is the median" },
     { "tree", 0, OPT_FLAG, AT(stats_run, as_tree), NULL,
@@ -429,9 +428,6 @@ const command command_stats = {
     .example = "heft stats model.safetensors '*.bias'",
     .group = GROUP_LOOK,
     .traits = COMMAND_PAGED,
-    .min_args = 1,
-    .max_args = -1,
-    .operands = { 0, 0, 0, NO_OUTPUT },
     .options = options,
     .request_bytes = sizeof(stats_run),
     .run = run,

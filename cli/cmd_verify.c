@@ -381,7 +381,6 @@ typedef struct request {
 } request;
 
 static const opt options[] = {
-    { .name = OPT_TITLE, .help = "Options" },
     { "profile", 'p', OPT_PROFILE, AT(request, profile), "NAME",
       "also check a model's tensors and metadata" },
     { "strict", 0, OPT_FLAG, SETTING(strict), NULL, "any finding is a failure, notes included" },
@@ -480,8 +479,6 @@ const command command_verify = {
     .example = "heft verify --strict *.zt",
     .group = GROUP_CHECK,
     .without = WITHOUT(NO_VERIFY),
-    .min_args = 1,
-    .max_args = -1,
     .operands = { 0, -1, 0, NO_OUTPUT },
     .options = options,
     .request_bytes = sizeof(request),

@@ -45,16 +45,15 @@ typedef struct operand_roles {
 } operand_roles;
 
 struct command {
-    const char *name, *args; /* "ls", "FILE [GLOB...]" */
+    const char *name, *args; /* "ls", "FILE [GLOB...]": brackets for what may be missing */
     const char *summary;     /* a line in the list of commands */
     const char *description, *example;
     command_group group;
     unsigned traits;
     unsigned without;       /* common options that the command does not have */
-    int min_args, max_args; /* max_args -1: no maximum */
-    operand_roles operands;
+    operand_roles operands; /* zero: the first argument is an input */
     /* The options, or a table that the command shares, and its bit there.  Tables end with a row
-     * without a name. */
+     * without a name; options without a title have the title "Options". */
     const opt *options;
     const shared_opt *shared;
     unsigned sharer;

@@ -6,18 +6,19 @@
 #include "command.h"
 #include "words.h"
 
-extern const command command_ls, command_info, command_cat, command_show, command_stats,
-    command_ids, command_formats, command_report, command_convert, command_split, command_merge,
-    command_append, command_edit, command_verify, command_doctor, command_diff, command_hash,
-    command_scan, command_sign, command_sbom;
-
 /* In the order of `heft --help`. */
-const command *const commands[] = {
-    &command_ls,    &command_info,    &command_cat,    &command_show,    &command_stats,
-    &command_ids,   &command_formats, &command_report, &command_convert, &command_split,
-    &command_merge, &command_append,  &command_edit,   &command_verify,  &command_doctor,
-    &command_diff,  &command_hash,    &command_scan,   &command_sign,    &command_sbom,
-};
+/* clang-format off */
+#define EACH_COMMAND(C) \
+    C(ls) C(info) C(cat) C(show) C(stats) C(ids) C(formats) C(report) \
+    C(convert) C(split) C(merge) C(append) C(edit) \
+    C(verify) C(doctor) C(diff) \
+    C(hash) C(scan) C(sign) C(sbom)
+/* clang-format on */
+
+#define DECLARE(name) extern const command command_##name;
+EACH_COMMAND(DECLARE)
+#define ADDRESS(name) &command_##name,
+const command *const commands[] = { EACH_COMMAND(ADDRESS) };
 const size_t command_count = sizeof commands / sizeof *commands;
 
 const char *command_group_title(command_group group)

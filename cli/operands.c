@@ -33,7 +33,7 @@ static int visit_arguments(const walk *w, const session *s)
     const operand_roles *r = &s->command->operands;
     int first = r->first_input, last = index_of(r->last_input, &s->args), code = CODE_DONE;
     int output = r->kind ? index_of(r->output, &s->args) : -1;
-    for (int i = first; i <= last && !code; i++)
+    for (int i = first; i <= last && i < s->args.count && !code; i++)
         code = visit_argument(w, &s->args.item[i],
                               (operand){ .kind = OPT_MODEL, .is_changed = i == output });
     if (r->kind && !code)

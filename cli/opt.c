@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +48,10 @@ static const opt common[COMMON] = {
 /* Return row i of the tables: the command's own options come first. */
 static const opt *find_row(const command *c, size_t i, bool with_titles)
 {
+    static const opt own = { .name = OPT_TITLE, .help = "Options" };
     static const opt title = { .name = OPT_TITLE, .help = "Options of every command" };
+    if (with_titles && c->options && *c->options->name && !i--)
+        return &own;
     for (const opt *o = c->options; o && o->name; o++)
         if ((with_titles || *o->name) && !i--)
             return o;
@@ -384,13 +388,27 @@ static bool make_lists(const session *s, int argc)
     return ok;
 }
 
+/* Count the arguments that the usage requires, "FILE [GLOB...]", and those that it allows. */
+static void count_usage(const char *usage, int *least, int *most)
+{
+    *least = *most = 0;
+    for (const char *next; *usage; usage = next) {
+        size_t len = first_word(usage, &next);
+        bool is_optional = *usage == '[', repeats = usage[len - 1 - is_optional] == '.';
+        *least += !is_optional;
+        *most = repeats || *most == INT_MAX ? INT_MAX : *most + 1;
+    }
+}
+
 static bool check_count(const session *s, int *code)
 {
     const command *c = s->command;
-    if (s->args.count < c->min_args)
+    int least, most;
+    count_usage(c->args, &least, &most);
+    if (s->args.count < least)
         *code = say_usage(c->name, "expected %s", c->args);
-    else if (c->max_args >= 0 && s->args.count > c->max_args)
-        *code = say_usage(c->name, "unexpected argument '%s'", s->args.item[c->max_args]);
+    else if (s->args.count > most)
+        *code = say_usage(c->name, "unexpected argument '%s'", s->args.item[most]);
     else
         return true;
     return false;
