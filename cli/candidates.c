@@ -210,34 +210,28 @@ static void add_keys(candidates *c, const char *end)
 
 /* ---- options and arguments ---- */
 
-/* Values of options: by a function, with a text for the function. A pattern before the
- * value ends with the last =. */
+/* Values of options whose rows have no words: by a function, with a text for the function. A
+ * pattern before the value ends with the last =. */
 static const struct {
     const char *option;
     void (*add)(candidates *c, const char *text);
     const char *text;
     bool has_glob;
 } values[] = {
-    { "base-ids", add_words, "name none", false },
     { "cast", add_dtypes, "", true },
-    { "access", add_words, "auto map read direct", false },
-    { "color", add_words, "auto always never", false },
     { "compress", add_words, "zstd none", true },
     { "densify", add_globs, "", false },
     { "digest", add_words, "crc32c sha256 xxh3 none", true },
     { "drop", add_globs, "", false },
     { "dtype", add_dtypes, "", false },
-    { "duplicates", add_words, "first last", false },
     { "format-version", add_versions, "", false },
     { "keep", add_globs, "", false },
-    { "messages", add_words, "text json", false },
     { "part", add_roles, "", false },
     { "profile", add_profiles, "", false },
     { "rename", add_names, "=", false },
     { "requires-grad", add_words, "true false unset", true },
     { "set", add_keys, "=", false },
     { "set-id", add_names, "=", false },
-    { "sort", add_words, "name size offset dtype", false },
     { "sparsify", add_words, "csr coo", true },
     { "to", add_formats, "", false },
     { "transpose", add_globs, "", false },
@@ -266,6 +260,11 @@ void candidates_of_option(candidates *c, const opt *option)
 {
     if (names_file(c, option)) {
         candidates_begin(c, "files");
+        return;
+    }
+    if (option->words) {
+        candidates_begin(c, "words");
+        add_words(c, option->words);
         return;
     }
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {

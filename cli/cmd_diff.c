@@ -210,7 +210,7 @@ static const opt options[] = {
     { "tree", 0, OPT_FLAG, AT(request, style.tree), NULL, "show the modules with sums" },
     { "depth", 0, OPT_NUMBER, AT(request, style.depth), "N",
       "fold modules at this depth of --tree" },
-    { "sort", 0, OPT_TEXT, AT(request, style.sort), "KEY",
+    { "sort", 0, OPT_TEXT, AT_WORD(request, style.sort, "name differ max-abs max-rel rmse"), "KEY",
       "sort by name, differ, max-abs, max-rel or rmse" },
     { "limit", 0, OPT_NUMBER, AT(request, style.limit), "N", "show at most N tensors" },
     { "raw", 0, OPT_FLAG, AT(request, style.raw), NULL,

@@ -2,6 +2,7 @@
  * documentation, bindings or completions. */
 #include "describe.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -12,7 +13,7 @@ static const char *const kinds[] = {
     [OPT_MODEL] = "model",         [OPT_OUTPUT] = "output", [OPT_RECORDS] = "records",
     [OPT_PROFILE] = "profile",     [OPT_SECRET] = "secret", [OPT_LIST] = "list",
     [OPT_KEY_FILES] = "key_files", [OPT_NUMBER] = "number", [OPT_SIZE] = "size",
-    [OPT_REAL] = "real",
+    [OPT_REAL] = "real",           [OPT_CHOICE] = "choice", [OPT_COUNT] = "number",
 };
 
 static void put_text(json *j, const char *key, const char *text)
@@ -21,6 +22,17 @@ static void put_text(json *j, const char *key, const char *text)
         json_member_str(j, key, str_of(text));
     else
         json_member_null(j, key);
+}
+
+/* The only values of the option; an empty list: any. */
+static void put_words(json *j, const char *words)
+{
+    json_member_begin(j, "words", '[');
+    for (size_t len; words && *words; words += len + (words[len] == ' ')) {
+        len = strcspn(words, " ");
+        json_str(j, (heft_str){ words, len });
+    }
+    json_end(j, ']');
 }
 
 static void put_option(json *j, const opt *o, const char *group)
@@ -32,6 +44,7 @@ static void put_option(json *j, const opt *o, const char *group)
     put_text(j, "letter", o->letter ? letter : NULL);
     put_text(j, "kind", kinds[o->kind]);
     put_text(j, "value", o->value);
+    put_words(j, o->words);
     put_text(j, "help", o->help);
     put_text(j, "group", group);
     json_end(j, '}');

@@ -12,8 +12,6 @@ bool gptrs_are_given(const gptrs_rules *r)
 
 int gptrs_prepare(gptrs_rules *r, const char *cmd)
 {
-    if (r->base_ids && strcmp(r->base_ids, "name") != 0 && strcmp(r->base_ids, "none") != 0)
-        return say_usage(cmd, "--base-ids must be name or none, not '%s'", r->base_ids);
     return glob_rules_prepare(&r->grads, GLOB_GRAD, cmd);
 }
 

@@ -35,7 +35,7 @@ const shared_opt job_options[] = {
       { "sparsify", 0, OPT_LIST, AT(job, rules.sparsify.args), "[GLOB=]csr|coo",
         "convert dense tensors to sparse" } },
     { M | A,
-      { "duplicates", 0, OPT_TEXT, AT(job, duplicates), "first|last",
+      { "duplicates", 0, OPT_TEXT, AT_WORD(job, duplicates, "first last"), "first|last",
         "which tensor of a name to keep (default: error)" } },
     { C | M | E,
       { "requires-grad", 0, OPT_LIST, AT(job, rules.gptrs.grads.args), "[GLOB=]BOOL",
@@ -54,7 +54,7 @@ const shared_opt job_options[] = {
       { "id-seed", 0, OPT_TEXT, AT(job, rules.ids.seed), "N",
         "derive the new ids from a number" } },
     { C | M | E,
-      { "base-ids", 0, OPT_TEXT, AT(job, rules.gptrs.base_ids), "name|none",
+      { "base-ids", 0, OPT_TEXT, AT_WORD(job, rules.gptrs.base_ids, "name none"), "name|none",
         "derive base ids from names, or none (gpt-rs)" } },
     { C | M | S | E, { .name = OPT_TITLE, .help = "Change metadata and companions" } },
     { C | E,
@@ -160,9 +160,7 @@ void job_release(job *j)
 
 int job_prepare(job *j)
 {
-    const char *cmd = j->command, *rule = j->duplicates;
-    if (rule && strcmp(rule, "first") != 0 && strcmp(rule, "last") != 0)
-        return say_usage(cmd, "--duplicates must be first or last, not '%s'", rule);
+    const char *cmd = j->command;
     if (j->align > UINT32_C(1) << 31 || (j->align & (j->align - 1)))
         return say_usage(cmd, "--align must be a power of two below 2^32");
     heft_error err;
