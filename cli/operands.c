@@ -100,7 +100,7 @@ static int resolve(void *ctx, operand *o)
         return say_status(HEFT_E_IO, o->path,
                           "is on a server, and --offline forbids the use of the network");
     if (is_model && o->is_argument && !strcmp(o->path, "-"))
-        return stdin_take(&o->path, s->command->name, o->is_changed);
+        return stdin_take(s, &o->path, o->is_changed);
     return is_model ? hub_take(s, &o->path, o->is_changed) : CODE_DONE;
 }
 

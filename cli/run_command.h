@@ -46,6 +46,7 @@ typedef struct session {
     heft_folder given;            /* the arguments, if there are several: a shard whose set is given
                                    * as a whole is not reported */
     struct array_types *types;    /* --view, or NULL */
+    bool reads_stdin;             /* an input is "-" */
     bool is_cache;                /* the input is "hub:", the cache itself */
     kept_path *paths;             /* arguments that were names in the cache */
 } session;
