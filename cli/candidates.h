@@ -35,4 +35,12 @@ void candidates_of_option(candidates *c, const opt *option);
 /* Write the values of argument i, by the arguments of the usage: "FILE [GLOB...]". */
 void candidates_of_argument(candidates *c, const char *args, size_t i);
 
+enum { COMPLETE_SHELL = 2, COMPLETE_KEPT, COMPLETE_FIRST_WORD }; /* arguments of __complete */
+
+/* Complete the last word of argv: "heft __complete SHELL KEPT WORD...". SHELL is bash, zsh or fish;
+ * of the last word bash keeps the first KEPT bytes. Each word is quoted as typed,
+ * "heft" left out; fish passes the words before the last without quotation. Prints nothing on
+ * stderr, and gives up after some seconds. Return an exit code. */
+int complete_run(int argc, char **argv);
+
 #endif

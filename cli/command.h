@@ -74,6 +74,8 @@ const char *command_group_title(command_group group);
 const command *command_find(const char *name);
 /* Print an error line about a word that is no command; return the exit code. */
 int command_say_unknown(const char *name);
+/* Print the commands and their options as JSON: `heft __describe`. Return an exit code. */
+int command_describe_all(void);
 /* Run the command with the words after its name; return an exit code. */
 int command_run(const command *c, bool no_pager, int argc, char **argv);
 

@@ -1,11 +1,11 @@
-#include "complete.h"
+/* complete.c - `heft __complete`, for shells: print the words that may end a command line. */
+#include "candidates.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "candidates.h"
 #include "command.h"
 #include "shell_word.h"
 

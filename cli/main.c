@@ -4,9 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "candidates.h"
 #include "command.h"
-#include "complete.h"
-#include "describe.h"
 #include "interrupt.h"
 #include "pager.h"
 #include "sandbox.h"
@@ -89,7 +88,7 @@ int main(int argc, char **argv)
         interrupt_announce();
     int code = c                                ? command_run(c, no_pager, argc - 1, argv + 1)
                : !strcmp(argv[1], "__complete") ? complete_run(argc, argv)
-               : !strcmp(argv[1], "__describe") ? describe_run()
+               : !strcmp(argv[1], "__describe") ? command_describe_all()
                                                 : run_global_option(argc, argv);
     /* A signal that arrived too late to stop the work still kills the process, after the report. */
     if (code == CODE_DONE && interrupt_is_pending())
