@@ -12,59 +12,75 @@ typedef struct rule {
     bool is_used;
 } rule;
 
-static struct {
-    rule *items;
+typedef struct array_types {
+    heft_array_types chosen;
     size_t count;
     bool no_memory;
-} rules;
+    rule rules[];
+} array_types;
 
-bool array_types_add(const char *text)
+static bool read_rule(array_types *t, const char *text)
 {
     const char *equals = strrchr(text, '=');
     heft_dtype type = equals ? heft_dtype_find(heft_str_from(equals + 1)) : HEFT_UNTYPED;
     if (!type || equals == text)
         return false;
-    rule *items = realloc(rules.items, (rules.count + 1) * sizeof *items);
-    if (items)
-        rules.items = items;
-    char *glob = items ? strndup(text, (size_t)(equals - text)) : NULL;
+    char *glob = strndup(text, (size_t)(equals - text));
     if (glob)
-        rules.items[rules.count++] = (rule){ glob, type, false };
-    rules.no_memory = rules.no_memory || !glob;
-    return true; /* the process keeps the rules */
+        t->rules[t->count++] = (rule){ glob, type, false };
+    t->no_memory = t->no_memory || !glob;
+    return true;
 }
 
 /* The first rule that matches the name counts. */
 static heft_dtype choose(void *ctx, heft_str array, uint64_t bytes)
 {
-    (void)ctx;
+    array_types *t = ctx;
     (void)bytes;
-    for (size_t i = 0; i < rules.count; i++)
-        if (name_matches(&rules.no_memory, array, rules.items[i].glob)) {
-            rules.items[i].is_used = true;
-            return rules.items[i].type;
+    for (size_t i = 0; i < t->count; i++)
+        if (name_matches(&t->no_memory, array, t->rules[i].glob)) {
+            t->rules[i].is_used = true;
+            return t->rules[i].type;
         }
     return HEFT_UNTYPED;
 }
 
-const heft_array_types *array_types_chosen(void)
+int array_types_read(session *s)
 {
-    static const heft_array_types types = { NULL, choose };
-    return rules.count || rules.no_memory ? &types : NULL;
+    const opt_list *views = &s->views;
+    if (!views->count)
+        return CODE_DONE;
+    array_types *t = calloc(1, sizeof *t + views->count * sizeof *t->rules);
+    if (!t)
+        return say_status(HEFT_E_NOMEM, NULL, "no memory for --view");
+    t->chosen = (heft_array_types){ t, choose };
+    s->types = t;
+    for (size_t i = 0; i < views->count; i++)
+        if (!read_rule(t, views->item[i]))
+            return say_usage(s->command->name,
+                             "--view must be NAME=TYPE with a type that `heft formats --types` "
+                             "lists, not '%s'",
+                             views->item[i]);
+    return CODE_DONE;
+}
+
+const heft_array_types *array_types_chosen(const session *s)
+{
+    return s->types ? &s->types->chosen : NULL;
 }
 
 /* Return a tensor that the pattern matches, or HEFT_NONE. */
-static uint32_t find_match(const heft_file *f, const char *glob)
+static uint32_t find_match(array_types *t, const heft_file *f, const char *glob)
 {
     for (uint32_t i = 0; i < heft_tensor_count(f); i++)
-        if (name_matches(&rules.no_memory, heft_tensor_at(f, i).name, glob))
+        if (name_matches(&t->no_memory, heft_tensor_at(f, i).name, glob))
             return i;
     return HEFT_NONE;
 }
 
-static int check_rule(const rule *r, const heft_file *f, const char *path)
+static int check_rule(const session *s, const rule *r, const heft_file *f, const char *path)
 {
-    uint32_t tensor = find_match(f, r->glob);
+    uint32_t tensor = find_match(s->types, f, r->glob);
     if (tensor != HEFT_NONE) {
         heft_tensor t = heft_tensor_at(f, tensor);
         const char *type = dtype_name(t.dtype);
@@ -73,26 +89,24 @@ static int check_rule(const rule *r, const heft_file *f, const char *path)
                           "without one (--cast of `heft convert` converts values)",
                           (int)t.name.len, t.name.ptr, type ? type : "other values");
     }
-    unmatched u = { .f = f, .path = path };
+    unmatched u = { .f = f, .path = path, .strict = s->strict };
     unmatched_say(&u, "view", r->glob);
     return u.code;
 }
 
-int array_types_check(const heft_file *f, const char *path)
+int array_types_check(const session *s, const heft_file *f, const char *path)
 {
+    const array_types *t = s->types;
     int code = CODE_DONE;
-    for (size_t i = 0; i < rules.count && !code; i++)
-        if (!rules.items[i].is_used)
-            code = check_rule(&rules.items[i], f, path);
-    return rules.no_memory ? say_status(HEFT_E_NOMEM, path, "no memory for --view") : code;
+    for (size_t i = 0; t && i < t->count && !code; i++)
+        if (!t->rules[i].is_used)
+            code = check_rule(s, &t->rules[i], f, path);
+    return t && t->no_memory ? say_status(HEFT_E_NOMEM, path, "no memory for --view") : code;
 }
 
-void array_types_release(void)
+void array_types_free(array_types *t)
 {
-    for (size_t i = 0; i < rules.count; i++)
-        free(rules.items[i].glob);
-    free(rules.items);
-    rules.items = NULL;
-    rules.count = 0;
-    rules.no_memory = false;
+    for (size_t i = 0; t && i < t->count; i++)
+        free(t->rules[i].glob);
+    free(t);
 }

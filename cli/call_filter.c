@@ -204,7 +204,7 @@ static void put_program(program *p, const call_needs *needs)
 
 int call_filter_install(const call_needs *needs)
 {
-    static program p;
+    static program p; /* too large for the stack */
     if (!HEFT_AUDIT_ARCH)
         return EOPNOTSUPP;
     put_program(&p, needs);

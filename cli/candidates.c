@@ -117,16 +117,22 @@ static void add_profiles(candidates *c, const char *unused)
 
 /* Open the first argument in the sandbox; return NULL on failure. Checksums are left to the command
  * that will run. */
-static heft_file *open_model(const candidates *c)
+static heft_file *open_model(candidates *c)
 {
     heft_file *f = NULL;
+    session *s = &c->session;
     char *item[] = { (char *)c->file };
     static const command reader = { .name = "ls" };
     if (!c->file || !strcmp(c->file, "-"))
         return NULL;
-    model_settings.no_verify = true;
-    sandbox_enter(&(invocation){ &reader, NULL, { item, 1 } });
-    return model_try_open(&f, c->file, NULL) ? NULL : f;
+    session_begin(s, &reader);
+    s->key = c->key;
+    s->no_verify = true;
+    s->args = (opt_args){ item, 1 };
+    if (session_complete(s))
+        return NULL;
+    sandbox_enter(s);
+    return model_try_open(s, &f, c->file, NULL) ? NULL : f;
 }
 
 /* Write a name followed by `end`; before characters of `escaped` put a backslash. */
@@ -204,34 +210,28 @@ static void add_keys(candidates *c, const char *end)
 
 /* ---- options and arguments ---- */
 
-/* Values of options: by a function, with a text for the function. A pattern before the
- * value ends with the last =. */
+/* Values of options whose rows have no words: by a function, with a text for the function. A
+ * pattern before the value ends with the last =. */
 static const struct {
     const char *option;
     void (*add)(candidates *c, const char *text);
     const char *text;
     bool has_glob;
 } values[] = {
-    { "base-ids", add_words, "name none", false },
     { "cast", add_dtypes, "", true },
-    { "access", add_words, "auto map read direct", false },
-    { "color", add_words, "auto always never", false },
     { "compress", add_words, "zstd none", true },
     { "densify", add_globs, "", false },
     { "digest", add_words, "crc32c sha256 xxh3 none", true },
     { "drop", add_globs, "", false },
     { "dtype", add_dtypes, "", false },
-    { "duplicates", add_words, "first last", false },
     { "format-version", add_versions, "", false },
     { "keep", add_globs, "", false },
-    { "messages", add_words, "text json", false },
     { "part", add_roles, "", false },
     { "profile", add_profiles, "", false },
     { "rename", add_names, "=", false },
     { "requires-grad", add_words, "true false unset", true },
     { "set", add_keys, "=", false },
     { "set-id", add_names, "=", false },
-    { "sort", add_words, "name size offset dtype", false },
     { "sparsify", add_words, "csr coo", true },
     { "to", add_formats, "", false },
     { "transpose", add_globs, "", false },
@@ -260,6 +260,11 @@ void candidates_of_option(candidates *c, const opt *option)
 {
     if (names_file(c, option)) {
         candidates_begin(c, "files");
+        return;
+    }
+    if (option->words) {
+        candidates_begin(c, "words");
+        add_words(c, option->words);
         return;
     }
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {

@@ -20,6 +20,8 @@ typedef struct candidates {
     char quote;                /* the open quotation, by shell_unquote() */
     uint32_t count;            /* candidates written so far */
     const char *file, *target; /* the first argument and the value of --to, or NULL */
+    const char *key;           /* the value of --key, or NULL */
+    session session;           /* the file is opened in it */
     bool options_ended;        /* by -- */
 } candidates;
 
@@ -32,5 +34,13 @@ void candidates_add(candidates *c, heft_str word, const char *description);
 void candidates_of_option(candidates *c, const opt *option);
 /* Write the values of argument i, by the arguments of the usage: "FILE [GLOB...]". */
 void candidates_of_argument(candidates *c, const char *args, size_t i);
+
+enum { COMPLETE_SHELL = 2, COMPLETE_KEPT, COMPLETE_FIRST_WORD }; /* arguments of __complete */
+
+/* Complete the last word of argv: "heft __complete SHELL KEPT WORD...". SHELL is bash, zsh or fish;
+ * of the last word bash keeps the first KEPT bytes. Each word is quoted as typed,
+ * "heft" left out; fish passes the words before the last without quotation. Prints nothing on
+ * stderr, and gives up after some seconds. Return an exit code. */
+int complete_run(int argc, char **argv);
 
 #endif

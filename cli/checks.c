@@ -31,12 +31,12 @@ bool checks_add_tensor(checks *c, const heft_file *f, uint32_t tensor)
     return ok;
 }
 
-int checks_begin(checks *c, const heft_file *f, const char *path)
+int checks_begin(checks *c, const session *s, const heft_file *f, const char *path)
 {
     static const uint32_t none;
     heft_error err;
     c->f = f;
-    if (model_settings.no_verify)
+    if (s->no_verify)
         return CODE_DONE;
     if (c->no_memory)
         return say_status(HEFT_E_NOMEM, path, "no memory for a list of parts");

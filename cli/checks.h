@@ -2,6 +2,7 @@
 #ifndef HEFT_CLI_CHECKS_H
 #define HEFT_CLI_CHECKS_H
 #include "cmd.h"
+#include "run_command.h"
 
 typedef struct checks {
     heft_checked_read *read; /* NULL if no digests are verified */
@@ -17,7 +18,7 @@ bool checks_add(checks *c, uint32_t part);
 bool checks_add_tensor(checks *c, const heft_file *f, uint32_t tensor);
 /* Begin after the last checks_add(). No digests are verified under --no-verify. Return an exit
  * code. */
-int checks_begin(checks *c, const heft_file *f, const char *path);
+int checks_begin(checks *c, const session *s, const heft_file *f, const char *path);
 /* Call after all registered parts were read. Fail if the file has changed meanwhile. Return an exit
  * code. */
 int checks_end(checks *c, const char *path);

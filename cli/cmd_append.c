@@ -20,7 +20,7 @@ static int prepare(job *j, inputs *from, const char *source)
     if (!code)
         code = inputs_join(from, &o, source);
     if (!code)
-        code = rules_check(&j->rules, "append", inputs_model(from), source);
+        code = rules_check(&j->rules, j->session, inputs_model(from), source);
     if (!code)
         job_set_options(j, source);
     return code;
@@ -44,7 +44,7 @@ static int say_done(const job *j, const heft_append_result *result)
     if (!j->dry_run) {
         job_say_edited(j->out, edit);
         const char *how = !edit->changed ? "" : edit->in_place ? " in place" : " in a new file";
-        if (model_settings.verbose)
+        if (j->session->verbose)
             say(MESSAGE_INFO, j->out, "%u %s appended%s, %llu bytes", result->tensors, tensors, how,
                 bytes);
         return CODE_DONE;
@@ -69,8 +69,8 @@ static int append(job *j, const heft_file *from)
     o.duplicates = j->duplicates && *j->duplicates == 'f' ? HEFT_DUPLICATES_FIRST
                                                           : HEFT_DUPLICATES_REFUSE;
     o.no_sync = j->no_sync;
-    o.limits = &model_settings.limits;
-    model_say_notices_at_path(j->out);
+    o.limits = &j->session->limits;
+    model_say_notices_at_path(j->session, j->out);
     interrupt_hold();
     progress_begin(&j->bar, j->out);
     heft_status st = heft_file_append(&result, j->out, from, &o, &err);
@@ -86,22 +86,17 @@ static int append(job *j, const heft_file *from)
             say_result(j, &result);
         return code;
     }
-    job_name_way_out(&err);
+    job_name_way_out(j, &err);
     bool about_source = result.source_failed || (err.rule && !strcmp(err.rule, "heft/quantised"));
-    int code = model_say_open_error(about_source ? j->source : j->out, &err);
+    int code = model_say_open_error(j->session, about_source ? j->source : j->out, &err);
     return st == HEFT_E_ARGUMENT ? CODE_CANNOT : code;
 }
 
-static void begin(void *ctx)
-{
-    job_begin(ctx, "append");
-}
-
-static int run(void *ctx, const opt_args *args)
+static int run(const session *s, void *ctx)
 {
     job *j = ctx;
-    inputs from = { .paths = args->item + 1, .count = (uint32_t)args->count - 1 };
-    j->out = args->item[0];
+    inputs from = { .session = s, .paths = s->args.item + 1, .count = (uint32_t)s->args.count - 1 };
+    j->out = s->args.item[0];
     int code = prepare(j, &from, from.count == 1 ? from.paths[0] : j->out);
     if (!code)
         code = append(j, inputs_model(&from));
@@ -123,14 +118,12 @@ const command command_append = {
         "interrupted, the next `heft append FILE` or `heft edit FILE` rolls it back.",
     .example = "heft append --rename 's/^/ema./' model.zt ema.safetensors",
     .group = GROUP_CHANGE,
-    .traits = COMMAND_WRITES,
+    .traits = COMMAND_WRITES | COMMAND_REPORTS_LOSSES,
     .without = WITHOUT(VIEW),
-    .min_args = 2,
-    .max_args = -1,
     .operands = { 0, -1, 0, FILE_OUTPUT },
     .shared = job_options,
     .sharer = JOB_APPEND,
     .request_bytes = sizeof(job),
-    .begin = begin,
+    .begin = job_begin,
     .run = run,
 };

@@ -222,13 +222,13 @@ static int put_slice(outbuf *o, slice_reader *r, const char *path)
     return st ? say_error(path, &err) : CODE_DONE;
 }
 
-static int cat_slice(const heft_file *f, const char *path, uint32_t tensor, const char *text,
-                     heft_dtype as, bool npy, output *to)
+static int cat_slice(const session *s, const heft_file *f, const char *path, uint32_t tensor,
+                     const char *text, heft_dtype as, bool npy, output *to)
 {
     slice_reader *r = malloc(sizeof *r);
     if (!r)
         return say_status(HEFT_E_NOMEM, path, "no memory for a buffer");
-    int code = slice_reader_open(r, f, path, tensor, text, as);
+    int code = slice_reader_open(r, s, f, path, tensor, text, as);
     content c = { .f = f,
                   .path = path,
                   .descr = numpy_name(r->type),
@@ -283,7 +283,7 @@ static int put_vocabulary(const heft_vocab *v, const heft_file *f, const char *p
     return output_end(to, model_check_unchanged(f, path));
 }
 
-static int cat(const heft_file *f, const char *path, request *r)
+static int cat(const session *s, const heft_file *f, const char *path, request *r)
 {
     content c = { .f = f, .path = path };
     const char *text = NULL;
@@ -295,7 +295,7 @@ static int cat(const heft_file *f, const char *path, request *r)
     if ((text || r->cast) && r->role)
         return say_usage("cat", "--part has no slices and no --cast");
     if (text || r->cast)
-        return cat_slice(f, path, tensor, text, r->as, r->npy, &r->to);
+        return cat_slice(s, f, path, tensor, text, r->as, r->npy, &r->to);
     c.part = model_part(f, path, tensor, r->role);
     if (c.part == HEFT_NONE)
         return model_code_of_missing(f);
@@ -305,7 +305,6 @@ static int cat(const heft_file *f, const char *path, request *r)
 }
 
 static const opt options[] = {
-    { .name = OPT_TITLE, .help = "Options" },
     { "part", 'p', OPT_TEXT, AT(request, role), "ROLE", "write this part instead of the data" },
     { "id", 0, OPT_TEXT, AT(request, id), "ID", MODEL_ID_HELP },
     { "cast", 0, OPT_TEXT, AT(request, cast), "DTYPE", "convert to another element type" },
@@ -319,12 +318,12 @@ static const opt options[] = {
     { .name = NULL },
 };
 
-static int run(void *ctx, const opt_args *args)
+static int run(const session *s, void *ctx)
 {
     request *r = ctx;
     heft_file *f;
     int code;
-    r->name = args->count > 1 ? args->item[1] : NULL;
+    r->name = s->args.count > 1 ? s->args.item[1] : NULL;
     if (r->name && r->id)
         return say_usage("cat", "both TENSOR and --id given: use only one");
     if (!r->name && !r->id && !r->role)
@@ -335,11 +334,10 @@ static int run(void *ctx, const opt_args *args)
         r->to.path = NULL;
     if (!r->to.path && term_is_stdout() && !r->to.force)
         return say_usage("cat", "stdout is a terminal: use -o OUT, redirect it, or use --force");
-    model_settings.check_parts = true;
-    code = model_open(&f, args->item[0]);
+    code = model_open(s, &f, s->args.item[0]);
     if (code)
         return code;
-    const input in = { args->item[0], "the input itself", f };
+    const input in = { s->args.item[0], "the input itself", f };
     code = inputs_check_output(r->to.path, &in, r->to.force);
     if (code) {
         heft_file_close(f);
@@ -347,9 +345,9 @@ static int run(void *ctx, const opt_args *args)
     }
     heft_vocab *v = NULL; /* set if the part is a vocabulary, which is written as text */
     if (!r->name && !r->id && !r->npy && !strcmp(r->role, "vocab"))
-        code = vocab_find(&v, f, args->item[0]);
+        code = vocab_find(&v, f, s->args.item[0]);
     if (!code)
-        code = v ? put_vocabulary(v, f, args->item[0], &r->to) : cat(f, args->item[0], r);
+        code = v ? put_vocabulary(v, f, s->args.item[0], &r->to) : cat(s, f, s->args.item[0], r);
     heft_vocab_close(v);
     heft_file_close(f);
     return code;
@@ -366,9 +364,7 @@ const command command_cat = {
         "vocab is written with one token per line.",
     .example = "heft cat --npy model.safetensors embed.weight > embed.npy",
     .group = GROUP_LOOK,
-    .min_args = 1,
-    .max_args = 2,
-    .operands = { 0, 0, 0, NO_OUTPUT },
+    .traits = COMMAND_CHECKS_PARTS,
     .options = options,
     .request_bytes = sizeof(request),
     .run = run,

@@ -1,6 +1,8 @@
 /* cmd_convert.c - `heft convert`: write a model in another format, with optional changes. */
 #include <errno.h>
 #include <heft/remote.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,7 +12,8 @@
 #include "dequantise.h"
 #include "inputs.h"
 #include "job.h"
-#include "resume.h"
+#include "model.h"
+#include "stdin_file.h"
 #include "textfile.h"
 
 typedef struct request {
@@ -18,6 +21,66 @@ typedef struct request {
     const char *in;
     folder folder; /* companion files; empty if IN is a file */
 } request;
+
+/* ---- --resume: keep the downloaded bytes of an input on a server ---- */
+
+/* Refuse --resume where nothing can be kept. Return an exit code. */
+static int resume_check(const job *j, const char *in)
+{
+    if (!j->resume)
+        return CODE_DONE;
+    if (!heft_is_url(in))
+        return say_usage("convert", "--resume needs the address of a file on a server as IN");
+    if (j->to_stdout || heft_is_url(j->out))
+        return say_usage("convert", "--resume needs a file as OUT: the download is kept beside it");
+    if (j->share.number || j->finish || j->dry_run)
+        return say_usage("convert", "--resume excludes --share, --finish and --dry-run");
+    return CODE_DONE;
+}
+
+static void say_text(void *ctx, const char *text)
+{
+    say(MESSAGE_INFO, ctx, "%s", text);
+}
+
+/* Return the path that names the kept files: an output that is a link stays a link. */
+static const char *stem_of(char real[PATH_MAX], const char *out)
+{
+    return realpath(out, real) ? real : out;
+}
+
+/* Open the input with the bytes that an earlier command has kept beside the output. */
+static heft_status resume_open(heft_file **out, const job *j, const char *in, heft_error *err)
+{
+    char real[PATH_MAX];
+    heft_url_options o = HEFT_URL_OPTIONS_INIT;
+    o.say = say_text;
+    o.say_ctx = (void *)(uintptr_t)in;
+    o.resume = stem_of(real, j->out);
+    return model_try_open_url(j->session, out, in, &o, err);
+}
+
+/* Remove the files with downloaded bytes after success, and if the download is no valid model;
+ * after any other failure print that the files are kept. The input has been opened and closed.
+ * Return an exit code. */
+static int resume_end(const job *j, const char *in, int code)
+{
+    char real[PATH_MAX];
+    heft_error err;
+    if (!j->resume)
+        return code;
+    if (code && code != CODE_INVALID) { /* bytes with a wrong checksum are not kept */
+        say(MESSAGE_INFO, in,
+            "what was downloaded is kept beside the output: "
+            "the same command continues the download");
+        return code;
+    }
+    int removed = heft_url_remove_kept(stem_of(real, j->out), &err) ? say_error(j->out, &err)
+                                                                    : CODE_DONE;
+    return code ? code : removed;
+}
+
+/* ---- before the input is open ---- */
 
 static int choose_target(job *j)
 {
@@ -54,7 +117,7 @@ static int check_output(const request *r, const heft_file *f)
 static int use_folder(request *r)
 {
     job *j = &r->job;
-    int code = folder_open(&r->folder, r->in);
+    int code = folder_open(&r->folder, j->session->strict, r->in);
     if (code || strcmp(heft_format_name(j->target), "embd") != 0)
         return code;
     j->rules.encoder = true;
@@ -67,15 +130,15 @@ static int use_folder(request *r)
 }
 
 /* A missing input is the first thing to say, before what is wrong with the output. */
-static int check_input(const char *in)
+static int check_input(const session *s, const char *in)
 {
     heft_error err;
     heft_file *f;
     struct stat info;
     if (heft_is_url(in) || !stat(in, &info) || errno != ENOENT)
         return CODE_DONE;
-    if (model_try_open(&f, in, &err))
-        return model_say_open_error(in, &err);
+    if (model_try_open(s, &f, in, &err))
+        return model_say_open_error(s, in, &err);
     heft_file_close(f);
     return CODE_DONE;
 }
@@ -85,7 +148,7 @@ static int prepare(request *r)
     job *j = &r->job;
     int code = job_prepare(j);
     if (!code)
-        code = check_input(r->in);
+        code = check_input(j->session, r->in);
     if (!code)
         code = choose_target(j);
     bool is_folder = false;
@@ -129,7 +192,7 @@ static int say_unused_vocab(const request *r, const heft_file *f)
 {
     const job *j = &r->job;
     heft_vocab *own = NULL;
-    if (!r->folder.vocab || j->vocab || model_settings.quiet ||
+    if (!r->folder.vocab || j->vocab || j->session->quiet ||
         !(heft_format_caps(j->target) & HEFT_CAN_VOCAB))
         return CODE_DONE;
     int code = vocab_find(&own, f, j->source);
@@ -143,7 +206,7 @@ static int say_unused_vocab(const request *r, const heft_file *f)
 static int say_done(const request *r)
 {
     const job *j = &r->job;
-    if (model_settings.verbose && !j->written.missing)
+    if (j->session->verbose && !j->written.missing)
         say(MESSAGE_INFO, j->out, "%s, %llu bytes", heft_format_name(j->target),
             (unsigned long long)j->bytes);
     if (!j->dry_run && !j->to_stdout)
@@ -162,14 +225,15 @@ static int open_input(request *r, heft_file **f)
 {
     heft_error err;
     job *j = &r->job;
+    const session *s = j->session;
     int code = prepare(r);
     /* An incomplete model opens; heft_file_convert() reports what is missing. */
-    if (!code && (j->resume ? resume_open(f, j, r->in, &err) : model_try_open(f, r->in, &err)))
-        code = model_say_open_error(r->in, &err);
+    if (!code && (j->resume ? resume_open(f, j, r->in, &err) : model_try_open(s, f, r->in, &err)))
+        code = model_say_open_error(s, r->in, &err);
     if (code)
         return code;
-    model_say_notices(*f, r->in);
-    code = array_types_check(*f, r->in);
+    model_say_notices(s, *f, r->in);
+    code = array_types_check(s, *f, r->in);
     if (!code)
         code = check_output(r, *f);
     if (!code)
@@ -191,7 +255,7 @@ static int convert(request *r)
     dequantised d = { NULL, NULL };
     int code = open_input(r, &f);
     if (!code && j->dequantize)
-        code = dequantise(&d, f, r->in, j->dequantize);
+        code = dequantise(&d, j->session, f, r->in, j->dequantize);
     const heft_file *in = d.model ? d.model : f;
     if (!code)
         code = j->share.number || j->finish ? job_convert_share(j, in) : job_convert(j, in);
@@ -204,17 +268,12 @@ static int convert(request *r)
     return f ? resume_end(j, r->in, code) : code;
 }
 
-static void begin(void *ctx)
-{
-    job_begin(ctx, "convert");
-}
-
-static int run(void *ctx, const opt_args *args)
+static int run(const session *s, void *ctx)
 {
     request *r = ctx;
     job *j = &r->job;
-    r->in = args->item[0];
-    j->out = args->item[1];
+    r->in = s->args.item[0];
+    j->out = s->args.item[1];
     int code = j->abort ? job_give_up(j) : convert(r);
     job_release(j);
     folder_close(&r->folder);
@@ -233,13 +292,12 @@ const command command_convert = {
         "tokenizer.json.",
     .example = "heft convert --cast '*.weight=bf16' model.zt model.safetensors",
     .group = GROUP_CHANGE,
-    .traits = COMMAND_WRITES,
-    .min_args = 2,
-    .max_args = 2,
+    .traits = COMMAND_WRITES | COMMAND_REPORTS_LOSSES,
     .operands = { 0, 0, 1, STDOUT_OUTPUT },
     .shared = job_options,
     .sharer = JOB_CONVERT,
     .request_bytes = sizeof(request),
-    .begin = begin,
+    .begin = job_begin,
+    .writes_shares = job_writes_shares,
     .run = run,
 };

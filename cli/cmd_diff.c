@@ -39,7 +39,7 @@ static int print_text(outbuf *o, const request *r)
     int code = diff_table_print(o, &r->c, &r->style);
     if (r->style.raw)
         return code;
-    metadata_diff_print(o, &r->metadata, model_settings.verbose ? UINT32_MAX : SHOWN);
+    metadata_diff_print(o, &r->metadata, r->c.session->verbose ? UINT32_MAX : SHOWN);
     comparison_put_summary(o, &r->c);
     if (r->metadata.count)
         out_format(o, "; metadata: %u %s", r->metadata.count,
@@ -184,7 +184,7 @@ static int diff(request *r)
     out_open(&o, STDOUT_FILENO);
     if (r->as_json)
         print_json(&o, r);
-    else if (!model_settings.quiet)
+    else if (!r->c.session->quiet)
         code = print_text(&o, r);
     if (!code)
         code = model_check_unchanged(c->a, c->path_a);
@@ -194,7 +194,6 @@ static int diff(request *r)
 }
 
 static const opt options[] = {
-    { .name = OPT_TITLE, .help = "Options" },
     { "atol", 0, OPT_REAL, AT(request, c.t.absolute), "X", "tolerate differences up to X" },
     { "rtol", 0, OPT_REAL, AT(request, c.t.relative), "X",
       "tolerate differences up to X times the value in B" },
@@ -211,7 +210,7 @@ static const opt options[] = {
     { "tree", 0, OPT_FLAG, AT(request, style.tree), NULL, "show the modules with sums" },
     { "depth", 0, OPT_NUMBER, AT(request, style.depth), "N",
       "fold modules at this depth of --tree" },
-    { "sort", 0, OPT_TEXT, AT(request, style.sort), "KEY",
+    { "sort", 0, OPT_TEXT, AT_WORD(request, style.sort, "name differ max-abs max-rel rmse"), "KEY",
       "sort by name, differ, max-abs, max-rel or rmse" },
     { "limit", 0, OPT_NUMBER, AT(request, style.limit), "N", "show at most N tensors" },
     { "raw", 0, OPT_FLAG, AT(request, style.raw), NULL,
@@ -221,26 +220,26 @@ static const opt options[] = {
     { .name = NULL },
 };
 
-static int run(void *ctx, const opt_args *args)
+static int run(const session *s, void *ctx)
 {
     request *r = ctx;
     comparison *c = &r->c;
-    model_settings.check_parts = true; /* digests of tensors that are compared by hashes */
-    c->path_a = args->item[0];
-    c->path_b = args->item[1];
-    c->globs = args->item + 2;
-    c->glob_count = args->count - 2;
-    r->style.equal = model_settings.verbose;
+    c->session = s;
+    c->path_a = s->args.item[0];
+    c->path_b = s->args.item[1];
+    c->globs = s->args.item + 2;
+    c->glob_count = s->args.count - 2;
+    r->style.equal = s->verbose;
     r->ignores_metadata = r->ignores_metadata || c->glob_count;
     int code = diff_style_check(&r->style);
     if (!code)
         code = renames_prepare(&c->rename, "diff");
     if (!code)
-        code = model_open_key_optional(&c->a, c->path_a);
+        code = model_open_key_optional(s, &c->a, c->path_a);
     if (!code)
-        code = model_open_key_optional(&c->b, c->path_b);
+        code = model_open_key_optional(s, &c->b, c->path_b);
     if (!code)
-        code = array_types_check(c->b, c->path_b);
+        code = array_types_check(s, c->b, c->path_b);
     if (!code)
         code = diff(r);
     metadata_diff_free(&r->metadata);
@@ -262,9 +261,7 @@ const command command_diff = {
         "content. The exit status is 1 if the files differ; --quiet prints nothing else.",
     .example = "heft diff --atol 1e-6 model.pt model.safetensors",
     .group = GROUP_CHECK,
-    .traits = COMMAND_PAGED,
-    .min_args = 2,
-    .max_args = -1,
+    .traits = COMMAND_PAGED | COMMAND_CHECKS_PARTS,
     .operands = { 0, 1, 0, NO_OUTPUT },
     .options = options,
     .request_bytes = sizeof(request),

@@ -212,7 +212,7 @@ static int examine(examination *e)
     progress bar;
     heft_doctor_options o = HEFT_DOCTOR_OPTIONS_INIT;
     o.path = e->path;
-    o.host = model_host();
+    o.host = &e->job->session->host;
     o.progress = progress_step;
     o.progress_ctx = &bar;
     heft_status st = heft_source_open_file(&source, e->path, HEFT_ACCESS_READ, &err);
@@ -247,7 +247,7 @@ static int salvage(examination *e)
     losses_print(&j->losses);
     job_say_sums(j, st);
     if (st)
-        job_name_way_out(&err);
+        job_name_way_out(j, &err);
     e->is_salvaged = !st;
     return st ? sink_say_error(&j->failure, e->path, &err) : CODE_DONE;
 }
@@ -274,7 +274,6 @@ typedef struct request {
 } request;
 
 static const opt options[] = {
-    { .name = OPT_TITLE, .help = "Options" },
     { "output", 'o', OPT_OUTPUT, AT(request, job.out), "OUT",
       "write the intact tensors to a new file" },
     { "to", 't', OPT_TEXT, AT(request, job.to), "FORMAT",
@@ -288,18 +287,13 @@ static const opt options[] = {
     { .name = NULL },
 };
 
-static void begin(void *ctx)
-{
-    job_begin(&((request *)ctx)->job, "doctor");
-}
-
-static int run(void *ctx, const opt_args *args)
+static int run(const session *s, void *ctx)
 {
     request *r = ctx;
     outbuf o;
     r->e.job = &r->job;
     r->e.o = &o;
-    r->e.path = args->item[0];
+    r->e.path = s->args.item[0];
     out_open(&o, STDOUT_FILENO);
     int code = examine_and_salvage(&r->e);
     heft_doctor_close(r->e.d);
@@ -319,11 +313,8 @@ const command command_doctor = {
     .group = GROUP_CHECK,
     .traits = COMMAND_WRITES,
     .without = NOT_OF_RAW_FILES,
-    .min_args = 1,
-    .max_args = 1,
-    .operands = { 0, 0, 0, NO_OUTPUT },
     .options = options,
     .request_bytes = sizeof(request),
-    .begin = begin,
+    .begin = job_begin,
     .run = run,
 };

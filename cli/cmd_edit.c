@@ -6,7 +6,6 @@
 #include "interrupt.h"
 #include "job.h"
 #include "model.h"
-#include "recover.h"
 
 typedef struct request {
     job job;
@@ -45,7 +44,6 @@ static int prepare(request *r)
     heft_edit_options *o = &r->options;
     *o = (heft_edit_options)HEFT_EDIT_OPTIONS_INIT;
     int code = job_prepare(j);
-    model_settings.reports_losses = false; /* the file keeps what cannot be read */
     r->keys = calloc(j->unset.count + 1, sizeof *r->keys);
     if (!code && !r->keys)
         code = say_status(HEFT_E_NOMEM, NULL, "no memory for the options");
@@ -65,10 +63,10 @@ static int prepare(request *r)
     o->dry_run = j->dry_run;
     o->on_loss = keep_loss;
     o->loss_ctx = &j->losses;
-    o->strict = model_settings.strict;
+    o->strict = j->session->strict;
     o->progress = job_step;
     o->progress_ctx = j;
-    o->limits = &model_settings.limits;
+    o->limits = &j->session->limits;
     return code;
 }
 
@@ -92,7 +90,7 @@ static int say_done(const job *j, const heft_edit_result *result)
         return out_end(&o, CODE_DONE);
     }
     job_say_edited(j->out, result);
-    if (!model_settings.verbose)
+    if (!j->session->verbose)
         return CODE_DONE;
     if (!result->changed)
         say(MESSAGE_INFO, j->out, "already up to date; file left unchanged");
@@ -133,7 +131,7 @@ static int prepare_renames(request *r, const heft_file *f)
                                    : say_no_memory_to_match(j->out);
     if (!code && renames_have_expressions(given)) {
         code = renames_refuse_unknown(given, j->out);
-        unmatched u = { .f = f, .path = j->out };
+        unmatched u = { .f = f, .path = j->out, .strict = j->session->strict };
         if (!code)
             renames_check(&u, given);
         code = code ? code : u.code;
@@ -159,12 +157,12 @@ static int prepare_from_file(request *r)
         return say_error(j->out, &err);
     if (undone)
         say(MESSAGE_NOTE, j->out, "rolled back an interrupted edit");
-    int code = model_load_whole(&r->before, j->out);
+    int code = model_load_whole(j->session, &r->before, j->out);
     if (!code)
-        model_say_notices(r->before, j->out);
+        model_say_notices(j->session, r->before, j->out);
     if (!code && identities_are_given(&j->rules.ids)) /* new ids differ from those of the file */
         code = identities_prepare(&j->rules.ids, "edit", r->before, j->out, NULL, NULL);
-    unmatched u = { .f = r->before, .path = j->out };
+    unmatched u = { .f = r->before, .path = j->out, .strict = j->session->strict };
     if (!code)
         glob_rules_check(&u, &j->rules.gptrs.grads, GLOB_GRAD);
     code = code ? code : u.no_memory ? say_no_memory_to_match(j->out) : u.code;
@@ -187,7 +185,7 @@ static int edit(request *r)
     bool needs_file = identities_are_given(&j->rules.ids) || j->rules.rename.args.count ||
                       j->rules.gptrs.grads.args.count || j->rules.set.count;
     if (!needs_file)
-        model_say_notices_at_path(j->out);
+        model_say_notices_at_path(j->session, j->out);
     interrupt_hold();
     int code = needs_file ? prepare_from_file(r) : CODE_DONE;
     if (code)
@@ -205,7 +203,7 @@ static int edit(request *r)
             HEFT_E_IO, j->out,
             "gained tensors during the edit, which have no new ids: run the command again");
     if (st)
-        return model_say_open_error(j->out, &err);
+        return model_say_open_error(j->session, j->out, &err);
     code = say_done(j, &result);
     if (!code)
         say_result(j, &result);
@@ -229,16 +227,11 @@ static int undo(const job *j, bool recovered)
     return say_usage("edit", "nothing to change: use --set, --unset, --rename or another option");
 }
 
-static void begin(void *ctx)
-{
-    job_begin(ctx, "edit");
-}
-
-static int run(void *ctx, const opt_args *args)
+static int run(const session *s, void *ctx)
 {
     request *r = ctx;
     job *j = &r->job;
-    j->out = args->item[0];
+    j->out = s->args.item[0];
     bool recovered = false, has_changes = j->rules.set.args.count || j->rules.set.files.count ||
                                           j->unset.count || j->rules.rename.args.count ||
                                           j->vocab || j->special || j->config || has_identities(j);
@@ -268,12 +261,10 @@ const command command_edit = {
     .group = GROUP_CHANGE,
     .traits = COMMAND_WRITES,
     .without = WITHOUT(VIEW) | WITHOUT(NO_VERIFY),
-    .min_args = 1,
-    .max_args = 1,
     .operands = { 0, 0, 0, FILE_OUTPUT },
     .shared = job_options,
     .sharer = JOB_EDIT,
     .request_bytes = sizeof(request),
-    .begin = begin,
+    .begin = job_begin,
     .run = run,
 };

@@ -133,7 +133,6 @@ typedef struct request {
 } request;
 
 static const opt options[] = {
-    { .name = OPT_TITLE, .help = "Options" },
     { "types", 0, OPT_FLAG, AT(request, types), NULL,
       "list the element types instead, as --cast names them" },
     { "raw", 0, OPT_FLAG, AT(request, raw), NULL, "print tab-separated rows, no titles" },
@@ -141,15 +140,15 @@ static const opt options[] = {
     { .name = NULL },
 };
 
-static int run(void *ctx, const opt_args *args)
+static int run(const session *s, void *ctx)
 {
     const request *r = ctx;
     outbuf o;
-    (void)args;
     table t = { .columns = columns,
                 .width = sizeof columns / sizeof *columns,
                 .cell = put_cell,
                 .count = (uint32_t)heft_format_count(),
+                .threads = s->threads,
                 .raw = r->raw,
                 .hides = hides };
     if (r->types) {
@@ -181,9 +180,6 @@ const command command_formats = {
     .traits = COMMAND_PAGED,
     .without = WITHOUT(VIEW) | WITHOUT(ACCESS) | WITHOUT(THREADS) | WITHOUT(QUIET) |
                WITHOUT(NO_VERIFY) | WITHOUT(OFFLINE) | WITHOUT(FOLLOW_LINKS),
-    .min_args = 0,
-    .max_args = 0,
-    .operands = { 0, -1, 0, NO_OUTPUT },
     .options = options,
     .request_bytes = sizeof(request),
     .run = run,

@@ -89,6 +89,7 @@ static int compute(digests *d)
 /* ---- files and patterns ---- */
 
 typedef struct request {
+    const session *session;
     outbuf *o;
     json all;
     bool as_json, is_list; /* is_list: there are several files */
@@ -111,8 +112,9 @@ static int select_tensors(digests *d, const request *r)
                                          r->globs.item[g]);
     if (no_memory)
         return say_no_memory_to_match(d->path);
-    return model_select(&d->chosen, d->f, d->path, r->globs.item, r->globs.count) ? CODE_DONE
-                                                                                  : CODE_SYSTEM;
+    return model_select(r->session, &d->chosen, d->f, d->path, r->globs.item, r->globs.count)
+               ? CODE_DONE
+               : CODE_SYSTEM;
 }
 
 static int hash_open(request *r, digests *d)
@@ -137,7 +139,7 @@ static int hash_file(request *r, const char *path)
 {
     heft_file *f = NULL;
     digests d = { .path = path };
-    int code = model_open_whole(&f, path);
+    int code = model_open_whole(r->session, &f, path);
     d.f = f;
     if (!code)
         code = hash_open(r, &d);
@@ -195,23 +197,22 @@ static int hash(request *r)
     out_open(&o, STDOUT_FILENO);
     r->o = &o;
     r->all = (json){ &o, false };
-    model_settings.check_parts = true;
     int code = hash_all(r);
     free(r->matches);
     return out_end(&o, code);
 }
 
 static const opt options[] = {
-    { .name = OPT_TITLE, .help = "Options" },
     { "json", 0, OPT_FLAG, AT(request, as_json), NULL,
       "print one JSON document; a list for several files" },
     { .name = NULL },
 };
 
-static int run(void *ctx, const opt_args *args)
+static int run(const session *s, void *ctx)
 {
     request *r = ctx;
-    divide(r, args);
+    r->session = s;
+    divide(r, &s->args);
     return hash(r);
 }
 
@@ -226,9 +227,7 @@ const command command_hash = {
         "is not a file is a pattern: only the tensors that match one of them are hashed.",
     .example = "heft hash model.zt",
     .group = GROUP_CHECK,
-    .traits = COMMAND_PAGED,
-    .min_args = 1,
-    .max_args = -1,
+    .traits = COMMAND_PAGED | COMMAND_CHECKS_PARTS,
     .operands = { 0, -1, 0, NO_OUTPUT },
     .options = options,
     .request_bytes = sizeof(request),

@@ -21,6 +21,7 @@ typedef struct identity {
 } identity;
 
 typedef struct request {
+    const session *session;
     const char *path, *model_path;
     bool as_json;
     const heft_file *f;
@@ -127,7 +128,7 @@ static void print_json(outbuf *o, const request *r)
 static int print_ids(request *r)
 {
     outbuf o;
-    int code = r->model_path ? model_open_whole(&r->model, r->model_path) : CODE_DONE;
+    int code = r->model_path ? model_open_whole(r->session, &r->model, r->model_path) : CODE_DONE;
     if (code)
         return code;
     if (r->model ? !burn_names_of_model(&r->parameters, r->model)
@@ -145,20 +146,20 @@ static int print_ids(request *r)
 }
 
 static const opt options[] = {
-    { .name = OPT_TITLE, .help = "Options" },
     { "model", 'm', OPT_MODEL, AT(request, model_path), "MODEL",
       "model whose parameters an optimizer record names" },
     { "json", 0, OPT_FLAG, AT(request, as_json), NULL, "print one JSON document" },
     { .name = NULL },
 };
 
-static int run(void *ctx, const opt_args *args)
+static int run(const session *s, void *ctx)
 {
     request *r = ctx;
     heft_file *f = NULL;
     int code;
-    r->path = args->item[0];
-    code = model_open(&f, r->path);
+    r->session = s;
+    r->path = s->args.item[0];
+    code = model_open(s, &f, r->path);
     r->f = f;
     if (!code)
         code = print_ids(r);
@@ -180,9 +181,6 @@ const command command_ids = {
     .example = "heft ids model.gptrs",
     .group = GROUP_LOOK,
     .traits = COMMAND_PAGED,
-    .min_args = 1,
-    .max_args = 1,
-    .operands = { 0, 0, 0, NO_OUTPUT },
     .options = options,
     .request_bytes = sizeof(request),
     .run = run,

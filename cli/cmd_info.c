@@ -7,10 +7,10 @@
 #include "command.h"
 #include "model_kind.h"
 #include "model_sums.h"
+#include "number_text.h"
 #include "pipeline.h"
 #include "quantised.h"
 #include "stdin_file.h"
-#include "value_text.h"
 #include "vocab_file.h"
 
 /* What is known of an open file. */
@@ -293,7 +293,7 @@ static void put_generator(outbuf *o, const heft_file *f)
     out_char(o, '\n');
 }
 
-static void print_text(outbuf *o, const facts *v)
+static void print_text(outbuf *o, const session *s, const facts *v)
 {
     enum { SHOWN_KEYS = 50 };
     const heft_file *f = v->f;
@@ -317,12 +317,12 @@ static void print_text(outbuf *o, const facts *v)
     label(o, "Alignment");
     out_format(o, "%llu\n", (unsigned long long)heft_file_alignment(f));
     put_record(o, f);
-    put_metadata(o, f, model_settings.verbose ? UINT32_MAX : SHOWN_KEYS);
+    put_metadata(o, f, s->verbose ? UINT32_MAX : SHOWN_KEYS);
     put_vocabulary(o, v->vocab);
     put_parts(o, f);
     put_shards(o, f);
     put_checksums(o, f);
-    if (model_settings.verbose)
+    if (s->verbose)
         put_bytes(o, "Index", heft_file_memory(f));
 }
 
@@ -406,7 +406,7 @@ static void json_record(json *j, const heft_file *f)
     json_end(j, '}');
 }
 
-static void print_json(json *j, const facts *v)
+static void print_json(json *j, const session *s, const facts *v)
 {
     const heft_file *f = v->f;
     json_begin(j, '{');
@@ -429,17 +429,17 @@ static void print_json(json *j, const facts *v)
     json_checksums(j, f);
     if (v->vocab)
         json_vocabulary(j, v->vocab);
-    if (model_settings.verbose)
+    if (s->verbose)
         json_member_u64(j, "memory", heft_file_memory(f));
     json_end(j, '}');
 }
 
 /* ---- the command ---- */
 
-static int facts_open(facts *v, const char *path)
+static int facts_open(facts *v, const session *s, const char *path)
 {
     *v = (facts){ .path = path };
-    int code = model_open(&v->f, path);
+    int code = model_open(s, &v->f, path);
     if (!code)
         code = vocab_find(&v->vocab, v->f, path);
     if (!code)
@@ -466,8 +466,9 @@ static void facts_close(facts *v)
 
 /* Print the facts of every file, with a line between. A file that cannot be opened does not hide
  * the others. Return the highest exit code. */
-static int inform(const opt_args *args, bool as_json)
+static int inform(const session *s, bool as_json)
 {
+    const opt_args *args = &s->args;
     outbuf o;
     int worst = CODE_DONE;
     uint32_t printed = 0;
@@ -478,13 +479,13 @@ static int inform(const opt_args *args, bool as_json)
         json_begin(&j, '[');
     for (int i = 0; i < args->count; i++) {
         facts v;
-        int code = facts_open(&v, args->item[i]);
+        int code = facts_open(&v, s, args->item[i]);
         if (!code && as_json)
-            print_json(&j, &v);
+            print_json(&j, s, &v);
         else if (!code && printed++)
             out_char(&o, '\n');
         if (!code && !as_json)
-            print_text(&o, &v);
+            print_text(&o, s, &v);
         if (!code)
             code = model_check_unchanged(v.f, v.path);
         facts_close(&v);
@@ -502,7 +503,6 @@ typedef struct request {
 } request;
 
 static const opt options[] = {
-    { .name = OPT_TITLE, .help = "Options" },
     { "json", 0, OPT_FLAG, AT(request, as_json), NULL,
       "print one JSON document; a list for several files" },
     { "verbose", 'v', OPT_FLAG, SETTING(verbose), NULL,
@@ -510,10 +510,10 @@ static const opt options[] = {
     { .name = NULL },
 };
 
-static int run(void *ctx, const opt_args *args)
+static int run(const session *s, void *ctx)
 {
     const request *r = ctx;
-    return inform(args, r->as_json);
+    return inform(s, r->as_json);
 }
 
 const command command_info = {
@@ -527,8 +527,6 @@ const command command_info = {
     .example = "heft info model.bpk",
     .group = GROUP_LOOK,
     .traits = COMMAND_PAGED,
-    .min_args = 1,
-    .max_args = -1,
     .operands = { 0, -1, 0, NO_OUTPUT },
     .options = options,
     .request_bytes = sizeof(request),

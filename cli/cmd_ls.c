@@ -7,7 +7,7 @@
 #include "command.h"
 #include "hub.h"
 #include "listing_order.h"
-#include "totals.h"
+#include "model_sums.h"
 #include "tree_table.h"
 
 typedef struct listing {
@@ -162,6 +162,7 @@ static void print_json(outbuf *o, const listing *l, const char *path, const sele
 /* ---- the command ---- */
 
 typedef struct request {
+    const session *session;
     bool is_long, json, raw, bytes, tree, totals;
     uint64_t depth;
     listing_order order;
@@ -177,6 +178,7 @@ static void print_table(outbuf *o, const listing *l, const selection *s, const r
                 .tensors_of = l->f,
                 .rows = s->ids,
                 .count = s->count,
+                .threads = r->session->threads,
                 .raw = r->raw };
     table_print(o, &t);
 }
@@ -202,7 +204,8 @@ static int list(const listing *l, const char *path, const selection *s, const re
     if (r->json)
         print_json(&o, l, path, &shown);
     else if (r->tree)
-        ok = tree_table_print(&o, l->f, path, s, &(tree_style){ r->depth, r->raw, r->bytes });
+        ok = tree_table_print(&o, l->f, path, s,
+                              &(tree_style){ r->depth, r->raw, r->bytes, r->session->threads });
     else
         print_table(&o, l, &shown, r);
     if (ok && !r->json && !r->raw && (r->totals || term_is_stdout()))
@@ -223,33 +226,35 @@ static int check_request(const request *r)
     return listing_order_check(&r->order, "ls");
 }
 
-static int open_and_list(const opt_args *args, const request *r)
+static int open_and_list(const session *s, const request *r)
 {
+    const opt_args *args = &s->args;
     const char *path = args->item[0];
     bool needs_tied = r->is_long || r->json;
     heft_file *f;
-    selection s = { NULL, 0 };
-    int code = model_open(&f, path);
+    selection chosen = { NULL, 0 };
+    int code = model_open(s, &f, path);
     if (code)
         return code;
     uint32_t *tied = needs_tied ? model_find_tied(f, path) : NULL;
     listing l = { f, r->bytes || r->raw, tied };
     code = CODE_SYSTEM;
-    if ((tied || !needs_tied) && model_select(&s, f, path, args->item + 1, args->count - 1) &&
-        listing_order_apply(&s, &r->order, f, path))
-        code = list(&l, path, &s, r);
-    free(s.ids);
+    if ((tied || !needs_tied) &&
+        model_select(s, &chosen, f, path, args->item + 1, args->count - 1) &&
+        listing_order_apply(&chosen, &r->order, f, path))
+        code = list(&l, path, &chosen, r);
+    free(chosen.ids);
     free(tied);
     heft_file_close(f);
     return code;
 }
 
 static const opt options[] = {
-    { .name = OPT_TITLE, .help = "Options" },
     { "long", 'l', OPT_FLAG, AT(request, is_long), NULL, "show layout, encoding and offset, too" },
     { "tree", 0, OPT_FLAG, AT(request, tree), NULL, "show the modules with sums" },
     { "depth", 0, OPT_NUMBER, AT(request, depth), "N", "fold modules at this depth of --tree" },
-    { "sort", 0, OPT_TEXT, AT(request, order.sort), "KEY", "sort by name, size, offset or dtype" },
+    { "sort", 0, OPT_TEXT, AT_WORD(request, order.sort, "name size offset dtype"), "KEY",
+      "sort by name, size, offset or dtype" },
     { "dtype", 0, OPT_LIST, AT(request, order.dtypes), "DTYPE",
       "only this element type; repeatable" },
     { "limit", 0, OPT_NUMBER, AT(request, order.limit), "N", "show at most N tensors" },
@@ -261,14 +266,15 @@ static const opt options[] = {
     { .name = NULL },
 };
 
-static int run(void *ctx, const opt_args *args)
+static int run(const session *s, void *ctx)
 {
     request *r = ctx;
     int code = check_request(r);
-    if (!code && hub_is_cache(args->item[0]))
+    r->session = s;
+    if (!code && s->is_cache)
         code = hub_print(r->json);
     else if (!code)
-        code = open_and_list(args, r);
+        code = open_and_list(s, r);
     return code;
 }
 
@@ -283,9 +289,6 @@ const command command_ls = {
     .example = "heft ls -l model.safetensors 'encoder.*.{weight,bias}'",
     .group = GROUP_LOOK,
     .traits = COMMAND_PAGED,
-    .min_args = 1,
-    .max_args = -1,
-    .operands = { 0, 0, 0, NO_OUTPUT },
     .options = options,
     .request_bytes = sizeof(request),
     .run = run,

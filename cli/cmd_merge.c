@@ -18,7 +18,7 @@ static void on_conflict(void *ctx, heft_str key, uint32_t file)
     out_escaped(&name, key);
     const char *text = out_cstr(&name);
     r->no_memory = r->no_memory || name.os;
-    say_lost(model_settings.strict, r->in.paths[r->in.distinct_index[file]],
+    say_lost(r->job.session->strict, r->in.paths[r->in.distinct_index[file]],
              "metadata \"%s\" differs from an earlier file; the earlier value is kept", text);
     out_free(&name);
     r->conflicts++;
@@ -33,7 +33,7 @@ static int join(request *r)
     int code = inputs_join(&r->in, &o, r->job.out);
     if (code || r->no_memory)
         return code ? code : CODE_SYSTEM;
-    return model_settings.strict && r->conflicts ? CODE_CANNOT : CODE_DONE;
+    return r->job.session->strict && r->conflicts ? CODE_CANNOT : CODE_DONE;
 }
 
 static int check_output(const request *r)
@@ -70,11 +70,6 @@ static int prepare(request *r)
     return code;
 }
 
-static void begin(void *ctx)
-{
-    job_begin(ctx, "merge");
-}
-
 static int merge(request *r)
 {
     int code = prepare(r);
@@ -88,12 +83,13 @@ static int merge(request *r)
     return code;
 }
 
-static int run(void *ctx, const opt_args *args)
+static int run(const session *s, void *ctx)
 {
     request *r = ctx;
-    r->in.paths = args->item;
-    r->in.count = (uint32_t)args->count - 1;
-    r->job.out = args->item[r->in.count];
+    r->in.session = s;
+    r->in.paths = s->args.item;
+    r->in.count = (uint32_t)s->args.count - 1;
+    r->job.out = s->args.item[r->in.count];
     int code = r->job.abort ? job_give_up(&r->job) : merge(r);
     job_release(&r->job);
     return code;
@@ -110,13 +106,12 @@ const command command_merge = {
         "first value is kept, and a difference is a warning.",
     .example = "heft merge shards/ model.safetensors",
     .group = GROUP_CHANGE,
-    .traits = COMMAND_WRITES,
-    .min_args = 2,
-    .max_args = -1,
+    .traits = COMMAND_WRITES | COMMAND_REPORTS_LOSSES,
     .operands = { 0, -2, -1, FILE_OUTPUT },
     .shared = job_options,
     .sharer = JOB_MERGE,
     .request_bytes = sizeof(request),
-    .begin = begin,
+    .begin = job_begin,
+    .writes_shares = job_writes_shares,
     .run = run,
 };

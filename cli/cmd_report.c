@@ -9,9 +9,10 @@
 #include "interrupt.h"
 #include "report.h"
 #include "sinkwatch.h"
-#include "statistics.h"
+#include "summary.h"
 
 typedef struct request {
+    const session *session;
     const char *in, *other, *out; /* other: the file to compare with, or NULL */
     bool force, no_sync, quick;
     sink_failure failure;
@@ -70,7 +71,7 @@ static int compute(report *figures, const request *r)
     const statistics_options none = { .verifies = false };
     int code = verify(figures, r);
     if (!code && !r->quick)
-        code = statistics_compute(&figures->sums, figures->f, r->in, &every, &none);
+        code = statistics_compute(r->session, &figures->sums, figures->f, r->in, &every, &none);
     return code;
 }
 
@@ -110,25 +111,27 @@ static int open_inputs(heft_file **f, comparison *c, const request *r)
 {
     heft_error err;
     int code = check_output(r, NULL, NULL);
-    if (!code && model_open_to_verify(f, r->in, &err))
-        code = model_say_open_error(r->in, &err);
+    if (!code && model_open_to_verify(r->session, f, r->in, &err))
+        code = model_say_open_error(r->session, r->in, &err);
     if (!code && r->other)
-        code = model_open_key_optional(&c->b, r->other);
+        code = model_open_key_optional(r->session, &c->b, r->other);
     if (!code)
-        code = array_types_check(r->other ? c->b : *f, r->other ? r->other : r->in);
+        code = array_types_check(r->session, r->other ? c->b : *f, r->other ? r->other : r->in);
     return code ? code : check_output(r, *f, c->b);
 }
 
 static int make_report(request *r)
 {
     report figures = { .path = r->in };
-    comparison c = { .path_a = r->in, .path_b = r->other };
+    /* The page lists wrong checksums: they are no errors. */
+    session forgiving = *r->session;
+    forgiving.no_verify = true;
+    comparison c = { .session = &forgiving, .path_a = r->in, .path_b = r->other };
     heft_file *f = NULL;
     int code = open_inputs(&f, &c, r);
     figures.f = c.a = f;
     if (!code)
         code = compute(&figures, r);
-    model_settings.no_verify = true; /* the page lists wrong checksums: they are no errors */
     if (!code && r->other)
         code = comparison_run(&c);
     figures.other = r->other ? &c : NULL;
@@ -143,7 +146,6 @@ static int make_report(request *r)
 }
 
 static const opt options[] = {
-    { .name = OPT_TITLE, .help = "Options" },
     { "output", 'o', OPT_OUTPUT, AT(request, out), "OUT",
       "write the page here (report.html); - is stdout" },
     { "quick", 0, OPT_FLAG, AT(request, quick), NULL,
@@ -153,17 +155,19 @@ static const opt options[] = {
     { .name = NULL },
 };
 
-static void begin(void *ctx)
+static void begin(const session *s, void *ctx)
 {
+    (void)s;
     request *r = ctx;
     r->out = "report.html";
 }
 
-static int run(void *ctx, const opt_args *args)
+static int run(const session *s, void *ctx)
 {
     request *r = ctx;
-    r->in = args->item[0];
-    r->other = args->count > 1 ? args->item[1] : NULL;
+    r->session = s;
+    r->in = s->args.item[0];
+    r->other = s->args.count > 1 ? s->args.item[1] : NULL;
     return make_report(r);
 }
 
@@ -178,8 +182,6 @@ const command command_report = {
     .example = "heft report model.safetensors -o model.html",
     .group = GROUP_LOOK,
     .traits = COMMAND_WRITES,
-    .min_args = 1,
-    .max_args = 2,
     .operands = { 0, -1, 0, NO_OUTPUT },
     .options = options,
     .request_bytes = sizeof(request),

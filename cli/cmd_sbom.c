@@ -22,6 +22,7 @@
 #include "textfile.h"
 
 typedef struct bill {
+    const session *session;
     const char *path, *out; /* out: NULL or "-" for stdout */
     bool force, no_sync;
     sink_failure failure;
@@ -390,19 +391,18 @@ static int check_list(const bill *b)
  * first time tells the names of the files; --max-bytes limits that opening by itself. */
 static int open_model(bill *b)
 {
-    heft_limits *limits = &model_settings.limits;
-    heft_read_counter first = { 0 }, *counter = limits->read_counter;
-    limits->read_counter = &first;
-    int code = model_open_whole(&b->f, b->path);
+    session first = *b->session;
+    heft_read_counter counter = { 0 };
+    first.limits.read_counter = &counter;
+    int code = model_open_whole(&first, &b->f, b->path);
     if (!code)
         code = list_files(b);
     if (!code)
         code = find_states(b);
     heft_file_close(b->f);
     b->f = NULL;
-    limits->read_counter = counter;
     if (!code)
-        code = model_load_whole(&b->f, b->path);
+        code = model_load_whole(b->session, &b->f, b->path);
     return code ? code : check_list(b);
 }
 
@@ -429,23 +429,23 @@ static int collect(bill *b)
     free(tensors);
     if (st)
         return say_error(b->path, &err);
-    code = digest_files(b->files, b->file_count, b->path);
+    code = digest_files(b->session, b->files, b->file_count, b->path);
     return code ? code : check_states(b);
 }
 
 static const opt options[] = {
-    { .name = OPT_TITLE, .help = "Options" },
     { "output", 'o', OPT_OUTPUT, AT(bill, out), "OUT", "write the bill here; - is stdout" },
     { "force", 'f', OPT_FLAG, AT(bill, force), NULL, "replace OUT" },
     { "no-sync", 0, OPT_FLAG, AT(bill, no_sync), NULL, "do not wait for the disk" },
     { .name = NULL },
 };
 
-static int run(void *ctx, const opt_args *args)
+static int run(const session *s, void *ctx)
 {
     bill *b = ctx;
     int code;
-    b->path = args->item[0];
+    b->session = s;
+    b->path = s->args.item[0];
     if (b->out && !strcmp(b->out, "-"))
         b->out = NULL;
     code = check_output(b);
@@ -476,9 +476,6 @@ const command command_sbom = {
         "metadata and the model card README.md.",
     .example = "heft sbom model.gguf -o model.cdx.json",
     .group = GROUP_SHARE,
-    .min_args = 1,
-    .max_args = 1,
-    .operands = { 0, 0, 0, NO_OUTPUT },
     .options = options,
     .request_bytes = sizeof(bill),
     .run = run,

@@ -275,7 +275,6 @@ static bool has_stdin(const opt_args *args)
 }
 
 static const opt options[] = {
-    { .name = OPT_TITLE, .help = "Options" },
     { "json", 0, OPT_FLAG, AT(scan_options, as_json), NULL,
       "print one JSON document; a list for several files" },
     { "name", 0, OPT_TEXT, AT(scan_options, name), "NAME",
@@ -285,12 +284,12 @@ static const opt options[] = {
     { .name = NULL },
 };
 
-static int run(void *ctx, const opt_args *args)
+static int run(const session *s, void *ctx)
 {
     scan_options *how = ctx;
-    if (how->name && !has_stdin(args))
+    if (how->name && !has_stdin(&s->args))
         return say_usage("scan", "--name is for standard input: name the input '-'");
-    return scan_arguments(args, how);
+    return scan_arguments(&s->args, how);
 }
 
 const command command_scan = {
@@ -307,8 +306,6 @@ const command command_scan = {
     .group = GROUP_CHECK,
     .traits = COMMAND_PAGED | COMMAND_FOLLOWS_LINKS,
     .without = NOT_OF_RAW_FILES,
-    .min_args = 1,
-    .max_args = -1,
     .operands = { 0, -1, 0, NO_OUTPUT },
     .options = options,
     .request_bytes = sizeof(scan_options),

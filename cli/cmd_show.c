@@ -425,13 +425,13 @@ static int show(outbuf *o, const heft_file *f, const char *path, uint32_t tensor
     return code;
 }
 
-static int show_slice(outbuf *o, const heft_file *f, const char *path, uint32_t tensor,
-                      const char *text, heft_dtype as)
+static int show_slice(outbuf *o, const session *s, const heft_file *f, const char *path,
+                      uint32_t tensor, const char *text, heft_dtype as)
 {
     slice_reader *r = malloc(sizeof *r);
     if (!r)
         return say_status(HEFT_E_NOMEM, path, "no memory for a buffer");
-    int code = slice_reader_open(r, f, path, tensor, text, as);
+    int code = slice_reader_open(r, s, f, path, tensor, text, as);
     array a = { .f = f,
                 .path = path,
                 .part = r->part,
@@ -451,12 +451,12 @@ static int show_slice(outbuf *o, const heft_file *f, const char *path, uint32_t 
 
 /* Print all parts of the tensor, or nothing if one of the parts is damaged or the file has
  * changed. */
-static int show_whole(outbuf *o, const heft_file *f, const char *path, uint32_t tensor,
-                      const char *slice_text, heft_dtype as)
+static int show_whole(outbuf *o, const session *s, const heft_file *f, const char *path,
+                      uint32_t tensor, const char *slice_text, heft_dtype as)
 {
     outbuf text;
     out_open(&text, -1);
-    int code = slice_text || as ? show_slice(&text, f, path, tensor, slice_text, as)
+    int code = slice_text || as ? show_slice(&text, s, f, path, tensor, slice_text, as)
                                 : show(&text, f, path, tensor);
     if (!code)
         code = model_check_unchanged(f, path);
@@ -474,7 +474,6 @@ typedef struct request {
 } request;
 
 static const opt options[] = {
-    { .name = OPT_TITLE, .help = "Options" },
     { "json", 0, OPT_FLAG, AT(request, as_json), NULL, "print all values as one JSON document" },
     { "cast", 0, OPT_TEXT, AT(request, cast), "DTYPE", "convert to another element type" },
     { "raw-tensors", 0, OPT_FLAG, SETTING(raw_tensors), NULL,
@@ -483,15 +482,16 @@ static const opt options[] = {
     { .name = NULL },
 };
 
-static int warn_of_scale(const heft_file *f, const char *path, uint32_t tensor)
+static int warn_of_scale(const session *s, const heft_file *f, const char *path, uint32_t tensor)
 {
     unscaled u = { .count = 0 };
-    int code = unscaled_add(&u, f, path, tensor);
+    int code = unscaled_add(&u, s, f, path, tensor);
     unscaled_end(&u, path);
     return code;
 }
 
-static int show_tensor(request *r, const heft_file *f, const char *path, const char *name)
+static int show_tensor(const session *s, request *r, const heft_file *f, const char *path,
+                       const char *name)
 {
     const char *text = NULL;
     outbuf o;
@@ -501,28 +501,27 @@ static int show_tensor(request *r, const heft_file *f, const char *path, const c
     if (tensor == HEFT_NONE)
         code = model_code_of_missing(f);
     else if (r->as_json)
-        code = show_json(&o, f, path, tensor, text, r->as);
+        code = show_json(&o, s, f, path, tensor, text, r->as);
     else
-        code = show_whole(&o, f, path, tensor, text, r->as);
+        code = show_whole(&o, s, f, path, tensor, text, r->as);
     if (!code && !r->as)
-        code = warn_of_scale(f, path, tensor);
+        code = warn_of_scale(s, f, path, tensor);
     return out_end(&o, code);
 }
 
-static int run(void *ctx, const opt_args *args)
+static int run(const session *s, void *ctx)
 {
     request *r = ctx;
     heft_file *f;
-    if ((args->count == 1) == !r->id)
+    if ((s->args.count == 1) == !r->id)
         return say_usage("show", r->id ? "both TENSOR and --id given: use only one"
                                        : "expected TENSOR or --id");
     if (r->cast && !(r->as = heft_dtype_find(heft_str_from(r->cast))))
         return say_unknown_dtype("show", r->cast);
-    model_settings.check_parts = true;
-    int code = model_open(&f, args->item[0]);
+    int code = model_open(s, &f, s->args.item[0]);
     if (code)
         return code;
-    code = show_tensor(r, f, args->item[0], args->item[1]);
+    code = show_tensor(s, r, f, s->args.item[0], s->args.item[1]);
     heft_file_close(f);
     return code;
 }
@@ -537,10 +536,7 @@ const command command_show = {
         "slice, with the rules of NumPy: 'NAME[0:10,:,-1]'.",
     .example = "heft show model.safetensors embed.weight",
     .group = GROUP_LOOK,
-    .traits = COMMAND_PAGED,
-    .min_args = 1,
-    .max_args = 2,
-    .operands = { 0, 0, 0, NO_OUTPUT },
+    .traits = COMMAND_PAGED | COMMAND_CHECKS_PARTS,
     .options = options,
     .request_bytes = sizeof(request),
     .run = run,

@@ -13,6 +13,7 @@
 #include "textfile.h"
 
 typedef struct request {
+    const session *session;
     const char *model; /* a file or a folder */
     const char *out;
     char *default_out, *own_name; /* own_name: path of the signature in the folder, or NULL */
@@ -212,7 +213,7 @@ static int sign_files(request *r, const model_files *m)
                                        .to = HEFT_UNKNOWN_LENGTH };
     int code = try_signer(r);
     if (!code)
-        code = digest_files(digests, m->count, r->model);
+        code = digest_files(r->session, digests, m->count, r->model);
     if (!code && make_statement(&s, r, m, digests, &err))
         code = say_error(r->model, &err);
     if (!code)
@@ -260,7 +261,6 @@ static int sign(request *r)
 }
 
 static const opt options[] = {
-    { .name = OPT_TITLE, .help = "Options" },
     { "key", 'k', OPT_SECRET, AT(request, key), "KEY", "private key on a NIST curve, a PEM file" },
     { "password-file", 0, OPT_SECRET, AT(request, password), "FILE",
       "file with the password of the key; otherwise heft asks on the terminal" },
@@ -277,17 +277,19 @@ static const opt options[] = {
     { .name = NULL },
 };
 
-static void begin(void *ctx)
+static void begin(const session *s, void *ctx)
 {
+    (void)s;
     request *r = ctx;
     r->key.password = &r->password;
 }
 
-static int run(void *ctx, const opt_args *args)
+static int run(const session *s, void *ctx)
 {
     request *r = ctx;
     int code;
-    r->model = args->item[0];
+    r->session = s;
+    r->model = s->args.item[0];
     if (!r->key.path)
         code = say_usage("sign", "--key KEY is missing");
     else if (r->chain && !r->certificate)
@@ -310,8 +312,6 @@ const command command_sign = {
     .group = GROUP_SHARE,
     .traits = COMMAND_WRITES,
     .without = NOT_OF_RAW_FILES,
-    .min_args = 1,
-    .max_args = 1,
     .operands = { 0, 0, 0, FILE_OUTPUT },
     .options = options,
     .request_bytes = sizeof(request),

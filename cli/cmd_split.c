@@ -10,7 +10,6 @@
 #include "inputs.h"
 #include "interrupt.h"
 #include "job.h"
-#include "recover.h"
 #include "textfile.h"
 
 typedef struct request {
@@ -164,25 +163,20 @@ static int prepare(job *j)
     return job_prepare(j);
 }
 
-static void begin(void *ctx)
-{
-    job_begin(ctx, "split");
-}
-
-static int run(void *ctx, const opt_args *args)
+static int run(const session *s, void *ctx)
 {
     request *r = ctx;
     job *j = &r->job;
     heft_file *f = NULL;
-    j->out = args->item[1];
+    j->out = s->args.item[1];
     int code = prepare(j);
-    job_set_options(j, args->item[0]);
+    job_set_options(j, s->args.item[0]);
     if (!code)
-        code = model_open_whole(&f, j->source);
+        code = model_open_whole(s, &f, j->source);
     r->f = f;
     out_open(&r->files, -1);
     if (!code)
-        code = rules_check(&j->rules, "split", f, j->source);
+        code = rules_check(&j->rules, s, f, j->source);
     if (!code)
         code = choose_target(j, f);
     if (!code)
@@ -207,13 +201,11 @@ const command command_split = {
         "completed or rolled back by the next one, or by `heft edit OUTDIR`.",
     .example = "heft split --max-size 5GB model.safetensors shards/",
     .group = GROUP_CHANGE,
-    .traits = COMMAND_WRITES,
-    .min_args = 2,
-    .max_args = 2,
+    .traits = COMMAND_WRITES | COMMAND_REPORTS_LOSSES,
     .operands = { 0, 0, 1, FOLDER_OUTPUT },
     .shared = job_options,
     .sharer = JOB_SPLIT,
     .request_bytes = sizeof(request),
-    .begin = begin,
+    .begin = job_begin,
     .run = run,
 };

@@ -9,9 +9,10 @@
 #include "model.h"
 #include "module_tree.h"
 #include "number_text.h"
-#include "statistics.h"
+#include "summary.h"
 
 typedef struct stats_run {
+    const session *session;
     const heft_file *f;
     const char *path;
     selection chosen;
@@ -355,6 +356,7 @@ static void print_table(outbuf *o, const stats_run *v)
                 .cell = v->as_tree ? put_tree_cell : put_cell,
                 .ctx = v,
                 .count = v->as_tree ? v->tree.row_count : v->chosen.count,
+                .threads = v->session->threads,
                 .raw = v->raw,
                 .hides = order };
     table_print(o, &t);
@@ -364,7 +366,7 @@ static int stats(stats_run *v)
 {
     outbuf o;
     const statistics_options options = { true, v->quantiles || v->as_json };
-    int code = statistics_compute(&v->sums, v->f, v->path, &v->chosen, &options);
+    int code = statistics_compute(v->session, &v->sums, v->f, v->path, &v->chosen, &options);
     if (!code && v->as_tree)
         code = build_tree(v);
     if (code)
@@ -380,7 +382,6 @@ static int stats(stats_run *v)
 }
 
 static const opt options[] = {
-    { .name = OPT_TITLE, .help = "Options" },
     { "quantiles", 0, OPT_FLAG, AT(stats_run, quantiles), NULL,
       "add columns of percentiles; P50 is the median" },
     { "tree", 0, OPT_FLAG, AT(stats_run, as_tree), NULL,
@@ -393,19 +394,21 @@ static const opt options[] = {
     { .name = NULL },
 };
 
-static int run(void *ctx, const opt_args *args)
+static int run(const session *s, void *ctx)
 {
     stats_run *v = ctx;
     heft_file *f = NULL;
     v->digits = term_is_stdout() && !v->raw ? 4 : 6;
     if (v->depth && !v->as_tree)
         return say_usage("stats", "--depth needs --tree");
-    v->path = args->item[0];
-    int code = model_open_whole(&f, v->path);
+    v->session = s;
+    v->path = s->args.item[0];
+    int code = model_open_whole(s, &f, v->path);
     v->f = f;
     if (!code)
-        code = model_select(&v->chosen, f, v->path, args->item + 1, args->count - 1) ? stats(v)
-                                                                                     : CODE_SYSTEM;
+        code = model_select(s, &v->chosen, f, v->path, s->args.item + 1, s->args.count - 1)
+                   ? stats(v)
+                   : CODE_SYSTEM;
     free(v->chosen.ids);
     free(v->sums);
     free(v->tree_sums);
@@ -425,9 +428,6 @@ const command command_stats = {
     .example = "heft stats model.safetensors '*.bias'",
     .group = GROUP_LOOK,
     .traits = COMMAND_PAGED,
-    .min_args = 1,
-    .max_args = -1,
-    .operands = { 0, 0, 0, NO_OUTPUT },
     .options = options,
     .request_bytes = sizeof(stats_run),
     .run = run,

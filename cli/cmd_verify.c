@@ -10,8 +10,8 @@
 #include "array_types.h"
 #include "command.h"
 #include "hub_names.h"
+#include "message_groups.h"
 #include "model.h"
-#include "notices.h"
 #include "profile.h"
 #include "progress_line.h"
 #include "stdin_file.h"
@@ -21,6 +21,7 @@
 #include "verify_signature.h"
 
 typedef struct report {
+    const session *session;
     outbuf *o;
     const char *path;
     const heft_file *f; /* NULL if the file does not parse */
@@ -76,11 +77,11 @@ static void on_finding(void *ctx, const heft_finding *finding)
     report *r = ctx;
     bool is_quick = !strcmp(finding->rule,
                             "heft/quick"); /* --strict allows what --quick asks for */
-    bool is_failure = finding->severity == HEFT_FAULT || (model_settings.strict && !is_quick);
+    bool is_failure = finding->severity == HEFT_FAULT || (r->session->strict && !is_quick);
     r->skipped += is_quick;
     if (r->as_json)
         json_finding(r, finding);
-    else if (is_failure || !model_settings.quiet)
+    else if (is_failure || !r->session->quiet)
         print_finding(r, finding);
 }
 
@@ -151,7 +152,7 @@ static void report_structure(report *r, const heft_error *err)
 static bool is_ok(const report *r)
 {
     const heft_verify_result *v = &r->result;
-    return !v->faults && !(model_settings.strict && (v->warnings || v->notes > r->skipped));
+    return !v->faults && !(r->session->strict && (v->warnings || v->notes > r->skipped));
 }
 
 /* Write the distinct algorithms of the file's checksums: "crc32c, sha256". */
@@ -302,9 +303,9 @@ static int verify(report *r, json *all)
     int code = CODE_DONE;
     out_open(&r->findings, -1);
     r->j = (json){ &r->findings, false };
-    heft_status st = model_open_to_verify(&f, r->path, &err);
+    heft_status st = model_open_to_verify(r->session, &f, r->path, &err);
     r->f = f;
-    code = st ? CODE_DONE : array_types_check(f, r->path);
+    code = st ? CODE_DONE : array_types_check(r->session, f, r->path);
     if (code) {
         out_free(&r->findings);
         heft_file_close(f);
@@ -316,14 +317,14 @@ static int verify(report *r, json *all)
     if (st == HEFT_E_FORMAT || st == HEFT_E_CHECKSUM)
         report_structure(r, &err);
     else if (st)
-        code = f ? say_error(r->path, &err) : model_say_open_error(r->path, &err);
+        code = f ? say_error(r->path, &err) : model_say_open_error(r->session, r->path, &err);
     /* A share prints a record instead; --join has printed the error of a record. */
     bool is_silent = f && (r->shares.own.count || (code && r->shares.join));
     if (!code && !is_ok(r) && !(f && r->shares.own.count))
         code = CODE_FOUND;
     if (!is_silent && r->as_json)
         json_report(r, all, code > CODE_FOUND ? err.message : NULL);
-    else if (!is_silent && code <= CODE_FOUND && !(model_settings.quiet && is_ok(r)))
+    else if (!is_silent && code <= CODE_FOUND && !(r->session->quiet && is_ok(r)))
         print_verdict(r);
     out_free(&r->findings);
     heft_file_close(f);
@@ -366,6 +367,7 @@ static int check_signature(signature_request *r, const report *settings, const o
         return say_usage("verify", "--signature needs either --public-key or --ca");
     if (r->certificate && !r->authorities)
         return say_usage("verify", "--certificate needs --ca");
+    r->session = settings->session;
     r->model = args->item[0];
     r->as_json = settings->as_json;
     return verify_signature(r);
@@ -379,7 +381,6 @@ typedef struct request {
 } request;
 
 static const opt options[] = {
-    { .name = OPT_TITLE, .help = "Options" },
     { "profile", 'p', OPT_PROFILE, AT(request, profile), "NAME",
       "also check a model's tensors and metadata" },
     { "strict", 0, OPT_FLAG, SETTING(strict), NULL, "any finding is a failure, notes included" },
@@ -446,17 +447,24 @@ static int verify_models(request *r, const opt_args *args)
     return code;
 }
 
-static int run(void *ctx, const opt_args *args)
+static int run(const session *s, void *ctx)
 {
     request *r = ctx;
+    r->settings.session = s;
     int code = verify_shares_prepare(&r->settings.shares);
     if (!code)
-        code = check_request(r, args);
+        code = check_request(r, &s->args);
     if (code)
         return code;
     if (r->signature.signature)
-        return check_signature(&r->signature, &r->settings, args);
-    return r->hub ? verify_hub(args, r->settings.as_json) : verify_models(r, args);
+        return check_signature(&r->signature, &r->settings, &s->args);
+    return r->hub ? verify_hub(s, r->settings.as_json) : verify_models(r, &s->args);
+}
+
+static bool writes_shares(const void *ctx)
+{
+    const request *r = ctx;
+    return r->settings.shares.text;
 }
 
 const command command_verify = {
@@ -471,10 +479,9 @@ const command command_verify = {
     .example = "heft verify --strict *.zt",
     .group = GROUP_CHECK,
     .without = WITHOUT(NO_VERIFY),
-    .min_args = 1,
-    .max_args = -1,
     .operands = { 0, -1, 0, NO_OUTPUT },
     .options = options,
     .request_bytes = sizeof(request),
+    .writes_shares = writes_shares,
     .run = run,
 };

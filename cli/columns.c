@@ -200,7 +200,7 @@ static void format_chunk(void *arg, size_t chunk)
 static void print_rows(outbuf *o, const table *t, const size_t *widths)
 {
     rows r = { .t = t, .widths = widths, .to = o };
-    heft_executor threads = heft_executor_threads(model_settings.threads);
+    heft_executor threads = heft_executor_threads(t->threads);
     size_t chunks = t->count / CHUNK + (t->count % CHUNK > 0), slots = 2 * (size_t)threads.width;
     r.slots = slots < SLOTS ? slots : SLOTS;
     for (size_t i = 0; i < r.slots; i++)

@@ -28,7 +28,8 @@ typedef struct table {
     const heft_file *tensors_of; /* file whose tensors are the rows, or NULL */
     const uint32_t *rows;        /* ids of the rows; NULL: 0, 1, ... */
     uint32_t count;
-    bool raw; /* tab-separated, without titles */
+    uint32_t threads; /* 0: one for each processor */
+    bool raw;         /* tab-separated, without titles */
     /* Per column, in which order columns are hidden on a narrow terminal: the greatest first, 0
      * never. NULL: none is hidden. */
     const uint8_t *hides;

@@ -19,9 +19,11 @@ typedef enum command_group {
 
 /* Traits. */
 enum {
-    COMMAND_WRITES = 1,       /* an interrupt leaves no half-written file, which is announced */
-    COMMAND_PAGED = 2,        /* the results are for people, who may want a pager */
-    COMMAND_FOLLOWS_LINKS = 4 /* of the folders that are named, wherever the links lead */
+    COMMAND_WRITES = 1,         /* an interrupt leaves no half-written file, which is announced */
+    COMMAND_PAGED = 2,          /* the results are for people, who may want a pager */
+    COMMAND_FOLLOWS_LINKS = 4,  /* the folders that are named, wherever the links lead */
+    COMMAND_CHECKS_PARTS = 8,   /* verifies the digest of each part that is read as a whole */
+    COMMAND_REPORTS_LOSSES = 16 /* warnings about content that is left out are not needed */
 };
 
 /* Common options about models, which commands that look at the bytes of files do not have. */
@@ -43,24 +45,25 @@ typedef struct operand_roles {
 } operand_roles;
 
 struct command {
-    const char *name, *args; /* "ls", "FILE [GLOB...]" */
+    const char *name, *args; /* "ls", "FILE [GLOB...]": brackets for what may be missing */
     const char *summary;     /* a line in the list of commands */
     const char *description, *example;
     command_group group;
     unsigned traits;
     unsigned without;       /* common options that the command does not have */
-    int min_args, max_args; /* max_args -1: no maximum */
-    operand_roles operands;
+    operand_roles operands; /* zero: the first argument is an input */
     /* The options, or a table that the command shares, and its bit there.  Tables end with a row
-     * without a name. */
+     * without a name; options without a title have the title "Options". */
     const opt *options;
     const shared_opt *shared;
     unsigned sharer;
     size_t request_bytes;
     /* Fill a zeroed request with what is not zero by default. NULL: nothing. */
-    void (*begin)(void *request);
+    void (*begin)(const session *s, void *request);
+    /* Return true if the request writes shares of its output. NULL: it never does. */
+    bool (*writes_shares)(const void *request);
     /* Run, and return an exit code. The lists of options are released afterwards. */
-    int (*run)(void *request, const opt_args *args);
+    int (*run)(const session *s, void *request);
 };
 
 extern const command *const commands[];
@@ -71,7 +74,9 @@ const char *command_group_title(command_group group);
 const command *command_find(const char *name);
 /* Print an error line about a word that is no command; return the exit code. */
 int command_say_unknown(const char *name);
+/* Print the commands and their options as JSON: `heft __describe`. Return an exit code. */
+int command_describe_all(void);
 /* Run the command with the words after its name; return an exit code. */
-int command_run(const command *c, int argc, char **argv);
+int command_run(const command *c, bool no_pager, int argc, char **argv);
 
 #endif

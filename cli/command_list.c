@@ -1,23 +1,26 @@
-/* command_list.c - the list of commands, and other words for them. */
+/* command_list.c - the list of commands, other words for them, and their description for programs
+ * that make documentation, bindings or completions. */
 #include <heft/remote.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "command.h"
+#include "jsonout.h"
 #include "words.h"
 
-extern const command command_ls, command_info, command_cat, command_show, command_stats,
-    command_ids, command_formats, command_report, command_convert, command_split, command_merge,
-    command_append, command_edit, command_verify, command_doctor, command_diff, command_hash,
-    command_scan, command_sign, command_sbom;
-
 /* In the order of `heft --help`. */
-const command *const commands[] = {
-    &command_ls,    &command_info,    &command_cat,    &command_show,    &command_stats,
-    &command_ids,   &command_formats, &command_report, &command_convert, &command_split,
-    &command_merge, &command_append,  &command_edit,   &command_verify,  &command_doctor,
-    &command_diff,  &command_hash,    &command_scan,   &command_sign,    &command_sbom,
-};
+/* clang-format off */
+#define EACH_COMMAND(C) \
+    C(ls) C(info) C(cat) C(show) C(stats) C(ids) C(formats) C(report) \
+    C(convert) C(split) C(merge) C(append) C(edit) \
+    C(verify) C(doctor) C(diff) \
+    C(hash) C(scan) C(sign) C(sbom)
+/* clang-format on */
+
+#define DECLARE(name) extern const command command_##name;
+EACH_COMMAND(DECLARE)
+#define ADDRESS(name) &command_##name,
+const command *const commands[] = { EACH_COMMAND(ADDRESS) };
 const size_t command_count = sizeof commands / sizeof *commands;
 
 const char *command_group_title(command_group group)
@@ -77,4 +80,85 @@ int command_say_unknown(const char *name)
                               hints[i].command);
     return say_status(HEFT_E_ARGUMENT, NULL, "unknown command '%s'%s (see heft --help)", name,
                       suggestion_text(text, &s));
+}
+
+/* ---- for programs ---- */
+
+static const char *const kinds[] = {
+    [OPT_MAYBE] = "maybe",     [OPT_FLAG] = "flag",           [OPT_TEXT] = "text",
+    [OPT_FILE] = "file",       [OPT_MODEL] = "model",         [OPT_OUTPUT] = "output",
+    [OPT_RECORDS] = "records", [OPT_PROFILE] = "profile",     [OPT_SECRET] = "secret",
+    [OPT_LIST] = "list",       [OPT_KEY_FILES] = "key_files", [OPT_NUMBER] = "number",
+    [OPT_SIZE] = "size",       [OPT_REAL] = "real",           [OPT_CHOICE] = "choice",
+    [OPT_COUNT] = "number",
+};
+
+static void put_text(json *j, const char *key, const char *text)
+{
+    if (text)
+        json_member_str(j, key, str_of(text));
+    else
+        json_member_null(j, key);
+}
+
+/* The only values of the option; an empty list: any. */
+static void put_words(json *j, const char *words)
+{
+    json_member_begin(j, "words", '[');
+    for (size_t len; words && *words; words += len + (words[len] == ' ')) {
+        len = strcspn(words, " ");
+        json_str(j, (heft_str){ words, len });
+    }
+    json_end(j, ']');
+}
+
+static void put_option(json *j, const opt *o, const char *group)
+{
+    const char letter[] = { o->letter, '\0' };
+    json_line(j);
+    json_begin(j, '{');
+    put_text(j, "name", o->name);
+    put_text(j, "letter", o->letter ? letter : NULL);
+    put_text(j, "kind", kinds[o->kind]);
+    put_text(j, "value", o->value);
+    put_words(j, o->words);
+    put_text(j, "help", o->help);
+    put_text(j, "group", group);
+    json_end(j, '}');
+}
+
+static void put_command(json *j, const command *c)
+{
+    const opt *o;
+    const char *group = NULL;
+    json_line(j);
+    json_begin(j, '{');
+    put_text(j, "name", c->name);
+    put_text(j, "arguments", c->args);
+    put_text(j, "summary", c->summary);
+    put_text(j, "description", c->description);
+    put_text(j, "example", c->example);
+    put_text(j, "group", command_group_title(c->group));
+    json_member_begin(j, "options", '[');
+    for (size_t i = 0; (o = opt_row_at(c, i)) != NULL; i++) {
+        if (*o->name)
+            put_option(j, o, group);
+        else
+            group = o->help;
+    }
+    json_end(j, ']');
+    json_end(j, '}');
+}
+
+int command_describe_all(void)
+{
+    outbuf o;
+    json j = { &o, false };
+    out_open(&o, STDOUT_FILENO);
+    json_begin(&j, '[');
+    for (size_t i = 0; i < command_count; i++)
+        put_command(&j, commands[i]);
+    json_end(&j, ']');
+    out_char(&o, '\n');
+    return out_end(&o, CODE_DONE);
 }

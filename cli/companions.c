@@ -9,10 +9,10 @@
 #include "model.h"
 #include "textfile.h"
 
-int folder_open(folder *out, const char *dir)
+int folder_open(folder *out, bool strict, const char *dir)
 {
     static const char *const names[] = { "vocab.txt", "tokenizer.json" };
-    *out = (folder){ .vocab = NULL };
+    *out = (folder){ .strict = strict };
     for (size_t i = 0; i < 2 && !out->vocab; i++) {
         out->vocab = path_in(dir, names[i]);
         if (!out->vocab)
@@ -206,9 +206,9 @@ static int add_time(folder *f)
         v.key = str_of("created_at");
         f->values[f->count++] = v;
     } else if (v.kind != HEFT_KIND_INT || !write_time(f, v.as.i)) {
-        say_lost(model_settings.strict, f->config,
+        say_lost(f->strict, f->config,
                  "the creation date is neither ISO 8601 nor a number of seconds");
-        code = model_settings.strict ? CODE_CANNOT : read_epoch(f);
+        code = f->strict ? CODE_CANNOT : read_epoch(f);
     }
     if (!code && *f->created)
         add_text(f, "created_at", f->created);
@@ -234,9 +234,8 @@ int folder_read_values(folder *f, const char *dir)
     if (config && path_exists(config)) {
         code = read_config(f, config);
     } else if (config) {
-        say_lost(model_settings.strict, dir,
-                 "no config.json in the folder: most metadata will be missing");
-        code = model_settings.strict ? CODE_CANNOT : CODE_DONE;
+        say_lost(f->strict, dir, "no config.json in the folder: most metadata will be missing");
+        code = f->strict ? CODE_CANNOT : CODE_DONE;
     }
     if (!code && !f->values) {
         say_status(HEFT_E_NOMEM, dir, "no memory for metadata");
@@ -265,4 +264,50 @@ size_t folder_drop_revision(const folder *f, heft_value *values, size_t count,
             return count - 1;
         }
     return count;
+}
+
+/* ---- other settings of a model ---- */
+
+/* Warn about a file that is not valid JSON; missing memory is an error. Return an exit code. */
+static int say_unreadable(const char *path, const heft_error *err)
+{
+    if (err->status == HEFT_E_NOMEM)
+        return say_error(path, err);
+    say(MESSAGE_WARNING, path, "is ignored: %s", err->message);
+    return CODE_DONE;
+}
+
+static int parse(heft_settings **out, const char *path, bool warns)
+{
+    heft_error err;
+    heft_str text;
+    int code = text_read(&text, path, TEXT_FOUND);
+    if (code)
+        return code;
+    if (heft_settings_parse_json(out, text, NULL, &err))
+        code = warns || err.status == HEFT_E_NOMEM ? say_unreadable(path, &err) : CODE_DONE;
+    text_free(text);
+    return code;
+}
+
+int model_config_read(heft_settings **out, const char *path, const char *name, bool warns)
+{
+    char *config;
+    *out = NULL;
+    int code = model_find_beside(&config, path, name);
+    if (!code && path_exists(config))
+        code = parse(out, config, warns);
+    free(config);
+    return code;
+}
+
+int model_config_open(heft_settings **out, const heft_file *f, const char *path, const char *name,
+                      bool warns)
+{
+    bool is_folder;
+    *out = NULL;
+    int code = path_find_folder(&is_folder, path);
+    if (code || (!is_folder && !heft_shard_file_count(f)))
+        return code;
+    return model_config_read(out, path, name, warns);
 }

@@ -59,7 +59,7 @@ static int find_names(comparison *c)
         return say_no_memory_to_match(c->path_a);
     if (!c->rename.args.count)
         return CODE_DONE;
-    unmatched u = { .f = c->a, .path = c->path_a };
+    unmatched u = { .f = c->a, .path = c->path_a, .strict = c->session->strict };
     renames_check(&u, &c->rename);
     return renames_refuse_collisions(c->a, c->path_a, c->names, NULL, NULL);
 }
@@ -130,8 +130,8 @@ static int begin_checks(comparison *c)
         if (c->pairs[i].has_values)
             ok = checks_add_tensor(&c->checks_a, c->a, c->pairs[i].a) &&
                  checks_add_tensor(&c->checks_b, c->b, c->pairs[i].b);
-    int code = checks_begin(&c->checks_a, c->a, c->path_a);
-    return code ? code : checks_begin(&c->checks_b, c->b, c->path_b);
+    int code = checks_begin(&c->checks_a, c->session, c->a, c->path_a);
+    return code ? code : checks_begin(&c->checks_b, c->session, c->b, c->path_b);
 }
 
 /* Return whether both files state the same digest for a part. Digests of fewer bytes may agree by
@@ -167,7 +167,7 @@ static void trust_digests(comparison *c)
 
 static int compare_values(comparison *c)
 {
-    work w = { .ctx = c, .path = c->path_a };
+    work w = { .session = c->session, .ctx = c, .path = c->path_a };
     int code = begin_checks(c);
     if (code)
         return code;
@@ -327,9 +327,9 @@ static int warn_of_scales(const comparison *c)
         bool is_same_type = heft_tensor_at(c->a, p->a).dtype == heft_tensor_at(c->b, p->b).dtype;
         if (!p->has_values || (is_same_type && !p->changes))
             continue;
-        code = unscaled_add(&a, c->a, c->path_a, p->a);
+        code = unscaled_add(&a, c->session, c->a, c->path_a, p->a);
         if (!code)
-            code = unscaled_add(&b, c->b, c->path_b, p->b);
+            code = unscaled_add(&b, c->session, c->b, c->path_b, p->b);
     }
     unscaled_end(&a, c->path_a);
     unscaled_end(&b, c->path_b);

@@ -26,6 +26,7 @@ typedef struct lonely { /* tensors of a file without a partner of the same name 
 #define COMPARISON_LEFT_OUT (HEFT_NONE - 1)
 
 typedef struct comparison {
+    const session *session;
     heft_file *a, *b;
     const char *path_a, *path_b;
     tolerance t;
@@ -49,8 +50,8 @@ typedef struct comparison {
     checks checks_a, checks_b;
 } comparison;
 
-/* Compare the files. The caller sets the files, paths, t, ignore_dtype, trusts_digests and rename;
- * the other fields are results. Return an exit code. */
+/* Compare the files. The caller sets the session, files, paths, t, ignore_dtype, trusts_digests and
+ * rename; the other fields are results. Return an exit code. */
 int comparison_run(comparison *c);
 void comparison_release(comparison *c);
 /* Write "289 tensors: 280 equal, 9 differ". */

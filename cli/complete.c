@@ -1,11 +1,11 @@
-#include "complete.h"
+/* complete.c - `heft __complete`, for shells: print the words that may end a command line. */
+#include "candidates.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "candidates.h"
 #include "command.h"
 #include "shell_word.h"
 
@@ -29,7 +29,7 @@ static void note_value(candidates *c, const opt *option, const char *value)
     if (!strcmp(option->name, "to"))
         c->target = value;
     if (!strcmp(option->name, "key"))
-        model_set_key(value);
+        c->key = value;
 }
 
 static void read_long(candidates *c, words_before *b, const command *of, const char *word)

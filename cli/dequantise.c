@@ -15,17 +15,18 @@ static int parse_type(heft_dtype *out, const char *type)
 }
 
 /* Say how many tensors were decoded, by scheme, in one line. */
-static void say_decoded(const dequantised *d, const char *path)
+static void say_decoded(const session *s, const dequantised *d, const char *path)
 {
     uint64_t count = heft_schemes_count(d->schemes);
     heft_str scheme = heft_schemes_at(d->schemes, 0).scheme;
-    if (!model_settings.quiet)
+    if (!s->quiet)
         say(MESSAGE_NOTE, path, "%llu quantised tensor%s decoded (%.*s%s); scales are left out",
             (unsigned long long)count, count == 1 ? " is" : "s are", (int)scheme.len, scheme.ptr,
             count > 1 ? " ..." : "");
 }
 
-int dequantise(dequantised *d, const heft_file *f, const char *path, const char *type)
+int dequantise(dequantised *d, const session *s, const heft_file *f, const char *path,
+               const char *type)
 {
     heft_error err;
     heft_decode_options opt = HEFT_DECODE_OPTIONS_INIT;
@@ -36,11 +37,11 @@ int dequantise(dequantised *d, const heft_file *f, const char *path, const char 
     if (!code && !heft_schemes_count(d->schemes))
         code = say_status(HEFT_E_UNSUPPORTED, path,
                           "no quantised tensor is recognised: --dequantize has nothing to decode");
-    opt.verify = !model_settings.no_verify;
+    opt.verify = !s->no_verify;
     if (!code && heft_schemes_decode(&d->model, f, d->schemes, &opt, &err))
         code = say_error(path, &err);
     if (!code)
-        say_decoded(d, path);
+        say_decoded(s, d, path);
     return code;
 }
 

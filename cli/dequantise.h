@@ -1,7 +1,7 @@
 /* dequantise.h - the model that a model with quantised tensors represents, for --dequantize. */
 #ifndef HEFT_CLI_DEQUANTISE_H
 #define HEFT_CLI_DEQUANTISE_H
-#include "cmd.h"
+#include "run_command.h"
 
 typedef struct dequantised {
     heft_schemes *schemes;
@@ -11,7 +11,8 @@ typedef struct dequantised {
 /* Open what `f`, opened from `path`, represents; `type` is the element type, or empty for that of
  * each tensor. Without quantised tensors it is an error. *d must be released, after an error, too.
  * Return an exit code. */
-int dequantise(dequantised *d, const heft_file *f, const char *path, const char *type);
+int dequantise(dequantised *d, const session *s, const heft_file *f, const char *path,
+               const char *type);
 void dequantised_release(dequantised *d);
 
 #endif

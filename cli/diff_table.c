@@ -149,16 +149,13 @@ static bool sort_lines(diff_table *t, size_t key)
 static size_t key_of(const char *sort)
 {
     size_t k = 0;
-    while (k < KEYS && strcmp(keys[k].name, sort) != 0)
+    while (k + 1 < KEYS && strcmp(keys[k].name, sort) != 0)
         k++;
     return k;
 }
 
 int diff_style_check(const diff_style *s)
 {
-    if (s->sort && key_of(s->sort) == KEYS)
-        return say_usage("diff", "--sort must be name, differ, max-abs, max-rel or rmse, not '%s'",
-                         s->sort);
     if (s->tree && (s->sort || s->limit))
         return say_usage("diff", "--tree is a table in the order of names: use it without --sort "
                                  "and --limit");
@@ -405,6 +402,7 @@ static void print_rows(outbuf *o, const diff_table *t)
                       .cell = put_cell,
                       .ctx = t,
                       .count = limit && limit < rows ? (uint32_t)limit : rows,
+                      .threads = t->c->session->threads,
                       .raw = t->style->raw,
                       .hides = hides,
                       .colour = colour_of };

@@ -14,7 +14,7 @@ typedef struct diff_style {
     bool equal;       /* --verbose: also show equal tensors */
 } diff_style;
 
-/* Refuse an unknown key of --sort, and options that exclude each other. Return an exit code. */
+/* Refuse options that exclude each other. Return an exit code. */
 int diff_style_check(const diff_style *s);
 /* Print the table. Return an exit code. */
 int diff_table_print(outbuf *o, const comparison *c, const diff_style *s);

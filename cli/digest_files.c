@@ -56,9 +56,9 @@ static uint64_t bytes_of(const digest_request *r)
     return stat(r->path, &info) ? 0 : (uint64_t)info.st_size;
 }
 
-int digest_files(digest_request *requests, size_t count, const char *label)
+int digest_files(const session *s, digest_request *requests, size_t count, const char *label)
 {
-    work w = { .ctx = requests, .path = label };
+    work w = { .session = s, .ctx = requests, .path = label };
     for (size_t i = 0; i < count; i++)
         w.total += bytes_of(&requests[i]);
     return work_run(&w, count, digest_one) ? say_error(w.path, &w.err) : CODE_DONE;

@@ -6,9 +6,9 @@
 
 #include "model.h"
 
-void findings_open(file_findings *f, bool as_json, bool is_list)
+void findings_open(file_findings *f, const session *s, bool as_json, bool is_list)
 {
-    *f = (file_findings){ .as_json = as_json };
+    *f = (file_findings){ .as_json = as_json, .strict = s->strict };
     out_open(&f->o, STDOUT_FILENO);
     f->all = (json){ &f->o, false };
     if (as_json && is_list)
@@ -73,7 +73,7 @@ void findings_add(file_findings *f, heft_severity severity, const char *rule, co
 
 static bool is_ok(const file_findings *f)
 {
-    return !f->faults && !(model_settings.strict && f->warnings);
+    return !f->faults && !(f->strict && f->warnings);
 }
 
 static void json_report(file_findings *f, const char *covers, const char *failure)

@@ -2,19 +2,20 @@
 #ifndef HEFT_CLI_FILE_FINDINGS_H
 #define HEFT_CLI_FILE_FINDINGS_H
 #include "jsonout.h"
+#include "run_command.h"
 
 typedef struct file_findings {
     outbuf o;
     json all, list; /* JSON: the report, and the findings collected for it */
     outbuf collected;
-    bool as_json;
-    const char *path; /* argument of the command */
+    bool as_json, strict; /* strict: warnings are failures */
+    const char *path;     /* argument of the command */
     uint32_t faults, warnings;
     uint64_t bytes; /* bytes compared */
 } file_findings;
 
 /* Begin the report on standard output. */
-void findings_open(file_findings *f, bool as_json, bool is_list);
+void findings_open(file_findings *f, const session *s, bool as_json, bool is_list);
 /* Begin the part about one argument. */
 void findings_begin(file_findings *f, const char *path);
 /* Report a finding about `length` bytes at `offset` of the file `name`. */

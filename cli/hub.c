@@ -8,27 +8,11 @@
 
 #include <heft/heft_ext.h>
 
-#include "cmd.h"
+#include "command.h"
 #include "words.h"
-
-/* A path replaces an argument and lives as long as the command. */
-typedef struct hub_path {
-    struct hub_path *next;
-    bool is_cache;
-    char path[];
-} hub_path;
-static hub_path *paths;
 
 static const char scheme[] = "hub:";
 enum { SCHEME = sizeof scheme - 1 };
-
-bool hub_is_cache(const char *path)
-{
-    for (const hub_path *p = paths; p; p = p->next)
-        if (p->path == path)
-            return p->is_cache;
-    return false;
-}
 
 /* ---- names of repositories ---- */
 
@@ -147,14 +131,14 @@ static int say_unresolved(const char *name, const heft_error *err)
     return CODE_SYSTEM;
 }
 
-int hub_take(const char **input, const char *command_name, bool is_changed)
+int hub_take(session *s, const char **input, bool is_changed)
 {
     heft_error err;
     char path[PATH_MAX];
     if (strncmp(*input, scheme, SCHEME) != 0)
         return CODE_DONE;
     if (is_changed)
-        return say_usage(command_name,
+        return say_usage(s->command->name,
                          "'%s': files of the cache are not changed; convert the model to a file "
                          "of your own",
                          *input);
@@ -163,13 +147,13 @@ int hub_take(const char **input, const char *command_name, bool is_changed)
         err.status = HEFT_E_IO;
     if (st)
         return say_unresolved(*input, &err);
-    hub_path *p = malloc(sizeof *p + strlen(path) + 1);
+    kept_path *p = malloc(sizeof *p + strlen(path) + 1);
     if (!p)
         return say_system(ENOMEM, *input);
-    p->next = paths;
-    p->is_cache = !(*input)[SCHEME];
-    strcpy(p->path, path);
-    paths = p;
-    *input = p->path;
+    p->next = s->paths;
+    strcpy(p->text, path);
+    s->paths = p;
+    s->is_cache = !(*input)[SCHEME];
+    *input = p->text;
     return CODE_DONE;
 }

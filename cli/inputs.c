@@ -69,6 +69,7 @@ static bool is_shard_of_another(bool *no_memory, const inputs *in, uint32_t i)
 
 /* Offer the other arguments, in their order, as the shards of the first. */
 typedef struct given_shards {
+    heft_access access;
     char *const *paths;
     uint32_t count, next;
 } given_shards;
@@ -80,24 +81,24 @@ static heft_status open_given(heft_source **out, void *ctx, const char *name, he
     *out = NULL;
     if (g->next == g->count)
         return HEFT_E_NOTFOUND;
-    return heft_source_open_file(out, g->paths[g->next++], model_settings.access, err);
+    return heft_source_open_file(out, g->paths[g->next++], g->access, err);
 }
 
 /* Open the first argument with the others as its shards, if that makes a model whole: the shards
  * may have other names, or lie in several folders. */
 static bool open_as_set(inputs *in)
 {
-    given_shards given = { in->paths + 1, in->count - 1, 0 };
+    given_shards given = { model_access(in->session), in->paths + 1, in->count - 1, 0 };
     const char *slash = strrchr(in->paths[0], '/');
     heft_shard_folder shards = { sizeof shards, slash ? slash + 1 : in->paths[0],
                                  open_given,    &given,
                                  NULL,          NULL };
     heft_file *f = NULL;
-    bool is_set = in->count > 1 && !model_try_open(&f, in->paths[0], NULL) &&
+    bool is_set = in->count > 1 && !model_try_open(in->session, &f, in->paths[0], NULL) &&
                   heft_shard_file_count(f) == in->count - 1 && heft_file_is_complete(f, NULL);
     heft_file_close(f);
     f = NULL;
-    is_set = is_set && !model_try_open_set(&f, in->paths[0], &shards, NULL) &&
+    is_set = is_set && !model_try_open_set(in->session, &f, in->paths[0], &shards, NULL) &&
              !heft_file_is_complete(f, NULL);
     in->files[0] = is_set ? f : NULL;
     if (!is_set)
@@ -116,13 +117,13 @@ int inputs_open(inputs *in)
         return say_status(HEFT_E_NOMEM, NULL, "no memory for a list of files");
     if (open_as_set(in)) {
         in->distinct[in->distinct_count++] = in->files[0];
-        model_say_notices(in->files[0], in->paths[0]);
-        return array_types_check(in->files[0], in->paths[0]);
+        model_say_notices(in->session, in->files[0], in->paths[0]);
+        return array_types_check(in->session, in->files[0], in->paths[0]);
     }
     for (uint32_t i = 0; i < in->count && !code; i++)
-        code = model_load_whole(&in->files[i], in->paths[i]);
+        code = model_load_whole(in->session, &in->files[i], in->paths[i]);
     if (!code)
-        code = array_types_check(in->files[0], in->paths[0]);
+        code = array_types_check(in->session, in->files[0], in->paths[0]);
     if (code)
         return code;
     for (uint32_t i = 0; i < in->count; i++)
@@ -135,7 +136,7 @@ int inputs_open(inputs *in)
     if (no_memory)
         return say_status(HEFT_E_NOMEM, NULL, "no memory for a list of files");
     for (uint32_t i = 0; i < in->distinct_count; i++)
-        model_say_notices(in->distinct[i], in->paths[in->distinct_index[i]]);
+        model_say_notices(in->session, in->distinct[i], in->paths[in->distinct_index[i]]);
     return CODE_DONE;
 }
 
@@ -145,7 +146,7 @@ int inputs_join(inputs *in, const heft_join_options *options, const char *name)
     if (in->distinct_count < 2 ||
         !heft_file_join(&in->joined, in->distinct, in->distinct_count, options, &err))
         return CODE_DONE;
-    int code = model_say_open_error(name, &err);
+    int code = model_say_open_error(in->session, name, &err);
     return err.status == HEFT_E_ARGUMENT ? CODE_CANNOT : code;
 }
 

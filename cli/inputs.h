@@ -24,7 +24,8 @@ int inputs_check_output(const char *out, const input *in, bool force);
 
 /* ---- several models as input ---- */
 
-typedef struct inputs { /* initialise paths and count, zero the rest */
+typedef struct inputs { /* initialise session, paths and count, zero the rest */
+    const session *session;
     char **paths;
     uint32_t count;
     heft_file **files;

@@ -38,7 +38,7 @@ const shared_opt job_options[] = {
       { "sparsify", 0, OPT_LIST, AT(job, rules.sparsify.args), "[GLOB=]csr|coo",
         "convert dense tensors to sparse" } },
     { M | A,
-      { "duplicates", 0, OPT_TEXT, AT(job, duplicates), "first|last",
+      { "duplicates", 0, OPT_TEXT, AT_WORD(job, duplicates, "first last"), "first|last",
         "which tensor of a name to keep (default: error)" } },
     { C | M | E,
       { "requires-grad", 0, OPT_LIST, AT(job, rules.gptrs.grads.args), "[GLOB=]BOOL",
@@ -57,7 +57,7 @@ const shared_opt job_options[] = {
       { "id-seed", 0, OPT_TEXT, AT(job, rules.ids.seed), "N",
         "derive the new ids from a number" } },
     { C | M | E,
-      { "base-ids", 0, OPT_TEXT, AT(job, rules.gptrs.base_ids), "name|none",
+      { "base-ids", 0, OPT_TEXT, AT_WORD(job, rules.gptrs.base_ids, "name none"), "name|none",
         "derive base ids from names, or none (gpt-rs)" } },
     { C | M | S | E, { .name = OPT_TITLE, .help = "Change metadata and companions" } },
     { C | E,
@@ -142,9 +142,37 @@ const shared_opt job_options[] = {
     { .commands = 0 },
 };
 
-void job_begin(job *j, const char *name)
+/* ---- losses ---- */
+
+void keep_loss(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
+               const char *text)
 {
-    j->command = name;
+    losses *l = ctx;
+    if (l->casts_only && strcmp(rule, "heft/cast") != 0 && severity != HEFT_FAULT)
+        return;
+    /* Always print a note about tied tensors: nothing is lost, but the target grows. */
+    if (severity == HEFT_NOTE && !l->verbose && strcmp(rule, "heft/tied") != 0)
+        return;
+    l->groups.lists_all = l->verbose;
+    message_groups_add(&l->groups, &(message){ .kind = MESSAGE_LOSS,
+                                               .severity = severity,
+                                               .file = l->path,
+                                               .rule = rule,
+                                               .text = text,
+                                               .tensor = tensor,
+                                               .offset = HEFT_NOWHERE });
+}
+
+void losses_print(losses *l)
+{
+    message_groups_print(&l->groups);
+}
+
+void job_begin(const session *s, void *zeroed)
+{
+    job *j = zeroed;
+    j->session = s;
+    j->command = s->command->name;
     j->write = (heft_write_options)HEFT_WRITE_OPTIONS_INIT;
     j->convert = (heft_convert_options)HEFT_CONVERT_OPTIONS_INIT;
     j->convert.write = &j->write;
@@ -161,10 +189,7 @@ void job_release(job *j)
 
 int job_prepare(job *j)
 {
-    const char *cmd = j->command, *rule = j->duplicates;
-    model_settings.reports_losses = true;
-    if (rule && strcmp(rule, "first") != 0 && strcmp(rule, "last") != 0)
-        return say_usage(cmd, "--duplicates must be first or last, not '%s'", rule);
+    const char *cmd = j->command;
     if (j->align > UINT32_C(1) << 31 || (j->align & (j->align - 1)))
         return say_usage(cmd, "--align must be a power of two below 2^32");
     heft_error err;
@@ -237,6 +262,21 @@ int job_read_texts(job *j, text_origin of_vocab)
     return code;
 }
 
+int recover_set(bool *recovered, const char *path)
+{
+    heft_recovery how;
+    heft_error err;
+    *recovered = false;
+    if (heft_sink_dir_recover(&how, path, &err))
+        return say_error(path, &err);
+    *recovered = how != HEFT_RECOVERY_NONE;
+    if (how == HEFT_RECOVERY_COMPLETED)
+        say(MESSAGE_NOTE, path, "completed an interrupted split");
+    if (how == HEFT_RECOVERY_ROLLED_BACK)
+        say(MESSAGE_NOTE, path, "rolled back an interrupted split: the old files are restored");
+    return CODE_DONE;
+}
+
 int job_check_output(const job *j, const struct stat *info)
 {
     if (S_ISDIR(info->st_mode))
@@ -265,19 +305,19 @@ void job_set_options(job *j, const char *source)
     heft_convert_options *o = &j->convert;
     j->source = source;
     j->losses = (losses){ .path = source,
-                          .verbose = model_settings.verbose,
+                          .verbose = j->session->verbose,
                           .casts_only = j->share.number > 1 };
     j->failure.before_write = print_losses;
     j->failure.ctx = &j->losses;
-    j->write.host = model_host();
+    j->write.host = &j->session->host;
     j->write.version = j->version;
     j->write.align = (uint32_t)j->align;
-    j->write.strict = model_settings.strict;
+    j->write.strict = j->session->strict;
     j->write.allow_loss = j->allow_loss;
     j->write.on_loss = keep_loss;
     j->write.loss_ctx = &j->losses;
     j->write.sums = &j->sums;
-    o->no_verify = model_settings.no_verify;
+    o->no_verify = j->session->no_verify;
     o->dry_run = j->dry_run;
     o->planned_bytes = &j->bytes;
     o->progress = job_step;
@@ -302,7 +342,7 @@ static heft_status open_sink(heft_sink **out, job *j, heft_error *err)
     return st ? st : sink_watch(out, "standard output", &j->failure, err);
 }
 
-void job_name_way_out(heft_error *err)
+void job_name_way_out(const job *j, heft_error *err)
 {
     size_t used = strlen(err->message);
     const char *way = "; --allow-loss leaves out or alters what does not fit";
@@ -310,7 +350,7 @@ void job_name_way_out(heft_error *err)
         way = ". --raw-tensors casts the stored numbers";
     else if (err->status != HEFT_E_LOSSY)
         return;
-    else if (model_settings.strict)
+    else if (j->session->strict)
         way = "; --strict makes errors of warnings";
     snprintf(err->message + used, sizeof err->message - used, "%s", way);
 }
@@ -319,7 +359,7 @@ void job_say_sums(const job *j, bool has_failed)
 {
     const heft_write_sums *s = &j->sums;
     outbuf text;
-    if ((!s->reshaped && !s->left_out) || (model_settings.quiet && !has_failed))
+    if ((!s->reshaped && !s->left_out) || (j->session->quiet && !has_failed))
         return;
     out_open(&text, -1);
     out_format(&text, "%s%llu tensor%s, ", has_failed ? "of " : "", (unsigned long long)s->tensors,
@@ -338,7 +378,7 @@ void job_say_sums(const job *j, bool has_failed)
 /* Check the rules against the model, and give the library what depends on it. */
 static int check_rules(job *j, const heft_file *f)
 {
-    int code = rules_check(&j->rules, j->command, f, j->source);
+    int code = rules_check(&j->rules, j->session, f, j->source);
     bool can_list = heft_format_caps(j->target) & HEFT_CAN_LISTS;
     if (!code)
         code = set_options_resolve(&j->rules.set, f, can_list, j->source);
@@ -364,7 +404,7 @@ int job_convert(job *j, const heft_file *f)
         return say_no_memory_to_match(j->source);
     job_say_sums(j, st);
     if (st)
-        job_name_way_out(&err);
+        job_name_way_out(j, &err);
     bool about_target = st == HEFT_E_ARGUMENT ||
                         (st == HEFT_E_UNSUPPORTED && !err.rule && err.offset == HEFT_NOWHERE);
     if (st)
@@ -374,7 +414,7 @@ int job_convert(job *j, const heft_file *f)
 
 static void say_share(const job *j, const heft_share_result *r)
 {
-    if (!model_settings.verbose || !r->missing)
+    if (!j->session->verbose || !r->missing)
         return;
     say(MESSAGE_INFO, j->out, "share %u of %u %s; %u missing", (unsigned)j->share.number,
         (unsigned)j->share.count, r->was_written ? "was there" : "is written",
@@ -401,12 +441,18 @@ int job_convert_share(job *j, const heft_file *f)
     if (st || !j->written.missing)
         job_say_sums(j, st);
     if (st) {
-        job_name_way_out(&err);
+        job_name_way_out(j, &err);
         return say_error(j->written.about_output ? j->out : j->source, &err);
     }
     j->bytes = j->written.bytes;
     say_share(j, &j->written);
     return CODE_DONE;
+}
+
+bool job_writes_shares(const void *of)
+{
+    const job *j = of;
+    return j->share_text || j->finish || j->abort;
 }
 
 int job_give_up(const job *j)

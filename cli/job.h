@@ -6,13 +6,21 @@
 #include <sys/stat.h>
 
 #include "command.h"
-#include "loss_report.h"
+#include "message_groups.h"
 #include "progress_line.h"
 #include "rules.h"
 #include "sinkwatch.h"
 #include "vocab_file.h"
 
+typedef struct losses {
+    const char *path; /* of the input */
+    bool verbose;     /* print notes, too */
+    bool casts_only;  /* leave out losses that are known before the conversion */
+    message_groups groups;
+} losses;
+
 typedef struct job {
+    const session *session;
     const char *command; /* its name */
     /* options as given */
     const char *out, *to, *version, *duplicates, *generator, *config, *vocab, *special, *stem;
@@ -44,8 +52,8 @@ typedef struct job {
 enum { JOB_CONVERT = 1, JOB_MERGE = 2, JOB_SPLIT = 4, JOB_APPEND = 8, JOB_EDIT = 16 };
 extern const shared_opt job_options[];
 
-/* Fill a zeroed job for a command. */
-void job_begin(job *j, const char *name);
+/* Fill a zeroed job: the member `begin` of a command whose request begins with a job. */
+void job_begin(const session *s, void *job);
 void job_release(job *j);
 
 /* The int functions below return exit codes. */
@@ -59,6 +67,9 @@ int job_read_texts(job *j, text_origin of_vocab);
 /* Refuse an output that is a directory or, without --force, an existing file. info is the output's
  * stat(). */
 int job_check_output(const job *j, const struct stat *info);
+/* Complete or roll back an interrupted split in the folder `path`, or in the folder of the file
+ * `path`, and print a note. *recovered is set if there was one. Return an exit code. */
+int recover_set(bool *recovered, const char *path);
 /* Set j->source, and fill j->write and j->convert from the options. */
 void job_set_options(job *j, const char *source);
 heft_duplicates job_duplicates(const job *j);
@@ -66,10 +77,12 @@ heft_duplicates job_duplicates(const job *j);
 int job_convert(job *j, const heft_file *f);
 /* Write a share of the conversion, or complete its output, as --share or --finish says. */
 int job_convert_share(job *j, const heft_file *f);
+/* Return true if the job writes shares of its output, or gives them up. */
+bool job_writes_shares(const void *job);
 /* Give up the shares of the output, as --abort says. */
 int job_give_up(const job *j);
 /* Append to the error of a conversion with losses the option that settles the matter. */
-void job_name_way_out(heft_error *err);
+void job_name_way_out(const job *j, heft_error *err);
 /* Print the progress of j, the context, after its losses. A heft_progress_fn. */
 bool job_step(void *ctx, uint64_t done, uint64_t total);
 /* Print how many tensors a conversion reshapes and leaves out, or would without an error. */
@@ -80,5 +93,11 @@ void job_say_result(const job *j);
 void job_say_edited(const char *path, const heft_edit_result *result);
 /* Add the members of a result message that edit and append share. */
 void job_result_edited(json *j, const heft_edit_result *result, bool dry_run);
+
+/* Keep one loss for losses_print(). A heft_loss_fn; ctx is a `losses`. */
+void keep_loss(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
+               const char *text);
+/* Print the losses since the last call, one line for each rule. */
+void losses_print(losses *l);
 
 #endif

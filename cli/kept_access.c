@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+/* The descriptors are the process's: noted before there is a command. */
 static struct {
     int fd[INHERITED_MAX];
     size_t n;

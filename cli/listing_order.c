@@ -74,15 +74,13 @@ enum { KEYS = sizeof keys / sizeof *keys };
 static size_t key_of(const char *sort)
 {
     size_t k = 0;
-    while (k < KEYS && strcmp(keys[k].name, sort) != 0)
+    while (k + 1 < KEYS && strcmp(keys[k].name, sort) != 0)
         k++;
     return k;
 }
 
 int listing_order_check(const listing_order *l, const char *cmd)
 {
-    if (l->sort && key_of(l->sort) == KEYS)
-        return say_usage(cmd, "--sort must be name, size, offset or dtype, not '%s'", l->sort);
     for (size_t i = 0; i < l->dtypes.count; i++)
         if (heft_dtype_find(heft_str_from(l->dtypes.item[i])) == HEFT_UNTYPED)
             return say_unknown_dtype(cmd, l->dtypes.item[i]);

@@ -10,7 +10,7 @@ typedef struct listing_order {
     uint64_t limit;   /* --limit; 0: none */
 } listing_order;
 
-/* Refuse an unknown key or element type. Return an exit code. */
+/* Refuse an unknown element type. Return an exit code. */
 int listing_order_check(const listing_order *l, const char *cmd);
 /* Keep the tensors of the element types and sort them; apply no limit. Warn if no tensor is left.
  * Return false without memory, after an error line. */

@@ -4,9 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "candidates.h"
 #include "command.h"
-#include "complete.h"
-#include "describe.h"
 #include "interrupt.h"
 #include "pager.h"
 #include "sandbox.h"
@@ -50,7 +49,7 @@ static int help_on(const char *name)
 {
     char word[] = "--help", first[] = "";
     const command *c = command_find(name);
-    return c ? command_run(c, 2, (char *[]){ first, word, NULL }) : command_say_unknown(name);
+    return c ? command_run(c, true, 2, (char *[]){ first, word, NULL }) : command_say_unknown(name);
 }
 
 /* Handle options and words that are not a command of the table. */
@@ -77,11 +76,9 @@ int main(int argc, char **argv)
     message_announce_bus_errors();
     setlocale(LC_CTYPE, "C.UTF-8");
     message_find_format(argc, argv);
-    if (argc > 1 && !strcmp(argv[1], "--no-pager")) {
-        pager_disable();
-        argc--;
-        argv++;
-    }
+    bool no_pager = argc > 1 && !strcmp(argv[1], "--no-pager");
+    argc -= no_pager;
+    argv += no_pager;
     if (argc < 2) {
         say_status(HEFT_E_ARGUMENT, NULL, "no command given");
         return print(print_usage, STDERR_FILENO, CODE_USAGE);
@@ -89,9 +86,9 @@ int main(int argc, char **argv)
     const command *c = command_find(argv[1]);
     if (c && c->traits & COMMAND_WRITES)
         interrupt_announce();
-    int code = c                                ? command_run(c, argc - 1, argv + 1)
+    int code = c                                ? command_run(c, no_pager, argc - 1, argv + 1)
                : !strcmp(argv[1], "__complete") ? complete_run(argc, argv)
-               : !strcmp(argv[1], "__describe") ? describe_run()
+               : !strcmp(argv[1], "__describe") ? command_describe_all()
                                                 : run_global_option(argc, argv);
     /* A signal that arrived too late to stop the work still kills the process, after the report. */
     if (code == CODE_DONE && interrupt_is_pending())

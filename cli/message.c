@@ -11,39 +11,32 @@
 #include "interrupt.h"
 #include "stdin_file.h"
 
-/* --messages and --quiet; they apply to the whole process. */
-static bool is_json, is_quiet, can_list_all;
+/* stderr belongs to the process, and signal handlers write to it, too. */
+static message_style style;
 
-bool message_set_format(const char *format)
+void message_set_style(const message_style *given)
 {
-    is_json = !strcmp(format, "json");
-    return is_json || !strcmp(format, "text");
+    style = *given;
 }
 
+/* The word may be abbreviated, and its value be the next word. */
 void message_find_format(int argc, char **argv)
 {
     static const char option[] = "--messages";
-    enum { LEN = sizeof option - 1 };
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (!strncmp(argv[i], option, LEN) && argv[i][LEN] == '=')
-            message_set_format(argv[i] + LEN + 1);
-        else if (!strcmp(argv[i], option) && i + 1 < argc)
-            message_set_format(argv[++i]);
+    enum { SHORTEST = sizeof "--me" - 1 };
+    style = (message_style){ .is_json = false };
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        size_t len = strcspn(argv[i], "=");
+        if (len < SHORTEST || len >= sizeof option || strncmp(argv[i], option, len) != 0)
+            continue;
+        const char *value = argv[i][len] ? argv[i] + len + 1 : i + 1 < argc ? argv[++i] : "";
+        style.is_json = !strcmp(value, "json");
+    }
 }
 
 bool message_is_json(void)
 {
-    return is_json;
-}
-
-void message_set_quiet(bool quiet)
-{
-    is_quiet = quiet;
-}
-
-void message_set_lists_all(bool can_list)
-{
-    can_list_all = can_list;
+    return style.is_json;
 }
 
 /* ---- in signal handlers ---- */
@@ -60,9 +53,9 @@ static void write_error(const char *text, const char *status)
 {
     char line[512]; /* longer than any of these messages */
     size_t n = put(line, 0,
-                   is_json ? "{\"kind\": \"error\", \"file\": null, \"text\": \"" : "heft: ");
+                   style.is_json ? "{\"kind\": \"error\", \"file\": null, \"text\": \"" : "heft: ");
     n = put(line, n, text);
-    if (is_json) {
+    if (style.is_json) {
         n = put(line, n, "\", \"status\": \"");
         n = put(line, n, status);
         n = put(line, n,
@@ -123,7 +116,7 @@ static void put_examples(outbuf *o, const message *m)
     const message_more *more = &m->more;
     bool is_same = !strcmp(m->text, more->text);
     unsigned long long rest = (unsigned long long)(more->count - 2);
-    const char *how = can_list_all              ? "-v lists all"
+    const char *how = style.can_list_all        ? "-v lists all"
                       : m->kind == MESSAGE_LOSS ? ""
                                                 : "'heft verify' lists all";
     out_message(o, m->text);
@@ -217,10 +210,10 @@ void message_print(const message *m)
     outbuf o;
     bool is_warning = m->kind == MESSAGE_NOTE || m->kind == MESSAGE_WARNING ||
                       (m->kind == MESSAGE_LOSS && m->severity < HEFT_FAULT);
-    if (is_quiet && is_warning)
+    if (style.is_quiet && is_warning)
         return;
     out_open_fixed(&o, STDERR_FILENO, buf, sizeof buf);
-    if (is_json)
+    if (style.is_json)
         put_json(&o, m);
     else
         put_text(&o, m);
@@ -242,7 +235,7 @@ void message_progress(uint64_t done, uint64_t total)
 
 bool result_begin(result_line *r, const char *file)
 {
-    if (!is_json)
+    if (!style.is_json)
         return false;
     out_open_fixed(&r->o, STDERR_FILENO, r->buf, sizeof r->buf);
     r->json = json_open(&r->o);
@@ -347,7 +340,9 @@ int say_system(int os, const char *file)
 
 int say_usage(const char *cmd, const char *format, ...)
 {
-    message m = { .kind = MESSAGE_ERROR, .status = HEFT_E_ARGUMENT, .file = is_json ? NULL : cmd };
+    message m = { .kind = MESSAGE_ERROR,
+                  .status = HEFT_E_ARGUMENT,
+                  .file = style.is_json ? NULL : cmd };
     va_list args;
     va_start(args, format);
     print_formatted(&m, cmd, format, args);

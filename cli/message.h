@@ -40,17 +40,19 @@ typedef struct result_line { /* a message of the kind "result" */
     char buf[MESSAGE_LINE];
 } result_line;
 
-/* Set --messages: "text" (the default) or "json". Return false for another value. */
-bool message_set_format(const char *format);
+typedef struct message_style {
+    bool is_json;      /* --messages json */
+    bool is_quiet;     /* --quiet: neither notes nor warnings; errors remain */
+    bool can_list_all; /* say that -v lists all messages of a rule: the command has this option */
+} message_style;
+
+/* Set the style of all messages from now on. */
+void message_set_style(const message_style *style);
 /* Use JSON if the command line asks for it, even in words that are never parsed because an earlier
- * word is wrong. */
+ * word is wrong; otherwise text. */
 void message_find_format(int argc, char **argv);
 bool message_is_json(void);
 
-/* Print neither notes nor warnings, as --quiet asks; errors remain. */
-void message_set_quiet(bool quiet);
-/* Say that -v lists all messages of a rule: the command has this option. */
-void message_set_lists_all(bool can_list);
 /* Print a message. Text has the form "heft: FILE: KIND: RULE: text (tensor "w", at byte N)". */
 void message_print(const message *m);
 /* Write " (tensor "w", at byte 10 of SHARD)", or nothing if both tensor and offset are missing. */

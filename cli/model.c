@@ -1,105 +1,21 @@
 #include "model.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <heft/heft_ext.h>
 
 #include "array_types.h"
+#include "command.h"
 #include "glob.h"
 #include "identity.h"
-#include "notices.h"
+#include "message_groups.h"
 #include "stdin_file.h"
 #include "textfile.h"
 #include "unmatched.h"
 #include "words.h"
 
-static heft_read_counter read_counter; /* of all files together */
-open_settings model_settings = { .limits = { .size = sizeof(heft_limits),
-                                             .read_counter = &read_counter } };
-
-bool model_set_key(const char *key)
-{
-    model_settings.key = key;
-    return *key;
-}
-
-void model_set_given(char *const *paths, int count)
-{
-    static heft_folder folder;
-    static heft_folder_file *files;
-    free(files); /* of the command before, in a program that runs several */
-    files = count > 1 ? calloc((size_t)count, sizeof *files) : NULL;
-    for (int i = 0; files && i < count; i++) {
-        const char *slash = strrchr(paths[i], '/');
-        files[i] = (heft_folder_file){ slash ? slash + 1 : paths[i], HEFT_FOLDER_GIVEN };
-    }
-    folder = (heft_folder){ files, files ? (uint32_t)count : 0, NULL };
-    model_settings.given = files ? &folder : NULL;
-}
-
-/* the library's default limit, and index bytes per tensor */
-enum { DEFAULT_TENSORS = 16 << 20, INDEX_BYTES = 256 };
-
-bool model_set_access(const char *text)
-{
-    static const struct {
-        const char *name;
-        heft_access access;
-    } ways[] = { { "auto", HEFT_ACCESS_AUTO },
-                 { "map", HEFT_ACCESS_MAP },
-                 { "read", HEFT_ACCESS_READ },
-                 { "direct", HEFT_ACCESS_DIRECT } };
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
-        if (!strcmp(ways[i].name, text)) {
-            model_settings.access = ways[i].access;
-            return true;
-        }
-    return false;
-}
-
-static bool read_number(unsigned long long *out, const char *text)
-{
-    char *end;
-    errno = 0;
-    *out = strtoull(text, &end, 10);
-    return *text >= '0' && *text <= '9' && !*end && !errno;
-}
-
-bool model_set_max_tensors(const char *text)
-{
-    unsigned long long n;
-    if (!read_number(&n, text) || !n || n > UINT32_MAX)
-        return false;
-    heft_limits *limits = &model_settings.limits;
-    limits->tensors = (uint32_t)n;
-    if (n > DEFAULT_TENSORS) /* a lower limit does not shrink the index limits */
-        limits->memory = limits->index_bytes = (uint64_t)n * INDEX_BYTES;
-    return true;
-}
-
-bool model_set_threads(const char *text)
-{
-    enum { MOST = 1024 };
-    unsigned long long n;
-    if (!read_number(&n, text) || n > MOST)
-        return false;
-    model_settings.threads = (uint32_t)n;
-    return true;
-}
-
-const heft_host *model_host(void)
-{
-    static heft_executor executor;
-    static heft_host host;
-    executor = heft_executor_threads(model_settings.threads);
-    heft_host_copy(&host, NULL, sizeof host);
-    host.executor = &executor;
-    return &host;
-}
-
-int model_say_open_error(const char *path, const heft_error *err)
+int model_say_open_error(const session *s, const char *path, const heft_error *err)
 {
     int code = say_error(path, err);
     const char *rule = err->rule ? err->rule : "";
@@ -114,22 +30,28 @@ int model_say_open_error(const char *path, const heft_error *err)
     if (!strcmp(rule, "heft/limit-tensors") || !strcmp(rule, "heft/limit-index"))
         say(MESSAGE_INFO, path,
             "--max-tensors N raises this limit (now %u) and the limits on the index",
-            model_settings.limits.tensors ? model_settings.limits.tensors : DEFAULT_TENSORS);
+            s->limits.tensors ? s->limits.tensors : SESSION_TENSORS);
     return code;
 }
 
-static heft_open_options open_options(void)
+heft_access model_access(const session *s)
 {
-    const open_settings *s = &model_settings;
+    static const heft_access ways[] = { HEFT_ACCESS_AUTO, HEFT_ACCESS_MAP, HEFT_ACCESS_READ,
+                                        HEFT_ACCESS_DIRECT };
+    return ways[s->access];
+}
+
+static heft_open_options open_options(const session *s)
+{
     heft_open_options options = HEFT_OPEN_OPTIONS_INIT;
     options.key = s->key;
-    options.host = s->threads ? model_host() : NULL;
+    options.host = s->threads ? &s->host : NULL;
     options.no_verify = s->no_verify;
-    options.check_parts = s->check_parts && !s->no_verify;
-    options.access = (uint8_t)s->access;
+    options.check_parts = s->command->traits & COMMAND_CHECKS_PARTS && !s->no_verify;
+    options.access = (uint8_t)model_access(s);
     options.follow_links = s->follow_links;
-    options.folder = s->given;
-    options.array_types = array_types_chosen();
+    options.folder = s->given.count ? &s->given : NULL;
+    options.array_types = array_types_chosen(s);
     options.limits = &s->limits;
     return options;
 }
@@ -141,63 +63,65 @@ static void say_text(void *ctx, const char *text)
 }
 
 /* Open a path or a URL. */
-static heft_status open_any(heft_file **out, const char *path, const heft_open_options *options,
-                            heft_error *err)
+static heft_status open_any(const session *s, heft_file **out, const char *path,
+                            const heft_open_options *options, heft_error *err)
 {
     heft_url_options how = HEFT_URL_OPTIONS_INIT;
     if (!heft_is_url(path))
         return heft_file_open(out, path, options, err);
-    how.say = model_settings.quiet ? NULL : say_text;
+    how.say = s->quiet ? NULL : say_text;
     return heft_file_open_url(out, path, options, &how, err);
 }
 
-heft_status model_try_open(heft_file **out, const char *path, heft_error *err)
+heft_status model_try_open(const session *s, heft_file **out, const char *path, heft_error *err)
 {
-    heft_open_options options = open_options();
-    return open_any(out, path, &options, err);
+    heft_open_options options = open_options(s);
+    return open_any(s, out, path, &options, err);
 }
 
-heft_status model_try_open_set(heft_file **out, const char *path, const heft_shard_folder *shards,
-                               heft_error *err)
+heft_status model_try_open_set(const session *s, heft_file **out, const char *path,
+                               const heft_shard_folder *shards, heft_error *err)
 {
-    heft_open_options options = open_options();
+    heft_open_options options = open_options(s);
     options.shards = shards;
     return heft_file_open(out, path, &options, err);
 }
 
-heft_status model_try_open_url(heft_file **out, const char *url, const heft_url_options *how,
-                               heft_error *err)
+heft_status model_try_open_url(const session *s, heft_file **out, const char *url,
+                               const heft_url_options *how, heft_error *err)
 {
-    heft_open_options options = open_options();
+    heft_open_options options = open_options(s);
     return heft_file_open_url(out, url, &options, how, err);
 }
 
-heft_status model_open_to_verify(heft_file **out, const char *path, heft_error *err)
+heft_status model_open_to_verify(const session *s, heft_file **out, const char *path,
+                                 heft_error *err)
 {
-    heft_open_options options = open_options();
+    heft_open_options options = open_options(s);
     options.no_verify = true;
-    return open_any(out, path, &options, err);
+    return open_any(s, out, path, &options, err);
 }
 
-void model_say_notices(const heft_file *f, const char *path)
+void model_say_notices(const session *s, const heft_file *f, const char *path)
 {
-    if (!model_settings.quiet)
-        notices_say(f, path, model_settings.verbose, !model_settings.reports_losses);
+    bool reports_losses = s->command->traits & COMMAND_REPORTS_LOSSES;
+    if (!s->quiet)
+        notices_say(f, path, s->verbose, !reports_losses);
 }
 
-void model_say_notices_at_path(const char *path)
+void model_say_notices_at_path(const session *s, const char *path)
 {
     heft_file *f;
-    if (model_open_to_verify(&f, path, NULL))
+    if (model_open_to_verify(s, &f, path, NULL))
         return;
-    model_say_notices(f, path);
+    model_say_notices(s, f, path);
     heft_file_close(f);
 }
 
 /* Close the file if an array of it has a type already, but another was chosen. */
-static int keep_if_typed(heft_file **out, const char *path)
+static int keep_if_typed(const session *s, heft_file **out, const char *path)
 {
-    int code = array_types_check(*out, path);
+    int code = array_types_check(s, *out, path);
     if (code) {
         heft_file_close(*out);
         *out = NULL;
@@ -205,15 +129,15 @@ static int keep_if_typed(heft_file **out, const char *path)
     return code;
 }
 
-int model_open(heft_file **out, const char *path)
+int model_open(const session *s, heft_file **out, const char *path)
 {
     heft_error err;
-    if (model_try_open(out, path, &err))
-        return model_say_open_error(path, &err);
+    if (model_try_open(s, out, path, &err))
+        return model_say_open_error(s, path, &err);
     if (heft_file_is_complete(*out, &err))
         say(MESSAGE_WARNING, path, "the model is incomplete: %s", err.message);
-    model_say_notices(*out, path);
-    return keep_if_typed(out, path);
+    model_say_notices(s, *out, path);
+    return keep_if_typed(s, out, path);
 }
 
 static int keep_if_whole(heft_file **out, heft_file *f, const char *path)
@@ -227,21 +151,21 @@ static int keep_if_whole(heft_file **out, heft_file *f, const char *path)
     return say_error(path, &err);
 }
 
-int model_load_whole(heft_file **out, const char *path)
+int model_load_whole(const session *s, heft_file **out, const char *path)
 {
     heft_error err;
     heft_file *f;
     *out = NULL;
-    return model_try_open(&f, path, &err) ? model_say_open_error(path, &err)
-                                          : keep_if_whole(out, f, path);
+    return model_try_open(s, &f, path, &err) ? model_say_open_error(s, path, &err)
+                                             : keep_if_whole(out, f, path);
 }
 
-int model_open_whole(heft_file **out, const char *path)
+int model_open_whole(const session *s, heft_file **out, const char *path)
 {
-    int code = model_load_whole(out, path);
+    int code = model_load_whole(s, out, path);
     if (!code)
-        model_say_notices(*out, path);
-    return code ? code : keep_if_typed(out, path);
+        model_say_notices(s, *out, path);
+    return code ? code : keep_if_typed(s, out, path);
 }
 
 int model_check_unchanged(const heft_file *f, const char *path)
@@ -250,18 +174,18 @@ int model_check_unchanged(const heft_file *f, const char *path)
     return heft_file_is_unchanged(f, &err) ? say_error(path, &err) : CODE_DONE;
 }
 
-int model_open_key_optional(heft_file **out, const char *path)
+int model_open_key_optional(const session *s, heft_file **out, const char *path)
 {
     heft_file *f = NULL;
-    heft_open_options options = open_options();
+    heft_open_options options = open_options(s);
     options.key = NULL;
-    bool is_open = model_settings.key && !heft_file_open(&f, path, &options, NULL);
+    bool is_open = s->key && !heft_file_open(&f, path, &options, NULL);
     bool is_nested = is_open && heft_format_caps(heft_file_format(f)) & HEFT_CAN_OPEN_KEY;
     if (is_nested)
         heft_file_close(f); /* reopened below, with the key */
-    int code = is_open && !is_nested ? keep_if_whole(out, f, path) : model_load_whole(out, path);
+    int code = is_open && !is_nested ? keep_if_whole(out, f, path) : model_load_whole(s, out, path);
     if (!code)
-        model_say_notices(*out, path);
+        model_say_notices(s, *out, path);
     return code;
 }
 
@@ -352,8 +276,8 @@ static bool matches_any(bool *no_memory, bool *used, heft_str name, char *const 
     return matches;
 }
 
-bool model_select(selection *out, const heft_file *f, const char *path, char *const *globs,
-                  int glob_count)
+bool model_select(const session *s, selection *out, const heft_file *f, const char *path,
+                  char *const *globs, int glob_count)
 {
     uint32_t count = heft_tensor_count(f);
     *out = (selection){ NULL, count };
@@ -366,7 +290,8 @@ bool model_select(selection *out, const heft_file *f, const char *path, char *co
             out->ids[out->count++] = i;
     for (int k = 0; k < glob_count && !no_memory; k++)
         if (!used[k])
-            unmatched_say(&(unmatched){ .f = f, .path = path }, NULL, globs[k]);
+            unmatched_say(&(unmatched){ .f = f, .path = path, .strict = s->strict }, NULL,
+                          globs[k]);
     free(used);
     if (!no_memory)
         return true;

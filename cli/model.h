@@ -7,44 +7,25 @@
 
 #include "cmd.h"
 #include "jsonout.h"
+#include "run_command.h"
 
-/* Common options of all commands that open files. */
-typedef struct open_settings {
-    const char *key;          /* --key, or NULL */
-    bool strict;              /* --strict of some commands: warnings are errors */
-    bool quiet;               /* print neither notes nor warnings */
-    bool raw_tensors;         /* cast parts of quantised tensors as numbers: cat, show */
-    bool verbose;             /* print notes, too */
-    bool no_verify;           /* ignore wrong checksums */
-    bool offline;             /* refuse files on servers */
-    const heft_folder *given; /* the other arguments, or NULL */
-    bool follow_links;        /* links of a model's folder may leave the folder */
-    uint32_t threads;         /* --threads; 0: one for each processor */
-    bool no_sandbox;          /* restrict neither files nor system calls */
-    bool reports_losses;      /* a conversion follows, which reports content that is left out */
-    bool check_parts;         /* verify the digest of each part read as a whole, unless no_verify */
-    heft_access access;       /* --access */
-    heft_limits limits;       /* --max-tensors and --max-bytes; 0 for the defaults */
-} open_settings;
-extern open_settings model_settings;
-/* Tell the paths of all arguments: a shard whose set is given as a whole is not reported. */
-void model_set_given(char *const *paths, int count);
-
+/* Return the way of --access. */
+heft_access model_access(const session *s);
 /* Open a file and print its warnings, unless --quiet. An incomplete model gets a warning. Return an
  * exit code. */
-int model_open(heft_file **out, const char *path);
+int model_open(const session *s, heft_file **out, const char *path);
 /* Open a file as model_open() does, but refuse an incomplete model. */
-int model_open_whole(heft_file **out, const char *path);
+int model_open_whole(const session *s, heft_file **out, const char *path);
 /* Print an error if the file has changed since it was opened. Call after the last name or value was
  * printed, and before an error that a changed name may have caused: the file may be mapped. Return
  * an exit code. */
 int model_check_unchanged(const heft_file *f, const char *path);
 /* Open a file as model_open_whole() does, but print no warnings. */
-int model_load_whole(heft_file **out, const char *path);
-void model_say_notices(const heft_file *f, const char *path);
+int model_load_whole(const session *s, heft_file **out, const char *path);
+void model_say_notices(const session *s, const heft_file *f, const char *path);
 /* Print the warnings about a file that the library will open by itself. Does nothing if the file
  * cannot be opened. */
-void model_say_notices_at_path(const char *path);
+void model_say_notices_at_path(const session *s, const char *path);
 /* Set *dir to the malloc'ed folder of the model's files, or to NULL after an error line. Return an
  * exit code. */
 int model_find_dir(char **dir, const char *path);
@@ -57,30 +38,21 @@ bool model_has_file(bool *no_memory, const heft_file *f, const char *path, const
 /* Return the bytes of the opened file and of all shards that are present. */
 uint64_t model_size(const heft_file *f);
 /* Open a file without printing anything. */
-heft_status model_try_open(heft_file **out, const char *path, heft_error *err);
+heft_status model_try_open(const session *s, heft_file **out, const char *path, heft_error *err);
 /* Open a model whose shards are opened by the functions of `shards`. */
-heft_status model_try_open_set(heft_file **out, const char *path, const heft_shard_folder *shards,
-                               heft_error *err);
+heft_status model_try_open_set(const session *s, heft_file **out, const char *path,
+                               const heft_shard_folder *shards, heft_error *err);
 /* Open a file on a server without printing anything. */
-heft_status model_try_open_url(heft_file **out, const char *url, const heft_url_options *how,
-                               heft_error *err);
+heft_status model_try_open_url(const session *s, heft_file **out, const char *url,
+                               const heft_url_options *how, heft_error *err);
 /* Open a file in spite of wrong checksums, which verify reports as findings. */
-heft_status model_open_to_verify(heft_file **out, const char *path, heft_error *err);
+heft_status model_open_to_verify(const session *s, heft_file **out, const char *path,
+                                 heft_error *err);
 /* Open one of two files to compare. --key applies only if the file is nested. */
-int model_open_key_optional(heft_file **out, const char *path);
-/* Set --key. Return false if it is empty. */
-bool model_set_key(const char *key);
-/* Set --access. Return false if the text names no way to read files. */
-bool model_set_access(const char *text);
-/* Set --max-tensors. Return false if the text is not a number from 1 to 2^32 - 1. */
-bool model_set_max_tensors(const char *text);
-/* Set --threads. Return false if the text is not a number up to 1024. */
-bool model_set_threads(const char *text);
-/* Return the host with the threads of --threads. */
-const heft_host *model_host(void);
+int model_open_key_optional(const session *s, heft_file **out, const char *path);
 /* Print the error of a file that could not be opened; for an exceeded limit, also name the option
  * --max-tensors. Return the exit code. */
-int model_say_open_error(const char *path, const heft_error *err);
+int model_say_open_error(const session *s, const char *path, const heft_error *err);
 
 /* Select the tensors whose names match any of the patterns, or all tensors without patterns. Warn
  * about each pattern that matches no tensor. The caller frees out->ids. Return false without
@@ -89,8 +61,8 @@ typedef struct selection {
     uint32_t *ids; /* NULL: 0, 1, ... */
     uint32_t count;
 } selection;
-bool model_select(selection *out, const heft_file *f, const char *path, char *const *globs,
-                  int glob_count);
+bool model_select(const session *s, selection *out, const heft_file *f, const char *path,
+                  char *const *globs, int glob_count);
 static inline uint32_t selected(const selection *s, uint32_t i)
 {
     return s->ids ? s->ids[i] : i;

@@ -154,8 +154,7 @@ static bool is_rest_empty(char *p)
 
 static void say_ignored(const reader *r, unsigned line, const char *what)
 {
-    if (!model_settings.quiet)
-        say(MESSAGE_WARNING, r->path, "line %u is ignored: %s", line, what);
+    say(MESSAGE_WARNING, r->path, "line %u is ignored: %s", line, what);
 }
 
 static const char not_plain[] = "expected a text, or a list of texts";
@@ -281,10 +280,9 @@ static bool find_front(reader *r, char *text, size_t len, bool is_cut)
     r->end = p;
     if (p < end)
         return true;
-    if (!model_settings.quiet)
-        say(MESSAGE_WARNING, r->path,
-            is_cut ? "the metadata are ignored: more than 256 KiB"
-                   : "the metadata are ignored: no line --- ends them");
+    say(MESSAGE_WARNING, r->path,
+        is_cut ? "the metadata are ignored: more than 256 KiB"
+               : "the metadata are ignored: no line --- ends them");
     return false;
 }
 

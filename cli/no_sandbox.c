@@ -6,7 +6,7 @@ void sandbox_begin(void)
 {
 }
 
-void sandbox_enter(const invocation *v)
+void sandbox_enter(const session *s)
 {
-    (void)v;
+    (void)s;
 }

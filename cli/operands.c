@@ -28,16 +28,16 @@ static int visit_argument(const walk *w, char **item, operand o)
     return code;
 }
 
-static int visit_arguments(const walk *w, const invocation *v)
+static int visit_arguments(const walk *w, const session *s)
 {
-    const operand_roles *r = &v->command->operands;
-    int first = r->first_input, last = index_of(r->last_input, &v->args), code = CODE_DONE;
-    int output = r->kind ? index_of(r->output, &v->args) : -1;
-    for (int i = first; i <= last && !code; i++)
-        code = visit_argument(w, &v->args.item[i],
+    const operand_roles *r = &s->command->operands;
+    int first = r->first_input, last = index_of(r->last_input, &s->args), code = CODE_DONE;
+    int output = r->kind ? index_of(r->output, &s->args) : -1;
+    for (int i = first; i <= last && i < s->args.count && !code; i++)
+        code = visit_argument(w, &s->args.item[i],
                               (operand){ .kind = OPT_MODEL, .is_changed = i == output });
     if (r->kind && !code)
-        code = visit_argument(w, &v->args.item[output],
+        code = visit_argument(w, &s->args.item[output],
                               (operand){ .kind = OPT_OUTPUT,
                                          .output = r->kind,
                                          .is_changed = output >= first && output <= last });
@@ -62,11 +62,11 @@ static bool is_path(opt_kind kind)
            kind == OPT_PROFILE;
 }
 
-static int visit_option(const walk *w, const invocation *v, const opt *option)
+static int visit_option(const walk *w, const session *s, const opt *option)
 {
     if (option->kind == OPT_KEY_FILES)
-        return visit_key_files(w, opt_target(v, option));
-    const char **path = is_path(option->kind) ? opt_target(v, option) : NULL;
+        return visit_key_files(w, opt_target(s, option));
+    const char **path = is_path(option->kind) ? opt_target(s, option) : NULL;
     operand o = { .path = path ? *path : NULL,
                   .kind = option->kind,
                   .output = option->kind == OPT_OUTPUT ? STDOUT_OUTPUT : NO_OUTPUT };
@@ -77,13 +77,13 @@ static int visit_option(const walk *w, const invocation *v, const opt *option)
     return code;
 }
 
-int operands_visit(const invocation *v, int (*visit)(void *ctx, operand *o), void *ctx)
+int operands_visit(const session *s, int (*visit)(void *ctx, operand *o), void *ctx)
 {
     walk w = { visit, ctx };
     const opt *o;
-    int code = visit_arguments(&w, v);
-    for (size_t i = 0; !code && (o = opt_at(v->command, i)) != NULL; i++)
-        code = visit_option(&w, v, o);
+    int code = visit_arguments(&w, s);
+    for (size_t i = 0; !code && (o = opt_at(s->command, i)) != NULL; i++)
+        code = visit_option(&w, s, o);
     return code;
 }
 
@@ -91,22 +91,22 @@ int operands_visit(const invocation *v, int (*visit)(void *ctx, operand *o), voi
 
 static int resolve(void *ctx, operand *o)
 {
-    const invocation *v = ctx;
+    session *s = ctx;
     bool is_model = o->kind == OPT_MODEL, names_file = o->kind == OPT_FILE;
     if (o->is_argument || is_model || names_file || o->kind == OPT_OUTPUT)
         terminal_use_slashes((char *)(uintptr_t)o->path);
     bool is_url = (is_model || o->is_argument) && heft_is_url(o->path);
-    if (is_url && model_settings.offline)
+    if (is_url && s->offline)
         return say_status(HEFT_E_IO, o->path,
                           "is on a server, and --offline forbids the use of the network");
     if (is_model && o->is_argument && !strcmp(o->path, "-"))
-        return stdin_take(&o->path, v->command->name, o->is_changed);
-    return is_model ? hub_take(&o->path, v->command->name, o->is_changed) : CODE_DONE;
+        return stdin_take(s, &o->path, o->is_changed);
+    return is_model ? hub_take(s, &o->path, o->is_changed) : CODE_DONE;
 }
 
-int operands_resolve(const invocation *v)
+int operands_resolve(session *s)
 {
-    return operands_visit(v, resolve, (void *)(uintptr_t)v);
+    return operands_visit(s, resolve, s);
 }
 
 static int find_server(void *ctx, operand *o)
@@ -116,9 +116,9 @@ static int find_server(void *ctx, operand *o)
     return CODE_DONE;
 }
 
-bool operands_use_server(const invocation *v)
+bool operands_use_server(const session *s)
 {
     bool found = false;
-    operands_visit(v, find_server, &found);
+    operands_visit(s, find_server, &found);
     return found;
 }

@@ -3,12 +3,12 @@
 #include <assert.h>
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "array_types.h"
 #include "command.h"
 #include "narrow.h"
 #include "secret.h"
@@ -16,25 +16,22 @@
 
 enum { FIRST_LONG = 256, OPTIONS_MAX = 64, HELP_COLUMN = 26, HELP_WIDTH = 80 };
 
-/* The value of the option is passed to a function of `setters`. */
-#define BY_SETTER 0, false
-
 static const opt common[COMMON] = {
-    [COLOR] = { "color", 0, OPT_TEXT, BY_SETTER, "WHEN",
+    [COLOR] = { "color", 0, OPT_CHOICE, SETTING_WORD(colour, "auto always never"), "WHEN",
                 "colour the output: auto, always or never" },
-    [MESSAGES] = { "messages", 0, OPT_TEXT, BY_SETTER, "FORMAT",
+    [MESSAGES] = { "messages", 0, OPT_CHOICE, SETTING_WORD(messages, "text json"), "FORMAT",
                    "print messages on stderr as text or json" },
-    [KEY] = { "key", 0, OPT_TEXT, BY_SETTER, "KEY",
+    [KEY] = { "key", 0, OPT_TEXT, SETTING(key), "KEY",
               "open only this part of a nested checkpoint, e.g. state_dict" },
-    [VIEW] = { "view", 0, OPT_LIST, BY_SETTER, "NAME=TYPE",
+    [VIEW] = { "view", 0, OPT_LIST, SETTING(views), "NAME=TYPE",
                "type of an array stored without one; NAME may be a pattern" },
-    [ACCESS] = { "access", 0, OPT_TEXT, BY_SETTER, "WAY",
+    [ACCESS] = { "access", 0, OPT_CHOICE, SETTING_WORD(access, "auto map read direct"), "WAY",
                  "how to read files: auto, map, read, or direct past the page cache" },
-    [MAX_TENSORS] = { "max-tensors", 0, OPT_TEXT, BY_SETTER, "N",
-                      "maximum number of tensors in a file (16777216)" },
+    [MAX_TENSORS] = { "max-tensors", 0, OPT_COUNT, SETTING_COUNT(limits.tensors, 1, UINT32_MAX),
+                      "N", "maximum number of tensors in a file (16777216)" },
     [MAX_BYTES] = { "max-bytes", 0, OPT_SIZE, SETTING(limits.read_bytes), "N",
                     "maximum number of bytes to read and decode (unlimited)" },
-    [THREADS] = { "threads", 'j', OPT_TEXT, BY_SETTER, "N",
+    [THREADS] = { "threads", 'j', OPT_COUNT, SETTING_COUNT(threads, 0, 1024), "N",
                   "number of threads; 0: one per processor (default)" },
     [QUIET] = { "quiet", 'q', OPT_FLAG, SETTING(quiet), NULL, "print neither notes nor warnings" },
     [NO_VERIFY] = { "no-verify", 0, OPT_FLAG, SETTING(no_verify), NULL,
@@ -45,29 +42,16 @@ static const opt common[COMMON] = {
                        "follow symbolic links that leave the model's folder" },
     [NO_SANDBOX] = { "no-sandbox", 0, OPT_FLAG, SETTING(no_sandbox), NULL,
                      "restrict neither files nor system calls" },
-    [HELP] = { "help", 'h', OPT_FLAG, BY_SETTER, NULL, "show this help" },
-};
-
-/* Functions that store the values of common options, and the error for a refused value. */
-static const struct {
-    bool (*set)(const char *value);
-    const char *message; /* format for the option's name and value */
-} setters[COMMON] = {
-    [COLOR] = { term_set_colour, "--%s must be auto, always or never, not '%s'" },
-    [MESSAGES] = { message_set_format, "--%s must be text or json, not '%s'" },
-    [KEY] = { model_set_key, "--%s is empty" },
-    [VIEW] = { array_types_add, "--%s must be NAME=TYPE with a type that `heft formats --types` "
-                                "lists, not '%s'" },
-    [ACCESS] = { model_set_access, "--%s must be auto, map, read or direct, not '%s'" },
-    [MAX_TENSORS] = { model_set_max_tensors,
-                      "--%s must be a number from 1 to 4294967295, not '%s'" },
-    [THREADS] = { model_set_threads, "--%s must be a number up to 1024, not '%s'" },
+    [HELP] = { "help", 'h', OPT_FLAG, SETTING(help), NULL, "show this help" },
 };
 
 /* Return row i of the tables: the command's own options come first. */
 static const opt *find_row(const command *c, size_t i, bool with_titles)
 {
+    static const opt own = { .name = OPT_TITLE, .help = "Options" };
     static const opt title = { .name = OPT_TITLE, .help = "Options of every command" };
+    if (with_titles && c->options && *c->options->name && !i--)
+        return &own;
     for (const opt *o = c->options; o && o->name; o++)
         if ((with_titles || *o->name) && !i--)
             return o;
@@ -92,20 +76,10 @@ const opt *opt_row_at(const command *c, size_t i)
     return find_row(c, i, true);
 }
 
-void *opt_target(const invocation *v, const opt *o)
+void *opt_target(const session *s, const opt *o)
 {
-    char *from = o->is_setting ? (char *)&model_settings : v->request;
+    char *from = o->is_setting ? (char *)(uintptr_t)s : s->request;
     return from + o->offset;
-}
-
-bool opt_is_given(const invocation *v, const char *name)
-{
-    const opt *o;
-    for (size_t i = 0; (o = opt_at(v->command, i)) != NULL; i++)
-        if (!strcmp(o->name, name))
-            return o->kind == OPT_FLAG ? *(const bool *)opt_target(v, o)
-                                       : *(const char *const *)opt_target(v, o) != NULL;
-    return false;
 }
 
 /* ---- --help ---- */
@@ -149,6 +123,37 @@ static bool set_number(const char *text, uint64_t *out)
         return false;
     *out = v;
     return true;
+}
+
+static bool set_count(const char *text, const opt *o, uint32_t *out)
+{
+    uint64_t n;
+    if (!set_number(text, &n) || n < o->least || n > o->most)
+        return false;
+    *out = (uint32_t)n;
+    return true;
+}
+
+/* Return the length of the first word, and in *next the text after it and a space. */
+static size_t first_word(const char *words, const char **next)
+{
+    size_t len = strcspn(words, " ");
+    *next = words + len + (words[len] == ' ');
+    return len;
+}
+
+/* Find the text among the words. */
+static bool set_choice(const char *text, const char *words, unsigned *out)
+{
+    unsigned n = 0;
+    for (const char *next; *words; words = next, n++) {
+        size_t len = first_word(words, &next);
+        if (!strncmp(words, text, len) && !text[len]) {
+            *out = n;
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Multiply; return false on overflow. */
@@ -207,10 +212,13 @@ static bool set_real(const char *text, double *out)
 }
 
 /* Store the value. Return false if it does not suit the option. */
-static bool set_value(const invocation *v, const opt *p, const char *text)
+static bool set_value(const session *s, const opt *p, const char *text)
 {
-    void *to = opt_target(v, p);
+    void *to = opt_target(s, p);
     opt_list *list = to;
+    unsigned choice = 0;
+    if (p->words && !set_choice(text, p->words, &choice))
+        return false;
     switch (p->kind) {
     case OPT_FLAG:
         *(bool *)to = true;
@@ -233,6 +241,11 @@ static bool set_value(const invocation *v, const opt *p, const char *text)
     case OPT_KEY_FILES:
         list->item[list->count++] = text;
         return true;
+    case OPT_CHOICE:
+        *(unsigned *)to = choice;
+        return true;
+    case OPT_COUNT:
+        return set_count(text, p, to);
     case OPT_NUMBER:
         return set_number(text, to);
     case OPT_SIZE:
@@ -317,85 +330,120 @@ static int say_bad_option(const command *c, const char *word)
                      strncmp(word, "--", 2) != 0 ? text : suggest_option(text, c, word));
 }
 
-/* Apply one option. Return false, with the exit code in *code, if the command must end. */
-static bool apply_option(const invocation *v, int *code, int found, char **argv)
+/* "auto, always or never" */
+static void out_words(outbuf *o, const char *words)
 {
-    const command *c = v->command;
+    for (const char *next; *words; words = next) {
+        size_t len = first_word(words, &next), last;
+        out_bytes(o, words, len);
+        last = *next ? strcspn(next, " ") : 0;
+        out_text(o, !*next ? "" : next[last] ? ", " : " or ");
+    }
+}
+
+static int say_bad_value(const command *c, const opt *p, const char *text)
+{
+    outbuf o;
+    out_open(&o, -1);
+    if (p->words)
+        out_words(&o, p->words);
+    else if (p->least)
+        out_format(&o, "a number from %u to %u", (unsigned)p->least, (unsigned)p->most);
+    else
+        out_format(&o, "a number up to %u", (unsigned)p->most);
+    int code = p->words || p->most
+                   ? say_usage(c->name, "--%s must be %s, not '%s'", p->name, out_cstr(&o), text)
+                   : say_usage(c->name, "invalid value '%s' for --%s", text, p->name);
+    out_free(&o);
+    return code;
+}
+
+/* Apply one option. Return false, with the exit code in *code, if the command must end. */
+static bool apply_option(const session *s, int *code, int found, char **argv)
+{
+    const command *c = s->command;
     const opt *p = found == '?' || found == ':' ? NULL : option_for(c, found);
-    size_t i = p >= common && p < common + COMMON ? (size_t)(p - common) : COMMON;
-    *code = CODE_USAGE;
     if (!p)
         *code = say_bad_option(c, argv[optind - 1]);
-    else if (i == HELP)
+    else if (!set_value(s, p, optarg))
+        *code = say_bad_value(c, p, optarg);
+    else if (s->help)
         *code = print_help(c);
-    else if (i < COMMON && setters[i].set && !setters[i].set(optarg))
-        say_usage(c->name, setters[i].message, common[i].name, optarg);
-    else if ((i == COMMON || !setters[i].set) && !set_value(v, p, optarg))
-        say_usage(c->name, "invalid value '%s' for --%s", optarg, p->name);
     else
         return true;
     return false;
 }
 
-/* A common list has a setter instead. */
 static bool is_list(const opt *o)
 {
-    bool is_common = o >= common && o < common + COMMON;
-    return !is_common && (o->kind == OPT_LIST || o->kind == OPT_KEY_FILES);
+    return o->kind == OPT_LIST || o->kind == OPT_KEY_FILES;
 }
 
 /* Allocate the lists, each with capacity for every word of the command line. */
-static bool make_lists(const invocation *v, int argc)
+static bool make_lists(const session *s, int argc)
 {
     const opt *o;
     bool ok = true;
-    for (size_t i = 0; ok && (o = opt_at(v->command, i)) != NULL; i++)
+    for (size_t i = 0; ok && (o = opt_at(s->command, i)) != NULL; i++)
         if (is_list(o)) {
-            opt_list *l = opt_target(v, o);
+            opt_list *l = opt_target(s, o);
             *l = (opt_list){ calloc((size_t)argc, sizeof *l->item), 0 };
             ok = l->item;
         }
     return ok;
 }
 
-static bool check_count(const invocation *v, int *code)
+/* Count the arguments that the usage requires, "FILE [GLOB...]", and those that it allows. */
+static void count_usage(const char *usage, int *least, int *most)
 {
-    const command *c = v->command;
-    if (v->args.count < c->min_args)
+    *least = *most = 0;
+    for (const char *next; *usage; usage = next) {
+        size_t len = first_word(usage, &next);
+        bool is_optional = *usage == '[', repeats = usage[len - 1 - is_optional] == '.';
+        *least += !is_optional;
+        *most = repeats || *most == INT_MAX ? INT_MAX : *most + 1;
+    }
+}
+
+static bool check_count(const session *s, int *code)
+{
+    const command *c = s->command;
+    int least, most;
+    count_usage(c->args, &least, &most);
+    if (s->args.count < least)
         *code = say_usage(c->name, "expected %s", c->args);
-    else if (c->max_args >= 0 && v->args.count > c->max_args)
-        *code = say_usage(c->name, "unexpected argument '%s'", v->args.item[c->max_args]);
+    else if (s->args.count > most)
+        *code = say_usage(c->name, "unexpected argument '%s'", s->args.item[most]);
     else
         return true;
     return false;
 }
 
-bool opt_parse(invocation *v, int *code, int argc, char **argv)
+bool opt_parse(session *s, int *code, int argc, char **argv)
 {
     struct option longs[OPTIONS_MAX];
     char shorts[2 * OPTIONS_MAX + 2];
-    assert(!opt_at(v->command, OPTIONS_MAX - 1));
-    fill_getopt(longs, shorts, v->command);
+    assert(!opt_at(s->command, OPTIONS_MAX - 1));
+    fill_getopt(longs, shorts, s->command);
     opterr = 0;
     optind = 1;
-    array_types_release();
-    if (!make_lists(v, argc)) {
-        *code = say_status(HEFT_E_NOMEM, NULL, "no memory for the options of %s", v->command->name);
+    if (!make_lists(s, argc)) {
+        *code = say_status(HEFT_E_NOMEM, NULL, "no memory for the options of %s", s->command->name);
         return false;
     }
     for (int found; (found = getopt_long(argc, argv, shorts, longs, NULL)) != -1;)
-        if (!apply_option(v, code, found, argv))
+        if (!apply_option(s, code, found, argv))
             return false;
-    v->args = (opt_args){ argv + optind, argc - optind };
-    return check_count(v, code);
+    s->args = (opt_args){ argv + optind, argc - optind };
+    return check_count(s, code);
 }
 
-void opt_release(const invocation *v)
+void opt_release(const session *s)
 {
     const opt *o;
-    for (size_t i = 0; (o = opt_at(v->command, i)) != NULL; i++)
+    for (size_t i = 0; (o = opt_at(s->command, i)) != NULL; i++)
         if (is_list(o)) {
-            opt_list *l = opt_target(v, o);
+            opt_list *l = opt_target(s, o);
             free(l->item);
             *l = (opt_list){ NULL, 0 };
         }

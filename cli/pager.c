@@ -10,13 +10,7 @@
 
 #include "term.h"
 
-static bool is_disabled;
-static volatile sig_atomic_t pager; /* process id; 0: none */
-
-void pager_disable(void)
-{
-    is_disabled = true;
-}
+static volatile sig_atomic_t pager; /* process id, for signal handlers; 0: none */
 
 bool pager_is_active(void)
 {
@@ -80,7 +74,7 @@ void pager_start(void)
 {
     const char *text = chosen_pager();
     int ends[2];
-    if (is_disabled || pager || !term_is_stdout() || is_no_pager(text) ||
+    if (pager || !term_is_stdout() || is_no_pager(text) ||
         (!strcmp(text, "less") && !exists("less")) || pipe(ends))
         return;
     term_keep_stdout();

@@ -3,8 +3,6 @@
 #define HEFT_CLI_PAGER_H
 #include <stdbool.h>
 
-/* Never start a pager: --no-pager. */
-void pager_disable(void);
 /* Start a pager for the output, if stdout is a terminal. The sandbox would refuse to start a
  * program: call this first. */
 void pager_start(void);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "command.h"
 #include "model.h"
 #include "quantised.h"
 
@@ -188,12 +189,12 @@ static int find_quantised(rules *r, const heft_file *f, const char *path)
     return code;
 }
 
-int rules_check(rules *r, const char *cmd, const heft_file *f, const char *path)
+int rules_check(rules *r, const session *s, const heft_file *f, const char *path)
 {
     int code = find_quantised(r, f, path);
     if (code)
         return code;
-    unmatched u = { .f = f, .path = path };
+    unmatched u = { .f = f, .path = path, .strict = s->strict };
     check_patterns(&u, "keep", &r->keep);
     check_patterns(&u, "drop", &r->drop);
     check_patterns(&u, "transpose", &r->transpose);
@@ -206,7 +207,7 @@ int rules_check(rules *r, const char *cmd, const heft_file *f, const char *path)
     if (!code)
         code = check_renames(&u, r);
     if (!code && identities_are_given(&r->ids))
-        code = identities_prepare(&r->ids, cmd, f, path, keep, r);
+        code = identities_prepare(&r->ids, s->command->name, f, path, keep, r);
     r->no_memory = r->no_memory || u.no_memory;
     if (r->no_memory)
         return say_no_memory_to_match(path);

@@ -4,7 +4,6 @@
 #include "cast_rules.h"
 #include "cmd.h"
 #include "glob_rules.h"
-#include "gptrs_options.h"
 #include "identity.h"
 #include "opt.h"
 #include "renames.h"
@@ -36,6 +35,6 @@ void rules_release(rules *r);
 /* Find the quantised tensors of the file. Report patterns and expressions that no tensor of the
  * file matches. Return CODE_USAGE if --keep and --drop leave no tensor, or if a pattern matches
  * nothing and --strict is given; or another exit code. */
-int rules_check(rules *r, const char *cmd, const heft_file *f, const char *path);
+int rules_check(rules *r, const session *s, const heft_file *f, const char *path);
 
 #endif

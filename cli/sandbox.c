@@ -23,7 +23,7 @@
 #include "textfile.h"
 
 typedef struct sandbox {
-    const invocation *v;
+    const session *session;
     landlock files;
     kept_access kept;
 } sandbox;
@@ -79,9 +79,10 @@ static void allow_download_metadata(landlock *l, const char *folder)
     } while (slash);
 }
 
-static void allow_folder(landlock *l, const char *path, unsigned access)
+static void allow_folder(sandbox *s, const char *path, unsigned access)
 {
-    if (model_settings.follow_links) /* the files may be anywhere */
+    landlock *l = &s->files;
+    if (s->session->follow_links) /* the files may be anywhere */
         landlock_allow(l, "/", ACCESS_READ);
     landlock_allow(l, path, access);
     allow_repository(l, path);
@@ -150,8 +151,9 @@ static void allow_network(landlock *l)
     }
 }
 
-static void allow_model(landlock *l, const char *path)
+static void allow_model(sandbox *s, const char *path)
 {
+    landlock *l = &s->files;
     if (heft_is_url(path)) {
         allow_network(l);
         return;
@@ -164,12 +166,12 @@ static void allow_model(landlock *l, const char *path)
     }
     bool exists = !stat(path, &info);
     if (exists && S_ISDIR(info.st_mode)) {
-        allow_folder(l, path, ACCESS_READ);
+        allow_folder(s, path, ACCESS_READ);
         return;
     }
     if (!exists || S_ISREG(info.st_mode)) {
         if (folder_of(folder, path))
-            allow_folder(l, folder, ACCESS_READ);
+            allow_folder(s, folder, ACCESS_READ);
         if (realpath(path, real) && folder_of(folder, real)) /* the journal of an edited file */
             landlock_allow(l, folder, ACCESS_READ);
     }
@@ -177,9 +179,9 @@ static void allow_model(landlock *l, const char *path)
 }
 
 /* Shares are written to a folder beside the output, and the last share moves the file. */
-static bool writes_shares(const invocation *v)
+static bool writes_shares(const session *s)
 {
-    return opt_is_given(v, "share") || opt_is_given(v, "finish") || opt_is_given(v, "abort");
+    return s->command->writes_shares && s->command->writes_shares(s->request);
 }
 
 static void allow_output(sandbox *s, const char *path, output_kind kind, unsigned more)
@@ -259,7 +261,7 @@ static void allow_profiles(landlock *l)
 
 static void allow_written(sandbox *s, const operand *o)
 {
-    bool has_shares = writes_shares(s->v);
+    bool has_shares = writes_shares(s->session);
     unsigned more = o->is_argument && has_shares ? ACCESS_FOLDERS | ACCESS_MOVE : 0;
     allow_output(s, o->path, o->output, more);
     if (o->is_changed)
@@ -271,11 +273,11 @@ static void allow_written(sandbox *s, const operand *o)
 static int allow_operand(void *ctx, operand *o)
 {
     sandbox *s = ctx;
-    bool follows = o->is_argument && s->v->command->traits & COMMAND_FOLLOWS_LINKS;
+    bool follows = o->is_argument && s->session->command->traits & COMMAND_FOLLOWS_LINKS;
     if (o->kind == OPT_OUTPUT)
         allow_written(s, o);
     else if (o->kind == OPT_MODEL || o->kind == OPT_RECORDS)
-        allow_model(&s->files, o->path);
+        allow_model(s, o->path);
     else
         landlock_allow(&s->files, o->path, ACCESS_READ);
     if (o->kind == OPT_MODEL && follows)
@@ -292,9 +294,9 @@ static void allow_temporary(landlock *l)
     landlock_allow(l, dir && *dir ? dir : "/var/tmp", ACCESS_SPILL);
 }
 
-static void say_missing(const char *part, int os)
+static void say_missing(const session *s, const char *part, int os)
 {
-    if (os && model_settings.verbose)
+    if (os && s->verbose)
         say(MESSAGE_NOTE, NULL, "the sandbox has no %s: %s", part, strerror(os));
 }
 
@@ -303,18 +305,18 @@ void sandbox_begin(void)
     inherited_note();
 }
 
-void sandbox_enter(const invocation *v)
+void sandbox_enter(const session *s)
 {
-    sandbox s = { .v = v };
-    call_needs needs = { operands_use_server(v), &s.kept };
-    if (model_settings.no_sandbox)
+    sandbox box = { .session = s };
+    call_needs needs = { operands_use_server(s), &box.kept };
+    if (s->no_sandbox)
         return;
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0,
           0); /* required for both parts; on failure both report EPERM */
-    landlock_begin(&s.files, needs.is_client);
-    operands_visit(v, allow_operand, &s);
-    allow_temporary(&s.files);
-    allow_libraries(&s.files);
-    say_missing("restriction of files (Landlock)", landlock_enforce(&s.files));
-    say_missing("filter of system calls (seccomp)", call_filter_install(&needs));
+    landlock_begin(&box.files, needs.is_client);
+    operands_visit(s, allow_operand, &box);
+    allow_temporary(&box.files);
+    allow_libraries(&box.files);
+    say_missing(s, "restriction of files (Landlock)", landlock_enforce(&box.files));
+    say_missing(s, "filter of system calls (seccomp)", call_filter_install(&needs));
 }

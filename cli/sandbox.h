@@ -9,6 +9,6 @@ void sandbox_begin(void);
  * temporary files; refuse system calls that the command does not need. Does nothing under
  * --no-sandbox. A part that the system does not support is left out, with a note under --verbose.
  * Call this before the first thread starts. */
-void sandbox_enter(const invocation *v);
+void sandbox_enter(const session *s);
 
 #endif

@@ -43,27 +43,27 @@ void secret_free(secret *s)
 }
 
 /* Return the secret that option i sets, or NULL. */
-static secret *secret_at(const invocation *v, size_t i)
+static secret *secret_at(const session *s, size_t i)
 {
-    const opt *o = opt_at(v->command, i);
-    return o && o->kind == OPT_SECRET ? opt_target(v, o) : NULL;
+    const opt *o = opt_at(s->command, i);
+    return o && o->kind == OPT_SECRET ? opt_target(s, o) : NULL;
 }
 
-int secrets_read(const invocation *v)
+int secrets_read(const session *s)
 {
     int code = CODE_DONE;
-    for (size_t i = 0; opt_at(v->command, i) && !code; i++) {
-        secret *s = secret_at(v, i);
-        if (s && s->path)
-            code = text_read(&s->text, s->path, TEXT_NAMED);
+    for (size_t i = 0; opt_at(s->command, i) && !code; i++) {
+        secret *key = secret_at(s, i);
+        if (key && key->path)
+            code = text_read(&key->text, key->path, TEXT_NAMED);
     }
-    for (size_t i = 0; opt_at(v->command, i) && !code; i++) {
-        const secret *s = secret_at(v, i);
-        if (s && s->password && !s->password->path && is_encrypted(s->text))
-            code = ask(s->password, s->path);
+    for (size_t i = 0; opt_at(s->command, i) && !code; i++) {
+        const secret *key = secret_at(s, i);
+        if (key && key->password && !key->password->path && is_encrypted(key->text))
+            code = ask(key->password, key->path);
     }
-    for (size_t i = 0; opt_at(v->command, i) && code; i++)
-        if (secret_at(v, i))
-            secret_free(secret_at(v, i));
+    for (size_t i = 0; opt_at(s->command, i) && code; i++)
+        if (secret_at(s, i))
+            secret_free(secret_at(s, i));
     return code;
 }

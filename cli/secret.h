@@ -12,7 +12,7 @@ typedef struct secret { /* target of an OPT_SECRET option */
 
 /* Read all files of OPT_SECRET options, and ask for the password of an encrypted key without a
  * password file. Return an exit code. */
-int secrets_read(const invocation *v);
+int secrets_read(const session *s);
 /* Overwrite and free the text. */
 void secret_free(secret *s);
 

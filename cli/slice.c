@@ -201,8 +201,6 @@ static int say_no_cast(const char *path, heft_dtype from, heft_dtype to)
 static int refuse_quantised(const heft_file *f, const char *path, uint32_t tensor)
 {
     heft_schemes *s;
-    if (model_settings.raw_tensors)
-        return CODE_DONE;
     int code = quantised_open(&s, f, path);
     uint32_t i = code ? HEFT_NONE : heft_schemes_find(s, tensor);
     if (i != HEFT_NONE) {
@@ -237,8 +235,8 @@ static heft_status decode(slice_reader *r, heft_error *err)
     return err->status;
 }
 
-int slice_reader_open(slice_reader *r, const heft_file *f, const char *path, uint32_t tensor,
-                      const char *text, heft_dtype as)
+int slice_reader_open(slice_reader *r, const session *s, const heft_file *f, const char *path,
+                      uint32_t tensor, const char *text, heft_dtype as)
 {
     heft_error err;
     heft_tensor t = heft_tensor_at(f, tensor);
@@ -256,11 +254,11 @@ int slice_reader_open(slice_reader *r, const heft_file *f, const char *path, uin
     if (r->type != r->stored &&
         (heft_dtype_get(r->type)->block_elems > 1 || !heft_dtype_can_cast(r->type, r->stored)))
         return say_no_cast(path, r->stored, r->type);
-    if (r->type != r->stored && (code = refuse_quantised(f, path, tensor)))
+    if (r->type != r->stored && !s->raw_tensors && (code = refuse_quantised(f, path, tensor)))
         return code;
     heft_status st = r->slice.elements ? decode(r, &err) : HEFT_OK;
     bool is_whole = !text && !r->decoded; /* decode() has compared the digest already */
-    if (!st && is_whole && !model_settings.no_verify)
+    if (!st && is_whole && !s->no_verify)
         st = heft_part_verify(NULL, f, part, &err);
     return st ? say_error(path, &err) : CODE_DONE;
 }

@@ -41,8 +41,8 @@ typedef struct slice_reader {
 /* Open a reader for a dense tensor. text: the text after '[', or NULL for the whole tensor. as: the
  * element type to convert to, or HEFT_UNTYPED. Return an exit code. Close the reader even after an
  * error. */
-int slice_reader_open(slice_reader *r, const heft_file *f, const char *path, uint32_t tensor,
-                      const char *text, heft_dtype as);
+int slice_reader_open(slice_reader *r, const session *s, const heft_file *f, const char *path,
+                      uint32_t tensor, const char *text, heft_dtype as);
 void slice_reader_close(slice_reader *r);
 /* Read elements of the result from number `from` on, at most `most`: *n elements of r->type, of
  * which the first is number *skip in *data. */

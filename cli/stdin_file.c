@@ -9,19 +9,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cmd.h"
+#include "command.h"
 
-static char stdin_path[32]; /* "/dev/fd/5"; empty if standard input is not an argument */
+static const char stdin_path[] = "/dev/fd/0";
 
 bool stdin_is(const char *path)
 {
-    return path && *stdin_path && !strcmp(path, stdin_path);
+    return path && !strcmp(path, stdin_path);
 }
 
 /* Return the path, or a URL without credentials: these names are printed. */
 static const char *shown(const char *path)
 {
-    static _Thread_local char text[PATH_MAX];
+    static _Thread_local char text[PATH_MAX]; /* valid until the next call: messages print it */
     if (!path || !heft_is_url(path))
         return path;
     heft_url_redact(text, sizeof text, path);
@@ -82,36 +82,37 @@ static bool copy_all(int to)
     }
 }
 
-/* Return a descriptor of a file with the content of standard input, or -1. */
-static int spool(void)
+/* Make standard input a file. Return false, with errno, on failure. */
+static bool spool(void)
 {
     struct stat info;
     if (!fstat(STDIN_FILENO, &info) && S_ISREG(info.st_mode) && !lseek(STDIN_FILENO, 0, SEEK_CUR))
-        return STDIN_FILENO;
+        return true;
     int fd = open_temporary();
-    if (fd < 0 || copy_all(fd))
-        return fd;
+    if (fd < 0)
+        return false;
+    bool ok = copy_all(fd) && dup2(fd, STDIN_FILENO) >= 0;
     int os = errno;
     close(fd);
     errno = os;
-    return -1;
+    return ok;
 }
 
 /* ---- arguments ---- */
 
-int stdin_take(const char **input, const char *command, bool is_changed)
+int stdin_take(session *s, const char **input, bool is_changed)
 {
+    const char *name = s->command->name;
     if (is_changed)
-        return say_usage(command, "standard input cannot be changed: name a file");
-    if (*stdin_path)
-        return say_usage(command, "standard input can be read only once");
+        return say_usage(name, "standard input cannot be changed: name a file");
+    if (s->reads_stdin)
+        return say_usage(name, "standard input can be read only once");
     if (isatty(STDIN_FILENO))
-        return say_usage(command, "standard input is a terminal: name a file, or use a pipe");
-    int fd = spool();
-    if (fd < 0)
+        return say_usage(name, "standard input is a terminal: name a file, or use a pipe");
+    if (!spool())
         return say_status(HEFT_E_IO, "standard input", "cannot be copied to %s: %s",
                           getenv("TMPDIR") ? "TMPDIR" : "/var/tmp", strerror(errno));
-    snprintf(stdin_path, sizeof stdin_path, "/dev/fd/%d", fd);
+    s->reads_stdin = true;
     *input = stdin_path;
     return CODE_DONE;
 }

@@ -4,11 +4,11 @@
  * name first, in TMPDIR or /var/tmp. A file on standard input is read in place. */
 #ifndef HEFT_CLI_STDIN_FILE_H
 #define HEFT_CLI_STDIN_FILE_H
-#include <stdbool.h>
+#include "run_command.h"
 
 /* Replace "-", an input of the command, by the path of standard input. An input that the command
  * would change is refused. Return an exit code. */
-int stdin_take(const char **input, const char *command, bool is_changed);
+int stdin_take(session *s, const char **input, bool is_changed);
 /* Return true if the path is that of standard input. */
 bool stdin_is(const char *path);
 /* Return the path for people, "standard input", and for JSON, "-". Other paths stay. */

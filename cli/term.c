@@ -9,21 +9,19 @@
 #include "pager.h"
 #include "terminal.h"
 
-static size_t kept_columns; /* of the terminal behind a pager; 0: no pager */
+/* stdout and stderr belong to the process, and whoever writes to them asks how they look. */
+static size_t kept_columns; /* width of the terminal behind a pager; 0: no pager */
+static term_when colour_when;
 
-/* --color; applies to the whole process. */
-static const char *colour_when = "auto";
-
-bool term_set_colour(const char *when)
+void term_set_colour(term_when when)
 {
     colour_when = when;
-    return !strcmp(when, "auto") || !strcmp(when, "always") || !strcmp(when, "never");
 }
 
 bool term_has_colour(int fd)
 {
-    if (strcmp(colour_when, "auto") != 0)
-        return !strcmp(colour_when, "always");
+    if (colour_when != TERM_AUTO)
+        return colour_when == TERM_ALWAYS;
     const char *no = getenv("NO_COLOR");
     return !(no && *no) && (fd == STDOUT_FILENO && kept_columns ? terminal_has_colour()
                                                                 : terminal_shows_colour(fd));

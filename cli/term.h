@@ -11,8 +11,10 @@ typedef enum term_colour {
     COLOUR_GREEN
 } term_colour;
 
-/* Set --color: "auto" (the default), "always" or "never". Return false for another text. */
-bool term_set_colour(const char *when);
+typedef enum term_when { TERM_AUTO, TERM_ALWAYS, TERM_NEVER } term_when;
+
+/* Set --color for all output from now on. */
+void term_set_colour(term_when when);
 bool term_has_colour(int fd);
 /* Switch the colour, or reset it with COLOUR_NONE, if o's descriptor shows colours. */
 void term_paint(outbuf *o, term_colour c);

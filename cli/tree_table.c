@@ -1,7 +1,7 @@
 #include "tree_table.h"
 
 #include "columns.h"
-#include "totals.h"
+#include "model_sums.h"
 
 typedef struct tree_table {
     const heft_file *f;
@@ -83,6 +83,7 @@ bool tree_table_print(outbuf *o, const heft_file *f, const char *path, const sel
                    .cell = put_cell,
                    .ctx = &t,
                    .count = tree.row_count,
+                   .threads = style->threads,
                    .raw = style->raw,
                    .hides = hides };
     table_print(o, &rows);

@@ -7,6 +7,7 @@ typedef struct tree_style {
     uint64_t depth; /* modules at this depth are folded; 0: none */
     bool raw;       /* tab-separated, with whole names */
     bool bytes;     /* sizes in bytes */
+    uint32_t threads;
 } tree_style;
 
 /* Print the tree of the selected tensors. Return false without memory, after an error line. */

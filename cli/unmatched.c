@@ -80,7 +80,7 @@ void unmatched_say(unmatched *u, const char *option, const char *glob)
         hint_at_name(hint, u->f, glob);
     const char *dashes = option ? "--" : "", *space = option ? " " : "";
     option = option ? option : "";
-    if (model_settings.strict)
+    if (u->strict)
         u->code = say_status(HEFT_E_ARGUMENT, u->path, "no tensor matches %s%s%s'%s'%s", dashes,
                              option, space, glob, hint);
     else

@@ -6,6 +6,7 @@
 typedef struct unmatched {
     const heft_file *f;
     const char *path;
+    bool strict;    /* --strict: an error */
     bool no_memory; /* a match could not be tested */
     int code;       /* CODE_USAGE after an error */
 } unmatched;

@@ -10,11 +10,12 @@ static bool is_scale(const heft_quantised_part *p)
     return !strcmp(p->role, "global_scale");
 }
 
-int unscaled_add(unscaled *u, const heft_file *f, const char *path, uint32_t tensor)
+int unscaled_add(unscaled *u, const session *s, const heft_file *f, const char *path,
+                 uint32_t tensor)
 {
     heft_error err;
     heft_tensor t = heft_tensor_at(f, tensor);
-    if (t.dtype != HEFT_NVFP4 || model_settings.raw_tensors)
+    if (t.dtype != HEFT_NVFP4 || s->raw_tensors)
         return CODE_DONE;
     if (!u->schemes && heft_schemes_open(&u->schemes, f, NULL, &err))
         return say_error(path, &err);

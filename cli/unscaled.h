@@ -2,7 +2,7 @@
  * the type nvfp4 as another tensor. */
 #ifndef HEFT_CLI_UNSCALED_H
 #define HEFT_CLI_UNSCALED_H
-#include <heft/heft.h>
+#include "run_command.h"
 
 /* Tensors of a file whose values are stated without a scale; begin with all members zero. */
 typedef struct unscaled {
@@ -12,7 +12,8 @@ typedef struct unscaled {
 } unscaled;
 
 /* Count the tensor if its scale is another tensor of f. Return an exit code. */
-int unscaled_add(unscaled *u, const heft_file *f, const char *path, uint32_t tensor);
+int unscaled_add(unscaled *u, const session *s, const heft_file *f, const char *path,
+                 uint32_t tensor);
 /* Warn if a tensor was counted, and release u. */
 void unscaled_end(unscaled *u, const char *path);
 

@@ -227,13 +227,13 @@ static void compare(hub_check *c)
     }
 }
 
-static int check_argument(file_findings *f, const char *path)
+static int check_argument(const session *s, file_findings *f, const char *path)
 {
     hub_check c = { .f = f, .files = { .keeps_broken_links = true } };
     findings_begin(f, path);
     int code = collect(&c, path);
     if (!code)
-        code = digest_files(c.requests, c.count, path);
+        code = digest_files(s, c.requests, c.count, path);
     if (!code)
         compare(&c);
     int found = findings_end(f, f->warnings ? covers_some : covers_all,
@@ -244,13 +244,14 @@ static int check_argument(file_findings *f, const char *path)
     return code ? code : found;
 }
 
-int verify_hub(const opt_args *args, bool as_json)
+int verify_hub(const session *s, bool as_json)
 {
+    const opt_args *args = &s->args;
     file_findings f;
     int worst = CODE_DONE;
-    findings_open(&f, as_json, args->count > 1);
+    findings_open(&f, s, as_json, args->count > 1);
     for (int i = 0; i < args->count; i++) {
-        int code = check_argument(&f, args->item[i]);
+        int code = check_argument(s, &f, args->item[i]);
         worst = code > worst ? code : worst;
     }
     return findings_close(&f, args->count > 1, worst);

@@ -4,6 +4,6 @@
 #include "opt.h"
 
 /* Check every argument, a file or a folder; return the exit code. */
-int verify_hub(const opt_args *args, bool as_json);
+int verify_hub(const session *s, bool as_json);
 
 #endif

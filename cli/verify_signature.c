@@ -253,7 +253,7 @@ static int check_files(check *c)
     match_files(c);
     report_missing(c);
     report_odd(c);
-    code = digest_files(c->requests, c->count, c->r->model);
+    code = digest_files(c->r->session, c->requests, c->count, c->r->model);
     if (!code)
         compare(c);
     return code;
@@ -283,7 +283,7 @@ int verify_signature(const signature_request *r)
 {
     char covers[128];
     check c = { .r = r };
-    findings_open(&c.f, r->as_json, false);
+    findings_open(&c.f, r->session, r->as_json, false);
     findings_begin(&c.f, r->model);
     int code = read_signature(&c);
     if (!code)

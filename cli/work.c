@@ -13,7 +13,7 @@ enum {
 
 heft_status work_run(work *w, size_t n, void (*fn)(void *work, size_t i))
 {
-    heft_executor threads = heft_executor_threads(model_settings.threads);
+    heft_executor threads = w->session->executor;
     pthread_mutex_init(&w->lock, NULL);
     progress_begin(&w->bar, w->path);
     threads.run(threads.ctx, n, fn, w);
@@ -63,8 +63,8 @@ bool chunk_reader_open(chunk_reader *p, work *w, const heft_file *f, const char 
 {
     *p = (chunk_reader){ .f = f, .path = path, .part = part, .checks = checks, .work = w };
     p->length = heft_part_at(f, part).length;
-    p->mapped = model_settings.limits.read_bytes ? NULL /* views do not count */
-                                                 : heft_part_view(f, part);
+    p->mapped = w->session->limits.read_bytes ? NULL /* views do not count */
+                                              : heft_part_view(f, part);
     p->is_read = p->length >= READ_MIN && heft_file_is_mapped(f);
     if (!work_step(w, 0)) /* another thread failed */
         return false;

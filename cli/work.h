@@ -6,6 +6,7 @@
 #include <heft/heft_ext.h>
 
 #include "progress_line.h"
+#include "run_command.h"
 
 enum {
     WORK_CHUNK = 1 << 20, /* bytes processed at a time */
@@ -13,6 +14,7 @@ enum {
 };
 
 typedef struct work {
+    const session *session;
     void *ctx;
     /* file of the progress bar; after an error, the file that could not be read */
     const char *path;
@@ -24,7 +26,8 @@ typedef struct work {
     pthread_mutex_t lock;
 } work;
 
-/* Call fn for every i < n. On failure w->err and w->path hold the first error. */
+/* Call fn for every i < n, on the threads of the session. On failure w->err and w->path hold the
+ * first error. */
 heft_status work_run(work *w, size_t n, void (*fn)(void *work, size_t i));
 /* Report progress from fn. Return false if the work must stop. */
 bool work_step(work *w, uint64_t bytes);

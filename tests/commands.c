@@ -7,24 +7,15 @@
  * command. A request on stdin is a line with the number of arguments, followed by the arguments,
  * each terminated by a zero byte. The response is a line on stdout with the exit status. */
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-#include "../cli/cmd.h"
-#include "../cli/message.h"
-#include "../cli/model.h"
 #include "keep_heap.h"
 
 int heft_main(int argc, char **argv); /* main() of cli/main.c */
-
-/* Reset the global options of the previous command. A sandbox would apply to the next one, too. */
-static void reset_options(void)
-{
-    model_settings = (open_settings){ .limits = HEFT_LIMITS_INIT, .no_sandbox = true };
-    message_set_quiet(false);
-    term_set_colour("auto");
-}
 
 /* Truncate `target` and make descriptor `fd` a duplicate. */
 static bool redirect(int fd, int target)
@@ -52,7 +43,6 @@ static bool run_next(FILE *in, FILE *answers, int out, int err)
               redirect(STDOUT_FILENO, out) && redirect(STDERR_FILENO, err);
     if (ok) {
         memcpy(given, argv, sizeof argv); /* getopt reorders argv */
-        reset_options();
         ok = fprintf(answers, "%d\n", heft_main(argc, given)) > 0 && !fflush(answers);
     }
     for (int i = 0; i < argc && i < MAX_ARGUMENTS; i++)

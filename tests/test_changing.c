@@ -72,6 +72,8 @@ static uint64_t offset_of(heft_bytes b, const char *role)
 
 /* ---- statistics ----------------------------------------------------------------------------- */
 
+static session plain; /* without options */
+
 typedef struct task {
     const heft_file *f;
     summary sum;
@@ -100,7 +102,7 @@ static void statistics_of_a_changing_file_fail(void **state)
             memcpy(b.p + at + 8 * k, &(double){ (double)k + 1 }, sizeof(double));
         heft_test_le(b.p + at, 8, sizeof(double));
         task v = { .f = open_changing(&c, b, at, &later[i], sizeof later[i]) };
-        work w = { .ctx = &v, .path = "file", .kept = WORK_KEPT };
+        work w = { .session = &plain, .ctx = &v, .path = "file", .kept = WORK_KEPT };
         c.change_pass = 2;
         assert_int_equal(work_run(&w, 1, summarise_tensor), HEFT_E_IO);
         assert_false(v.ok);
@@ -121,7 +123,7 @@ static void statistics_of_bytes_in_memory_are_those_of_the_first_pass(void **sta
         memcpy(b.p + at + 8 * k, &first, sizeof first);
     heft_test_le(b.p + at, 8, sizeof first);
     task v = { .f = open_changing(&c, b, at, &later, sizeof later) };
-    work w = { .ctx = &v, .path = "file" };
+    work w = { .session = &plain, .ctx = &v, .path = "file" };
     c.change_pass = 2;
     assert_int_equal(work_run(&w, 1, summarise_tensor), 0);
     assert_true(v.ok);
@@ -144,7 +146,7 @@ static void every_finite_value_is_in_a_bin_of_the_histogram(void **state)
         uint64_t at = offset_of(b, "data"), binned = 0;
         memcpy(b.p + at, ends[i], sizeof ends[i]);
         task v = { .f = open_changing(&c, b, at, ends[i], sizeof ends[i]) };
-        work w = { .ctx = &v, .path = "file" };
+        work w = { .session = &plain, .ctx = &v, .path = "file" };
         assert_int_equal(work_run(&w, 1, summarise_tensor), HEFT_OK);
         for (size_t k = 0; k < SUMMARY_BINS; k++)
             binned += v.sum.bins[k];
@@ -300,5 +302,8 @@ int main(void)
         cmocka_unit_test(changing_indices_cannot_be_converted_to_dense),
         cmocka_unit_test(entries_that_become_unsorted_are_refused),
     };
+    session_begin(&plain, NULL);
+    if (session_complete(&plain))
+        return 1;
     return cmocka_run_group_tests_name("changing", tests, NULL, NULL);
 }

@@ -1,11 +1,13 @@
 """The options of the commands, as keyword arguments of Python and as words of the command line.
 
-OPTIONS is the only list of options: signatures, documentation and command lines come from it, and
-a test compares it with what the command prints for --help."""
+What the command describes is the only list of options: signatures, documentation and command lines
+come from it, and so do most texts."""
 import dataclasses
 import json
 import os
 import re
+
+from ._described import DESCRIBED
 
 _INTEGERS = {"i64": (-2**63, 2**63 - 1), "u64": (0, 2**64 - 1)}
 
@@ -175,17 +177,51 @@ RENAMES = Kind("str | Iterable[str] | Mapping[str, str] | None", _renames)
 IDS = Kind("Mapping[str, int | str | None] | None", _ids)
 SPECIAL = Kind("Mapping[str, int | None] | None", _special)
 
-WRITING = "convert merge split append"
-MODELS = "info verify diff hash stats sbom convert merge split append edit"
-NO_VERIFY = " ".join(name for name in MODELS.split() if name not in ("verify", "edit"))
-NO_VIEW = " ".join(name for name in MODELS.split() if name not in ("append", "edit"))
+# Kinds of the command, and names of options with a kind of their own in Python.
+KINDS = {"flag": FLAG, "text": TEXT, "choice": TEXT, "file": PATH, "output": PATH, "records": PATH,
+         "profile": PATH, "secret": PATH, "list": TEXTS, "key_files": SET_FILES, "number": NUMBER,
+         "size": SIZE, "real": REAL}
+NAMES = {"share": SHARE, "ignore": PATHS, "id-seed": NUMBER, "rename": RENAMES, "cast": RULES,
+         "sparsify": RULES, "compress": RULES, "digest": RULES, "requires-grad": GRADS,
+         "set": SETTINGS, "set-id": IDS, "special": SPECIAL, "view": VIEWS}
+# What is different in Python: texts for an option, or for the option of a command.
+TEXTS_OF = {
+    "view": "types of arrays that are stored without one: {pattern: type}",
+    "quiet": "give no warnings about files",
+    "verbose": "also report notes, and the memory of an index",
+    "verify share": "verify only this share, and write a record; returns None",
+    "verify output": "with share, the stem of the record; default: of the model",
+    "verify join": "read the records with this stem, and return the result",
+    "sign password-file": "file with the password of an encrypted key",
+    "sign output": "write the signature here; default: model.sig in the model's folder",
+    "ignore": "files or folders of the model to leave out",
+    "tree": "also give the joint statistics of modules",
+    "finite": "warn of each tensor with a NaN or an infinity",
+    "sbom output": "also write the bill to this file",
+    "keep": "keep only tensors that match one of the patterns",
+    "drop": "leave out tensors that match one of the patterns",
+    "rename": "new names of tensors: {old: new}, or s/RE/TEXT/ as in sed -E",
+    "cast": "element type, or {pattern: element type}",
+    "sparsify": "csr or coo, or {pattern: layout}",
+    "requires-grad": "whether tensors are trained (gpt-rs): a bool, or {pattern: bool or None}",
+    "set": "metadata: {key: value} or {key: (type, value)}",
+    "set-file": "metadata: {key: path of a file with the text}",
+    "unset": "keys of metadata to remove",
+    "set-id": "Burn ids: {name: id}; None removes the id",
+    "compress": "zstd[:LEVEL] or none, or {pattern: compression}",
+    "digest": "crc32c, sha256, xxh3 or none, or {pattern: digest}",
+    "max-size": "maximum bytes per file, header included: 5 * 10**9 or \"5GB\"",
+    "dry-run": "report losses and size; write nothing",
+    "force": "replace existing files",
+    "share": "write only this share: (2, 8), or \"auto\" under mpirun or srun",
+    "abort": "remove the shares of the target that are written; returns None",
+}
 
 
 @dataclasses.dataclass(frozen=True)
 class Option:
-    """An option of one or more commands; --no-sync is the keyword argument no_sync."""
+    """An option of a command; --no-sync is the keyword argument no_sync."""
     name: str
-    commands: str
     kind: Kind
     help: str
 
@@ -207,93 +243,13 @@ class Option:
             raise TypeError(f"{self.keyword}: {error}") from None
 
 
-OPTIONS = [Option(*row) for row in (
-    ("profile", "verify", PATH, "also check a model's tensors and metadata: a name, or a file"),
-    ("strict", "verify", FLAG, "any finding is a failure, notes included"),
-    ("quick", "verify", FLAG, "check structure and header checksums only"),
-    ("hub", "verify", FLAG, "compare files with the digests that a Hugging Face cache states"),
-    ("signature", "verify", PATH, "check the signature of a model, and its files, with public_key or ca"),
-    ("public-key", "verify", PATH, "with signature, the file of the public key"),
-    ("ca", "verify", PATH, "with signature, the file of the certificates that are trusted"),
-    ("certificate", "verify", PATH, "with ca, the signer's certificate has to be this one"),
-    ("key", "sign", PATH, "file of the private key, on the curve P-256, P-384 or P-521"),
-    ("password-file", "sign", PATH, "file with the password of an encrypted key"),
-    ("certificate", "sign", PATH, "file with the certificate of the key, which the signature will "
-     "contain"),
-    ("chain", "sign", PATH, "file with the certificates of the issuers"),
-    ("output", "sign", PATH, "write the signature here; default: model.sig in the model's folder"),
-    ("ignore", "sign", PATHS, "files or folders of the model to leave out"),
-    ("atol", "diff", REAL, "tolerate differences up to this value"),
-    ("rtol", "diff", REAL, "tolerate differences up to this value times the value in b"),
-    ("ulp", "diff", NUMBER, "tolerate this many spacings of the less precise element type"),
-    ("ignore-dtype", "diff", FLAG, "equal values of different element types are equal"),
-    ("ignore-metadata", "diff", FLAG, "do not compare metadata"),
-    ("trust-digests", "diff", FLAG, "do not read tensors with equal SHA-256 in both files"),
-    ("tree", "stats", FLAG, "also give the joint statistics of modules"),
-    ("depth", "stats", NUMBER, "fold modules at this depth of the tree"),
-    ("finite", "stats", FLAG, "warn of each tensor with a NaN or an infinity"),
-    ("max-size", "split", SIZE, "maximum bytes per file, header included: 5 * 10**9 or \"5GB\""),
-    ("count", "split", NUMBER, "minimum number of files"),
-    ("name", "split", TEXT, "beginning of the files' names"),
-    ("output", "sbom", PATH, "also write the bill to this file"),
-    ("output", "doctor", PATH, "write the intact tensors to this file"),
-    ("to", "doctor convert merge split", TEXT, "target format; default: by the suffix, or as the input"),
-    ("format-version", "convert merge", TEXT, "version of the target format"),
-    ("keep", "convert append", TEXTS, "keep only tensors that match one of the patterns"),
-    ("drop", "convert append", TEXTS, "leave out tensors that match one of the patterns"),
-    ("rename", "diff convert append edit", RENAMES, "new names of tensors: {old: new}, or s/RE/TEXT/ "
-     "as in sed -E"),
-    ("cast", "convert append", RULES, "element type, or {pattern: element type}"),
-    ("raw-tensors", "convert append", FLAG, "cast parts of quantised tensors as numbers"),
-    ("transpose", "convert", TEXTS, "transpose matrices that match"),
-    ("densify", "convert", TEXTS, "convert sparse tensors that match to dense"),
-    ("sparsify", "convert", RULES, "csr or coo, or {pattern: layout}"),
-    ("set", "convert edit", SETTINGS, "metadata: {key: value} or {key: (type, value)}"),
-    ("set-file", "convert edit", SET_FILES, "metadata: {key: path of a file with the text}"),
-    ("no-format-key", "convert merge split", FLAG, "add no \"format\" to metadata of safetensors"),
-    ("unset", "edit", TEXTS, "keys of metadata to remove"),
-    ("duplicates", "merge append", TEXT, "which tensor of a name to keep: first or last"),
-    ("set-id", "convert merge edit", IDS, "Burn ids: {name: id}; None removes the id"),
-    ("new-ids", "convert merge edit", FLAG, "new random Burn ids for all tensors"),
-    ("fill-ids", "convert merge edit", FLAG, "new random Burn ids for tensors without one"),
-    ("id-seed", "convert merge edit", NUMBER, "derive the new ids from a number"),
-    ("generator", "convert", TEXT, "writing program to store (zTensor 1.0)"),
-    ("requires-grad", "convert merge edit", GRADS, "whether tensors are trained (gpt-rs): "
-     "a bool, or {pattern: bool or None}"),
-    ("base-ids", "convert merge edit", TEXT, "name: derive base ids from names (gpt-rs); none"),
-    ("config", "convert edit", PATH, "configuration of the model (gpt-rs)"),
-    ("vocab", "convert edit", PATH, "vocabulary: vocab.txt or tokenizer.json"),
-    ("special", "convert edit", SPECIAL, "ids of the tokens pad, unk, cls, sep and mask"),
-    ("compress", WRITING, RULES, "zstd[:LEVEL] or none, or {pattern: compression}"),
-    ("digest", WRITING, RULES, "crc32c, sha256, xxh3 or none, or {pattern: digest}"),
-    ("align", "convert merge append", NUMBER, "align payloads to this many bytes"),
-    ("strict", WRITING + " edit", FLAG, "treat warnings about losses and patterns as errors"),
-    ("allow-loss", "doctor " + WRITING, FLAG, "leave out or alter what the target cannot represent"),
-    ("dry-run", "convert append edit", FLAG, "report losses and size; write nothing"),
-    ("force", "doctor convert merge split sign sbom", FLAG, "replace existing files"),
-    ("no-sync", "doctor sign sbom " + WRITING, FLAG, "do not wait for the disk (scratch files)"),
-    ("resume", "convert", FLAG, "keep the download of a source on a server, and continue it"),
-    ("share", "convert merge", SHARE, "write only this share: (2, 8), or \"auto\" under mpirun or srun"),
-    ("share", "verify", SHARE, "verify only this share, and write a record; returns None"),
-    ("output", "verify", PATH, "with share, the stem of the record; default: of the model"),
-    ("join", "verify", PATH, "read the records with this stem, and return the result"),
-    ("finish", "convert merge", FLAG, "complete the target from its shares"),
-    ("abort", "convert merge", FLAG, "remove the shares of the target that are written; returns None"),
-    ("threads", MODELS + " doctor scan sign", NUMBER, "number of threads; 0: one per processor"),
-    ("verbose", "info diff " + WRITING + " edit", FLAG, "also report notes, and the memory of an index"),
-    ("key", MODELS, TEXT, "open only this part of a nested checkpoint, e.g. state_dict"),
-    ("view", NO_VIEW, VIEWS, "types of arrays that are stored without one: {pattern: type}"),
-    ("access", MODELS, TEXT, "how to read files: auto, map, read or direct"),
-    ("max-tensors", MODELS, NUMBER, "maximum number of tensors in a file"),
-    ("max-bytes", MODELS, SIZE, "maximum number of bytes to read and decode"),
-    ("quiet", MODELS, FLAG, "give no warnings about files"),
-    ("no-verify", NO_VERIFY, FLAG, "read in spite of wrong checksums"),
-    ("offline", MODELS, FLAG, "refuse files on servers"),
-    ("follow-links", MODELS, FLAG, "follow symbolic links that leave the model's folder"),
-    ("no-sandbox", MODELS + " doctor scan sign", FLAG, "restrict neither files nor system calls"),
-)]
+def _in_python(command, name, kind, text):
+    text = TEXTS_OF.get(f"{command} {name}") or TEXTS_OF.get(name) or text
+    return Option(name, NAMES.get(name) or KINDS[kind],
+                  re.sub(r"--([a-z-]+)", lambda m: m[1].replace("-", "_"), text))
 
 
 def options_of(command):
-    """Return the options of a command, in the order of the table."""
-    return [option for option in OPTIONS if command in option.commands.split()]
+    """Return the options of a command, in its order."""
+    return [_in_python(command, name, kind, text)
+            for name, commands, kind, text in DESCRIBED if command in commands.split()]

@@ -6,7 +6,6 @@ import inspect
 import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import warnings
@@ -15,13 +14,10 @@ import pytest
 
 import heft
 from heft import _child, _commands, _options
+import command_options
 from command_files import f32, write_program, write_safetensors
 
 NAMES = sorted(_commands.FUNCTIONS)
-# Options that the functions give by themselves, or that only people need.
-OTHERS = {"color", "messages", "json", "raw", "help", "quantiles"}
-# Of standard input, and of the text.
-OTHERS_OF = {"scan": {"name", "verbose"}, "diff": {"depth", "limit", "sort", "tree"}}
 
 
 def command(*words):
@@ -51,13 +47,10 @@ def _model(tmp_path):
 
 # ---- options ----
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_options_are_those_of_the_command(name):
-    rows = re.findall(r"^ +(?:-\w, +)?--([a-z-]+)( \S)?", command(name, "--help"), re.M)
-    others = OTHERS | OTHERS_OF.get(name, set())
-    printed = {option: bool(value) for option, value in rows if option not in others}
-    table = {o.name: o.kind is not _options.FLAG for o in _options.options_of(name)}
-    assert table == printed
+def test_the_options_are_those_of_the_command():
+    table = command_options.TABLE.read_text(encoding="utf-8")
+    assert table == command_options.text(_child.COMMAND), "run python/tests/command_options.py HEFT --write"
+    assert sorted(command_options.COMMANDS) == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -14,4 +14,9 @@ for c in described:
         print(c["name"], "has other options in --help")
     if any(o["group"] + ":\n" not in text or (o["kind"] == "flag") != (not o["value"]) for o in c["options"]):
         print(c["name"], "has other groups or kinds")
+    for o in c["options"]:
+        if o["words"]:
+            refused = subprocess.run([os.environ["HEFT"], c["name"], "--" + o["name"], "x"], capture_output=True, text=True)
+            if ", ".join(o["words"][:-1]) + " or " + o["words"][-1] not in refused.stderr or refused.returncode != 2:
+                print(c["name"], o["name"], "has other words")
 '
