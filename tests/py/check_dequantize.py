@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""check_dequantize.py HEFT: judge `heft convert --dequantize` by the definitions of the schemes.
+
+Stored tensors are drawn at random, recognised by heft, converted to each type from one file and
+from two shards, and compared with numbers that NumPy computes: to the bit, but any NaN equals any
+other.  Models that cannot be decoded must be refused, by name.  The judge is itself tested with
+numbers that were derived by hand.  TAP on stdout."""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import zlib
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import tap  # noqa: E402
+
+try:
+    import numpy as np
+except ImportError:
+    print("1..0 # SKIP NumPy is not here")
+    sys.exit(0)
+
+import quantised_models as models
+import read_safetensors
+from quantised_cases import CASES, module_of, stored_names
+from quantised_decoders import numbers, rounded
+from quantised_refusals import REFUSALS
+from quantised_vectors import results as vector_results
+
+# The option's type, the type of the result, and whether the model has two shards
+RUNS = [("", None, False), ("=f32", "F32", False), ("=f16", "F16", False), ("=bf16", "BF16", False),
+        ("=f32", "F32", True)]
+ORDINARY = { # in every model, and never changed
+    "model.embed_tokens.weight": ("BF16", (7, 5)), "model.norm.weight": ("F32", (9, )),
+    "model.layers.0.proj.bias": ("F16", (6, )), "model.rotary.inv_freq": ("F32", (2, 3)),
+    "model.position_ids": ("I64", (1, 4)), "model.layers.0.norm.weight": ("F16", (300, ))}
+# An empty tensor beside the weights of ComfyUI, of the type that they had
+MARKER = "scaled_fp8"
+
+
+def heft(*args):
+    return subprocess.run([HEFT, *map(str, args)], capture_output=True, text=True, check=False)
+
+
+def seeded(text):
+    return np.random.default_rng(zlib.crc32(text.encode()))
+
+
+def ordinary(further):
+    rng = seeded("ordinary")
+    return {name: models.codes(rng, *of) for name, of in {**ORDINARY, **further}.items()}
+
+
+def draw(weight, i, title):
+    """Return the name of weight i, its parts by role, and its stored tensors by name."""
+    name, suffixes = stored_names(weight, i)
+    rng = seeded(f"{title} {i}")
+    parts = weight.builder(rng, **weight.options)
+    stored = {suffixes[role]: part for role, part in parts.items()}
+    if "unused" in suffixes:
+        stored[suffixes["unused"]] = models.scales(rng, "F32", ())
+    return name, parts, stored
+
+
+# ---- models that are decoded ------------------------------------------------------------------
+
+
+def make(case):
+    """Return the stored parts, the names of packed weights, and the decoded numbers with the type
+    that they have without an option."""
+    stored, packed, decoded = {}, [], {}
+    for i, weight in enumerate(case.weights):
+        name, parts, tensors = draw(weight, i, case.title)
+        stored.update(tensors)
+        packed.append(stored_names(weight, i)[1]["weight"])
+        kind = parts.get("scale", parts.get("absmax")).dtype
+        decoded[name] = (weight.decoder(parts, **weight.options),
+                         kind if kind in ("F16", "BF16") else "BF16")
+    return stored, packed, decoded
+
+
+def recognised(case, folder, parts):
+    p = heft("info", "--json", folder)
+    found = json.loads(p.stdout).get("quantised", []) if not p.returncode else []
+    got = {k["scheme"] for k in found}, *(sum(k[m] for k in found) for m in ("tensors", "parts"))
+    if got != (case.schemes, len(case.weights), parts):
+        yield (f"info finds {got}, not {(case.schemes, len(case.weights), parts)} "
+               f"(schemes, tensors, parts): {p.stderr}")
+
+
+def bits_differ(got, want):
+    """Return a complaint about the first element that differs, NaN being equal to NaN."""
+    differ = got.bits != want.bits
+    if want.dtype in ("F32", "F16", "BF16"):
+        differ &= ~(np.isnan(numbers(got)) & np.isnan(numbers(want)))
+    if not np.any(differ):
+        return None
+    at = tuple(int(k) for k in np.argwhere(differ)[0])
+    return (f"{np.count_nonzero(differ)} of {differ.size} elements differ, first {list(at)}: "
+            f"{got.bits[at]:x}, not {want.bits[at]:x}")
+
+
+def tensors_differ(got, wanted):
+    if sorted(got) != sorted(wanted):
+        yield (f"missing {sorted(set(wanted) - set(got))}, "
+               f"left in {sorted(set(got) - set(wanted))}")
+    for name in sorted(set(got) & set(wanted)):
+        a, b = got[name], wanted[name]
+        if (a.dtype, a.bits.shape) != (b.dtype, b.bits.shape):
+            yield (f"{name} is {a.dtype} {list(a.bits.shape)}, "
+                   f"not {b.dtype} {list(b.bits.shape)}")
+        elif (complaint := bits_differ(a, b)) is not None:
+            yield f"{name}: {complaint}"
+
+
+def converts(folder, out, option, wanted):
+    p = heft("convert", "--dequantize" + option, folder, out)
+    if p.returncode:
+        yield f"ends with {p.returncode}: {p.stderr[:300]}"
+        return
+    try:
+        read_safetensors.read(out, of_heft=True)
+    except read_safetensors.InvalidFile as e:
+        yield f"the written file is invalid: {e}"
+        return
+    got = models.unpack(out)
+    got.pop(MARKER, None)
+    yield from tensors_differ(got, wanted)
+
+
+def check_case(case, scratch):
+    stored, packed, decoded = make(case)
+    kept = ordinary(case.kept)
+    marker = {MARKER: models.integers("F8_E4M3", [])} if "ComfyUI" in case.title else {}
+    folders = [scratch / "one", scratch / "two"]
+    for folder, second in zip(folders, ((), sorted(set(stored) - set(packed)))):
+        models.write(folder, {**kept, **stored, **marker}, case.settings, second)
+    yield from recognised(case, folders[0], len(stored))
+    for n, (option, dtype, in_shards) in enumerate(RUNS):
+        wanted = {name: rounded(values, dtype or own) for name, (values, own) in decoded.items()}
+        for complaint in converts(folders[in_shards], scratch / f"{n}.safetensors", option,
+                                  {**kept, **wanted}):
+            yield f"--dequantize{option}, {'two shards' if in_shards else 'a file'}: {complaint}"
+
+
+# ---- models that are refused ------------------------------------------------------------------
+
+
+def pattern(refusal, suffix):
+    """Return a regular expression; a suffix that begins with a dot follows the module."""
+    if not suffix.startswith(("\\.", "(\\.")):
+        return re.compile(suffix)
+    layer = "1" if refusal.left_out or refusal.put else "[01]"
+    module = module_of(refusal.names, "LAYER").replace(".", r"\.").replace("LAYER", layer)
+    return re.compile(rf"(?<![\w.]){module}{suffix}(?!\w|\.\w)")
+
+
+def check_refusal(refusal, scratch):
+    stored, module = {}, module_of(refusal.names, 1)
+    for i in (0, 1) if refusal.builder else ():
+        stored.update(draw(refusal, i, refusal.title)[2])
+    for suffix in refusal.left_out:
+        del stored[module + suffix]
+    stored.update({module + suffix: part for suffix, part in refusal.put.items()})
+    models.write(scratch / "model", {**ordinary({}), **stored}, refusal.settings)
+    (scratch / "out").mkdir()
+    p = heft("convert", "--dequantize", scratch / "model", scratch / "out" / "o.safetensors")
+    if p.returncode <= 0:
+        yield f"ends with {p.returncode}"
+    patterns = [pattern(refusal, s) for s in (refusal.weight, refusal.partner)]
+    if not any(all(x.search(line) for x in patterns) for line in p.stderr.splitlines()):
+        yield f"no line has {' and '.join(x.pattern for x in patterns)}: {p.stderr[:300]}"
+    if any((scratch / "out").iterdir()):
+        yield f"there is {[f.name for f in (scratch / 'out').iterdir()]}"
+
+
+def run(check, row):
+    with tempfile.TemporaryDirectory() as scratch:
+        return list(check(row, pathlib.Path(scratch)))
+
+
+def main():
+    np.seterr(all="ignore") # infinite and subnormal numbers are wanted
+    results = list(vector_results())
+    results += [(f"{row.title} is decoded", run(check_case, row)) for row in CASES]
+    results += [(f"{row.title} is refused", run(check_refusal, row)) for row in REFUSALS]
+    return tap.report(results)
+
+
+if __name__ == "__main__":
+    HEFT = sys.argv[1]
+    sys.exit(main())

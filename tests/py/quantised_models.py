@@ -1,0 +1,276 @@
+"""quantised_models.py - stored tensors of quantised models, drawn at random, and their files.
+
+Nothing is encoded: words and scales are any bits.  Scales have zeros, subnormal and infinite
+numbers and NaN among ordinary ones, and bytes have every value if there are 256 of them.  Builders
+return the parts of a weight by role; NAMES says how a convention calls them."""
+import json
+import pathlib
+import struct
+
+import numpy as np
+
+from quantised_decoders import Stored
+
+KINDS = {
+    "U8": np.uint8, "I8": np.int8, "I16": np.int16, "I32": np.int32, "U32": np.uint32,
+    "I64": np.int64, "F32": np.uint32, "F16": np.uint16, "BF16": np.uint16, "F8_E4M3": np.uint8,
+    "F8_E5M2": np.uint8, "F8_E8M0": np.uint8
+}
+LAYOUTS = {"F32": (8, 23), "F16": (5, 10), "BF16": (8, 7)}  # bits of exponent and mantissa
+
+# The convention's name of the weight, and of its parts by role; the module is in front.
+NAMES = {
+    "inverse": (".weight", {"weight": ".weight", "scale": ".weight_scale_inv"}),
+    "stacked": (".up_proj", {"weight": ".up_proj", "scale": ".up_proj_scale_inv"}),
+    "scale": (".weight", {"weight": ".weight", "scale": ".weight_scale",
+                          "zero_point": ".weight_zero_point", "group_index": ".weight_g_idx"}),
+    "modelopt": (".weight", {"weight": ".weight", "scale": ".weight_scale",
+                             "global_scale": ".weight_scale_2", "unused": ".input_scale"}),
+    "deepseek": (".weight", {"weight": ".weight", "scale": ".scale"}),
+    "mistral": (".weight", {"weight": ".weight", "scale": ".qscale_weight",
+                            "unused": ".qscale_act"}),
+    "comfyui": (".weight", {"weight": ".weight", "scale": ".scale_weight",
+                            "unused": ".scale_input"}),
+    "gate_up": (".gate_up_proj", {"weight": ".gate_up_proj_blocks",
+                                  "scale": ".gate_up_proj_scales"}),
+    "down": (".down_proj", {"weight": ".down_proj_blocks", "scale": ".down_proj_scales"}),
+    "openai": (".mlp1_weight", {"weight": ".mlp1_weight.blocks", "scale": ".mlp1_weight.scales"}),
+    "packed": (".weight", {"weight": ".weight_packed", "scale": ".weight_scale",
+                           "shape": ".weight_shape", "zero_point": ".weight_zero_point",
+                           "group_index": ".weight_g_idx"}),
+    "packed_global": (".weight", {"weight": ".weight_packed", "scale": ".weight_scale",
+                                  "global_scale": ".weight_global_scale",
+                                  "unused": ".input_global_scale"}),
+    "qweight": (".weight", {"weight": ".qweight", "scale": ".scales", "zero_point": ".qzeros",
+                            "group_index": ".g_idx"}),
+    "mlx": (".weight", {"weight": ".weight", "scale": ".scales", "bias": ".biases",
+                        "global_scale": ".global_scale"}),
+    "int8": (".weight", {"weight": ".weight", "scale": ".SCB", "format": ".weight_format"}),
+}
+for _kind in ("nf4", "fp4"):
+    NAMES[_kind] = (".weight", {
+        "weight": ".weight", "absmax": ".weight.absmax", "map": ".weight.quant_map",
+        "nested_absmax": ".weight.nested_absmax", "nested_map": ".weight.nested_quant_map",
+        "state": f".weight.quant_state.bitsandbytes__{_kind}"})
+
+
+# ---- any numbers ------------------------------------------------------------------------------
+
+
+def codes(rng, dtype, shape):
+    """Return any bits, every byte among them if there is room."""
+    kind = np.dtype(KINDS[dtype])
+    raw = rng.integers(0, 256, (*shape, kind.itemsize), np.uint8).reshape(-1)
+    raw[:256] = rng.permutation(256)[:len(raw)] if len(raw) >= 256 else raw
+    return Stored(dtype, raw.view(kind).reshape(shape))
+
+
+def special_bits(exponent, mantissa):
+    """Return zero, subnormal numbers, the least normal and the largest one, infinity, and NaN."""
+    ones = ((1 << exponent) - 1) << mantissa
+    return [0, 1, (1 << mantissa) - 1, 1 << mantissa, ones - 1, ones, ones + 1,
+            ones | 1 << (mantissa - 1)]
+
+
+def scales(rng, dtype, shape, value=None):
+    """Return scales; `value` is the bits of each, instead of ordinary and special ones."""
+    if value is not None:
+        return Stored(dtype, np.full(shape, value, KINDS[dtype]))
+    if dtype == "F8_E4M3":
+        return codes(rng, dtype, shape)
+    if dtype in ("F8_E8M0", "U8"):
+        bits, special = rng.integers(100, 150, shape), np.array([0, 255, 1, 254])
+    else:
+        exponent, mantissa = LAYOUTS[dtype]
+        one = ((1 << (exponent - 1)) - 1) << mantissa  # from 1/512 to 4
+        bits = rng.integers(one - (9 << mantissa), one + (2 << mantissa), shape)
+        special = np.array(special_bits(exponent, mantissa))
+        bits = bits | rng.integers(0, 2, shape) << (exponent + mantissa)
+        special = np.concatenate([special, special | 1 << (exponent + mantissa)])
+    flat = np.array(bits).reshape(-1)
+    places = rng.permutation(len(flat))[:min(len(flat) // 3, len(special))]
+    flat[places] = rng.permutation(special)[:len(places)]
+    return Stored(dtype, flat.astype(KINDS[dtype]).reshape(shape))
+
+
+def integers(dtype, values):
+    return Stored(dtype, np.array(values, np.int64).astype(KINDS[dtype]))
+
+
+def words(bits, count):
+    return -(-bits * count // 32)
+
+
+def group_index(rng, columns, groups):
+    return integers("I32", rng.integers(0, groups, columns))
+
+
+# ---- the parts of a weight --------------------------------------------------------------------
+
+
+def fp8(rng, shape, block=None, scale_shape=(), scale="F32", weight="F8_E4M3", value=None, **_):
+    """The sizes of a block are those of the last dimensions."""
+    if block:
+        blocks = [-(-n // size) for n, size in zip(shape[-len(block):], block)]
+        scale_shape = (*shape[:-len(block)], *blocks)
+    return {"weight": codes(rng, weight, shape), "scale": scales(rng, scale, scale_shape, value)}
+
+
+def mxfp4(rng, shape, scale="U8", weight="U8", **_):
+    *rows, columns = shape
+    return {"weight": codes(rng, weight, (*rows, columns // 2)),
+            "scale": scales(rng, scale, (*rows, columns // 32))}
+
+
+def gpt_oss(rng, shape, **_):
+    *rows, columns = shape
+    return {"weight": codes(rng, "U8", (*rows, columns // 32, 16)),
+            "scale": scales(rng, "U8", (*rows, columns // 32))}
+
+
+def nvfp4(rng, shape, value, global_shape=(), **_):
+    *rows, columns = shape
+    return {"weight": codes(rng, "U8", (*rows, columns // 2)),
+            "scale": scales(rng, "F8_E4M3", (*rows, columns // 16)),
+            "global_scale": scales(rng, "F32", global_shape, value)}
+
+
+def int_quantised(rng, shape, scale_shape, scale="BF16", zero=False, by_index=False, value=None,
+                  **_):
+    parts = {"weight": codes(rng, "I8", shape), "scale": scales(rng, scale, scale_shape, value)}
+    if zero:
+        parts["zero_point"] = codes(rng, "I8", scale_shape)
+    if by_index:
+        parts["group_index"] = group_index(rng, shape[-1], scale_shape[-1])
+    return parts
+
+
+def pack_quantised(rng, shape, bits, groups=1, scale="BF16", zero=False, by_index=False, old=False,
+                   **_):
+    def count(numbers):
+        return -(-numbers // (32 // bits)) if old else words(bits, numbers)
+
+    *stack, rows, columns = shape
+    parts = {"weight": codes(rng, "I32", (*stack, rows, count(columns))),
+             "scale": scales(rng, scale, (*stack, rows, groups)), "shape": integers("I64", shape)}
+    if zero:
+        parts["zero_point"] = codes(rng, "I32", (*stack, count(rows), groups))
+    if by_index:
+        parts["group_index"] = group_index(rng, columns, groups)
+    return parts
+
+
+def gptq(rng, shape, bits, groups=1, scale="F16", by_index=False, zero_words=None, **_):
+    """`zero_words` takes the place of the words of zero points, if given."""
+    outputs, inputs = shape
+    parts = {"weight": codes(rng, "I32", (words(bits, inputs), outputs)),
+             "zero_point": codes(rng, "I32", (groups, words(bits, outputs))),
+             "scale": scales(rng, scale, (groups, outputs))}
+    if zero_words is not None:
+        parts["zero_point"].bits[:] = zero_words
+    if by_index:
+        parts["group_index"] = group_index(rng, inputs, groups)
+    return parts
+
+
+def awq(rng, shape, groups=1, scale="F16", **_):
+    outputs, inputs = shape
+    return {"weight": codes(rng, "I32", (inputs, outputs // 8)),
+            "zero_point": codes(rng, "I32", (groups, outputs // 8)),
+            "scale": scales(rng, scale, (groups, outputs))}
+
+
+def bitsandbytes(rng, shape, kind="nf4", blocksize=64, nested=False, storage="U8", **_):
+    count = int(np.prod(shape))
+    blocks = -(-count // blocksize)
+    state = {"quant_type": kind, "blocksize": blocksize, "dtype": "bfloat16", "shape": shape}
+    parts = {"map": scales(rng, "F32", (16, ))}
+    if nested:
+        state.update(nested_blocksize=256, nested_dtype="float32", nested_offset=0.0371)
+        parts.update(absmax=codes(rng, "U8", (blocks, )), nested_map=scales(rng, "F32", (256, )),
+                     nested_absmax=scales(rng, "F32", (-(-blocks // 256), )))
+    else:
+        parts["absmax"] = scales(rng, "F32", (blocks, ))
+    size = np.dtype(KINDS[storage]).itemsize
+    parts["weight"] = codes(rng, storage, ((count + 1) // 2 // size, 1))
+    parts["state"] = integers("U8", list(json.dumps(state).encode()))
+    return parts
+
+
+def int8(rng, shape, form=0, **_):
+    return {"weight": codes(rng, "I8", shape), "scale": scales(rng, "F32", (shape[0], )),
+            "format": integers("U8", form)}
+
+
+def mlx_affine(rng, shape, bits, group, scale="BF16", **_):
+    *rows, columns = shape
+    parts = {"weight": codes(rng, "U32", (*rows, words(bits, columns)))}
+    for role in ("scale", "bias"):
+        parts[role] = scales(rng, scale, (*rows, columns // group))
+    return parts
+
+
+def mlx_float(rng, shape, mode, value=None, **_):
+    """`value` is the bits of a scale of the whole tensor."""
+    *rows, columns = shape
+    bits, group = (8 if mode == "mxfp8" else 4), (16 if mode == "nvfp4" else 32)
+    drawn = scales(rng, "F8_E4M3" if mode == "nvfp4" else "U8", (*rows, columns // group))
+    parts = {"weight": codes(rng, "U32", (*rows, words(bits, columns))),
+             "scale": Stored("U8", drawn.bits)}
+    if value is not None:
+        parts["global_scale"] = scales(rng, "F32", (1, ), value)
+    return parts
+
+
+def bitnet(rng, shape, scale="BF16", value=None, **_):
+    return {"weight": codes(rng, "U8", (shape[0] // 4, shape[1])),
+            "scale": scales(rng, scale, (1, ), value)}
+
+
+# ---- files ------------------------------------------------------------------------------------
+
+
+def pack(tensors):
+    """Return a file of safetensors; wider element types come first, and so all are aligned."""
+    header, at = {}, 0
+    order = sorted(tensors, key=lambda name: -tensors[name].bits.itemsize)
+    for name in order:
+        dtype, bits = tensors[name]
+        header[name] = {"dtype": dtype, "shape": list(bits.shape),
+                        "data_offsets": [at, at + bits.nbytes]}
+        at += bits.nbytes
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + b"".join(tensors[n].bits.tobytes() for n in order)
+
+
+def unpack(path):
+    """Return the tensors of a file of safetensors."""
+    raw = pathlib.Path(path).read_bytes()
+    size = struct.unpack("<Q", raw[:8])[0]
+    tensors = {}
+    for name, entry in json.loads(raw[8:8 + size]).items():
+        if name != "__metadata__":
+            begin, end = (8 + size + o for o in entry["data_offsets"])
+            bits = np.frombuffer(raw[begin:end], KINDS[entry["dtype"]]).reshape(entry["shape"])
+            tensors[name] = Stored(entry["dtype"], bits)
+    return tensors
+
+
+def write(folder, tensors, settings, second=()):
+    """Write a model, its settings by file name, and the tensors in `second` to a second shard."""
+    folder.mkdir()
+    for name, document in settings.items():
+        (folder / name).write_text(json.dumps(document))
+    if not second:
+        (folder / "model.safetensors").write_bytes(pack(tensors))
+        return
+    index = {}
+    for i in (1, 2):
+        file = f"model-0000{i}-of-00002.safetensors"
+        shard = {n: t for n, t in tensors.items() if (n in second) == (i == 2)}
+        (folder / file).write_bytes(pack(shard))
+        index.update(dict.fromkeys(shard, file))
+    (folder / "model.safetensors.index.json").write_text(json.dumps({
+        "metadata": {"total_size": sum(t.bits.nbytes for t in tensors.values())},
+        "weight_map": index}))
