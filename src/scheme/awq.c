@@ -55,15 +55,19 @@ static heft_status prepare(heft_decoding *d, heft_error *err)
 {
     const heft_decoding_part *w = &d->part[HEFT_ROLE_WEIGHT];
     uint64_t inputs = heft_decoding_dim(w, 1), words = heft_decoding_dim(w, 0);
-    bool is_gemm = !d->form.len || heft_str_is(d->form, "gemm") || heft_str_is(d->form, "GEMM");
+    bool is_gemm = !d->settings->form.len || heft_str_is(d->settings->form, "gemm") ||
+                   heft_str_is(d->settings->form, "GEMM");
+    heft_status st = heft_decoding_check_settings(d, d->bits, err);
+    if (st)
+        return st;
     if (!is_gemm || d->bits != WIDTH)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "tensor %q is quantised by awq, which is decoded in the form gemm "
                                 "with 4 bits only: this is the form %q with %U bits",
-                                d->name, d->form, (uint64_t)d->bits);
+                                d->name, d->settings->form, (uint64_t)d->bits);
     if (w->rank != 2 || !inputs || !words || words > UINT32_MAX || inputs > UINT32_MAX)
         return heft_decoding_refuse(d, HEFT_ROLE_WEIGHT, "is not a matrix", err);
-    heft_status st = heft_decoding_set_shape(d, inputs, words * IN_WORD, err);
+    st = heft_decoding_set_shape(d, inputs, words * IN_WORD, err);
     d->group = d->block[1] && heft_decoding_dim(&d->part[HEFT_ROLE_SCALE], 1) > 1 ? d->block[1]
                                                                                   : inputs;
     if (!st)

@@ -249,7 +249,6 @@ static heft_status prepare(heft_decoding *d, heft_error *err)
         st = heft_decoding_refuse(d, HEFT_ROLE_FORMAT,
                                   "names an order of numbers other than rows, which is not decoded",
                                   err);
-    d->dtype = HEFT_F16;
     return st;
 }
 

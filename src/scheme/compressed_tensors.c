@@ -62,16 +62,21 @@ static uint64_t words_of(uint64_t elements, uint32_t bits, bool is_aligned)
 static heft_status read_columns(uint64_t *out, const heft_decoding *d, heft_error *err)
 {
     const heft_decoding_part *s = heft_decoding_part_of(d, HEFT_ROLE_SHAPE);
-    uint8_t raw[2 * sizeof(uint64_t)];
-    uint64_t shape[2] = { 0, 0 };
-    if (!s || s->elements != 2 || s->bytes > sizeof raw)
-        return heft_decoding_refuse(d, HEFT_ROLE_SHAPE, "does not have two numbers", err);
+    const heft_decoding_part *w = &d->part[HEFT_ROLE_WEIGHT];
+    uint8_t raw[HEFT_LOGICAL_RANK * sizeof(uint64_t)];
+    uint64_t shape[HEFT_LOGICAL_RANK] = { 0 }, rank = s ? s->elements : 0;
+    bool is_list = rank == 2 || (rank == w->rank && rank <= HEFT_LOGICAL_RANK);
+    if (!s || !is_list || s->bytes > sizeof raw)
+        return heft_decoding_refuse(d, HEFT_ROLE_SHAPE, "does not have a number for each dimension",
+                                    err);
     heft_status st = heft_part_read(raw, d->f, s->part, 0, (size_t)s->bytes, err);
-    if (!st && !heft_dtype_cast(shape, HEFT_U64, raw, s->dtype, 2))
-        st = heft_decoding_refuse(d, HEFT_ROLE_SHAPE, "does not have two numbers", err);
-    *out = shape[1];
-    if (!st && (shape[0] != heft_decoding_dim(&d->part[HEFT_ROLE_WEIGHT], 1) || !shape[1] ||
-                shape[1] > UINT32_MAX))
+    if (!st && !heft_dtype_cast(shape, HEFT_U64, raw, s->dtype, (size_t)rank))
+        st = heft_decoding_refuse(d, HEFT_ROLE_SHAPE, "does not have integers", err);
+    *out = shape[rank - 1];
+    bool is_same = shape[rank - 2] == heft_decoding_dim(w, 1);
+    for (uint64_t i = 0; i + 2 < rank; i++)
+        is_same = is_same && shape[i] == w->dims[i];
+    if (!st && (!is_same || !*out || *out > UINT32_MAX))
         st = heft_decoding_refuse(d, HEFT_ROLE_SHAPE, "contradicts the weight", err);
     return st;
 }
@@ -93,13 +98,14 @@ static heft_status set_packing(heft_decoding *d, heft_error *err)
     is_dense = words_of(d->columns, d->bits, false) == words;
     is_aligned = words_of(d->columns, d->bits, true) == words;
     if (!is_dense && !is_aligned)
-        return heft_decoding_refuse(d, HEFT_ROLE_WEIGHT,
-                                    "has another number of words than the width of its numbers "
-                                    "and its shape give",
+        return heft_decoding_refuse(d, HEFT_ROLE_SHAPE,
+                                    "and the bits of the numbers give another count of words than "
+                                    "the weight has",
                                     err);
     if (is_dense && is_aligned && WORD_BITS % d->bits)
         return heft_decoding_refuse(d, HEFT_ROLE_WEIGHT,
-                                    "may be packed in two ways, and nothing tells which", err);
+                                    "may have its bits packed in two ways, and nothing tells which",
+                                    err);
     d->is_aligned = is_aligned;
     return HEFT_OK;
 }
@@ -122,7 +128,8 @@ static heft_status check_zero_point(const heft_decoding *d, heft_error *err)
                      z->dtype == HEFT_I32;
     uint64_t rows = words_of(d->grid.down, d->bits, d->is_aligned);
     bool is_good = z && (is_packed ? heft_decoding_dim(z, 0) == d->grid.across &&
-                                         heft_decoding_dim(z, 1) == rows && d->stack == 1 &&
+                                         heft_decoding_dim(z, 1) == rows &&
+                                         z->elements == d->stack * rows * d->grid.across &&
                                          d->grid.down == d->rows
                                    : z->dtype == HEFT_I8 && z->elements == s->elements);
     return !z || is_good ? HEFT_OK
@@ -149,8 +156,14 @@ static heft_status prepare(heft_decoding *d, heft_error *err)
         st = heft_decoding_take_shape(d, 1, err);
     }
     uint64_t groups = heft_decoding_dim(&d->part[HEFT_ROLE_SCALE], 0);
-    if (!st && !d->block[1] && groups > 1) /* whole groups of equal size */
-        d->block[1] = heft_div(d->columns + groups - 1, groups);
+    d->block[1] = d->settings->has_group ? d->settings->group : 0;
+    d->block[0] = d->settings->block[0];
+    if (d->settings->block[1])
+        d->block[1] = d->settings->block[1];
+    if (!st && !d->block[1] && groups > 1) { /* groups of equal size */
+        uint64_t size = heft_div(d->columns, groups);
+        d->block[1] = size * groups == d->columns ? size : 0;
+    }
     if (!st)
         st = heft_decoding_set_grid(d, HEFT_ROLE_SCALE, err);
     if (!st)
@@ -183,12 +196,13 @@ static bool read_zero_points(heft_decoder *r, uint64_t row, uint64_t first, size
         return true;
     }
     uint64_t bit = heft_bit_of(line, d->bits, d->is_aligned), word = bit / WORD_BITS;
+    uint64_t matrix = r->matrix * heft_decoding_dim(z, 1);
     bool crosses = bit % WORD_BITS + d->bits > WORD_BITS;
     for (size_t i = 0; i < n; i++) {
         uint8_t two[2 * WORD] = { 0 };
         for (uint32_t k = 0; k <= crosses; k++) {
-            const uint8_t *p = heft_decoder_bytes(
-                r, HEFT_ROLE_ZERO_POINT, ((word + k) * d->grid.across + first + i) * WORD, WORD);
+            uint64_t at = (matrix + word + k) * d->grid.across + first + i;
+            const uint8_t *p = heft_decoder_bytes(r, HEFT_ROLE_ZERO_POINT, at * WORD, WORD);
             if (!p)
                 return false;
             memcpy(two + k * WORD, p, WORD);

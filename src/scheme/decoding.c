@@ -53,6 +53,22 @@ static heft_status find_part(heft_decoding *d, const heft_quantised_part *q, hef
     return HEFT_OK;
 }
 
+/* The name of another part helps where the shapes fit no scheme. */
+static heft_status refuse_scheme(const heft_quantised *q, const heft_file *f, const heft_schemes *s,
+                                 uint32_t i, heft_error *err)
+{
+    heft_str part = q->name;
+    for (uint32_t k = 0; k < q->part_count; k++) {
+        heft_quantised_part p = heft_schemes_part_at(s, i, k);
+        bool is_scale = heft_str_is(heft_lit(p.role), "scale");
+        part = is_scale || !k ? heft_ix_name(&f->x, p.tensor) : part;
+    }
+    return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                            "tensor %q, with the part %q, is quantised in a way (%q) that is "
+                            "recognised and not decoded",
+                            q->name, part, q->scheme);
+}
+
 heft_status heft_decoding_open(heft_decoding *d, const heft_file *f, const heft_schemes *s,
                                uint32_t i, heft_error *err)
 {
@@ -61,7 +77,7 @@ heft_status heft_decoding_open(heft_decoding *d, const heft_file *f, const heft_
     *d = (heft_decoding){ .f = f,
                           .scheme = scheme,
                           .name = q.name,
-                          .form = heft_schemes_form(s),
+                          .settings = heft_schemes_settings(s),
                           .variant = heft_schemes_variant(s, i),
                           .bits = q.bits,
                           .block = { q.block[0], q.block[1] },
@@ -70,13 +86,8 @@ heft_status heft_decoding_open(heft_decoding *d, const heft_file *f, const heft_
                           .factor = 1 };
     for (int k = 0; k < HEFT_ROLES; k++)
         d->part[k].tensor = HEFT_NONE;
-    if (!scheme || !scheme->prepare) {
-        char name[32] = "";
-        memcpy(name, q.scheme.ptr, q.scheme.len < sizeof name ? q.scheme.len : sizeof name - 1);
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                                "tensor %q is quantised by %s, which is recognised and not decoded",
-                                q.name, name);
-    }
+    if (!scheme || !scheme->prepare)
+        return refuse_scheme(&q, f, s, i, err);
     heft_status st = HEFT_OK;
     for (uint32_t k = 0; k < q.part_count && !st; k++) {
         heft_quantised_part part = heft_schemes_part_at(s, i, k);
@@ -101,6 +112,18 @@ heft_status heft_decoding_refuse(const heft_decoding *d, heft_role role, const c
         st = heft_error_plain(err, HEFT_E_FORMAT, "quantised tensor %q (%s): its %s %q %s", d->name,
                               d->scheme->name, roles[role], heft_ix_name(&d->f->x, p->tensor), why);
     return heft_error_rule(err, st, "heft/quantised");
+}
+
+heft_status heft_decoding_check_settings(const heft_decoding *d, uint32_t bits, heft_error *err)
+{
+    const heft_quantisation_settings *s = d->settings;
+    if (s->method.len && !heft_str_is(s->method, d->scheme->name))
+        return heft_decoding_refuse(
+            d, HEFT_ROLE_SCALE, "does not have a shape of the method that config.json names", err);
+    if (s->bits && bits && s->bits != bits)
+        return heft_decoding_refuse(d, HEFT_ROLE_WEIGHT,
+                                    "does not have the bits that config.json states", err);
+    return HEFT_OK;
 }
 
 /* ---- shapes ---- */

@@ -53,7 +53,8 @@ typedef struct heft_scale_grid {
 typedef struct heft_decoding {
     const heft_file *f;
     const heft_scheme *scheme;
-    heft_str name, form; /* form: that of the settings, such as "gptq_v2" */
+    heft_str name;
+    const heft_quantisation_settings *settings;
     const char *variant; /* or NULL */
     uint32_t bits;
     uint64_t block[2]; /* as in heft_quantised */
@@ -144,6 +145,8 @@ void heft_decoding_set_type(heft_decoding *d, heft_role role);
 /* Read the only element of a part as f32. */
 heft_status heft_decoding_scalar(const heft_decoding *d, heft_role role, float *out,
                                  heft_error *err);
+/* Return HEFT_E_FORMAT if the settings name another scheme, or numbers of another width. */
+heft_status heft_decoding_check_settings(const heft_decoding *d, uint32_t bits, heft_error *err);
 /* Return HEFT_E_FORMAT or another status with a message that names the weight and the part. */
 heft_status heft_decoding_refuse(const heft_decoding *d, heft_role role, const char *why,
                                  heft_error *err);

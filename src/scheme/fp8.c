@@ -2,6 +2,7 @@
  * power of two for 32 elements of a row.
  *
  *   weight * scale, though DeepSeek calls the scale weight_scale_inv. */
+#include "base/checked_math.h"
 #include "scheme/decoding.h"
 
 static const heft_scheme_names names[] = {
@@ -44,15 +45,36 @@ static bool recognise_fp8(heft_scheme_group *g)
            heft_is_scale(heft_group_dtype(g, "scale"));
 }
 
+/* The scales are those of blocks as the settings state them, or DeepSeek's; without a statement also
+ * one for each row, for groups of a row, or for the whole matrix.  A guess would scale wrongly. */
+static heft_status check_blocks(const heft_decoding *d, const uint64_t block[2], heft_error *err)
+{
+    const heft_scale_grid *g = &d->grid;
+    bool is_stated = d->settings->block[0] && d->settings->block[1];
+    bool is_row = g->down == d->rows && (g->across == 1 || d->settings->has_group);
+    bool is_one = g->down == 1 && g->across == 1;
+    bool is_blocks = !d->rows || !d->columns ||
+                     (heft_div(d->rows - 1, block[0]) + 1 == g->down &&
+                      heft_div(d->columns - 1, block[1]) + 1 == g->across);
+    return is_blocks || (!is_stated && (is_row || is_one))
+               ? HEFT_OK
+               : heft_decoding_refuse(d, HEFT_ROLE_SCALE,
+                                      "has a shape that does not suit blocks of the weight", err);
+}
+
 static heft_status prepare(heft_decoding *d, heft_error *err)
 {
+    enum { USUAL_BLOCK = 128 };
+    const heft_quantisation_settings *s = d->settings;
     heft_status st = heft_decoding_take_shape(d, 1, err);
     if (!st && heft_decoding_part_of(d, HEFT_ROLE_ZERO_POINT))
         st = heft_decoding_refuse(d, HEFT_ROLE_ZERO_POINT, "has no meaning for 8-bit floats", err);
+    d->block[0] = s->block[0] ? s->block[0] : USUAL_BLOCK;
+    d->block[1] = s->block[1] ? s->block[1] : s->group ? s->group : USUAL_BLOCK;
     if (!st)
         st = heft_decoding_set_grid(d, HEFT_ROLE_SCALE, err);
     heft_decoding_set_type(d, HEFT_ROLE_SCALE);
-    return st;
+    return st ? st : check_blocks(d, d->block, err);
 }
 
 static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t count, float *out)
@@ -90,7 +112,8 @@ static bool recognise_mxfp8(heft_scheme_group *g)
 static heft_status prepare_mxfp8(heft_decoding *d, heft_error *err)
 {
     d->part[HEFT_ROLE_SCALE].dtype = HEFT_F8_E8M0;
-    return prepare(d, err);
+    heft_status st = heft_decoding_take_shape(d, 1, err);
+    return st ? st : heft_decoding_set_grid(d, HEFT_ROLE_SCALE, err);
 }
 
 const heft_scheme heft_scheme_mxfp8 = {

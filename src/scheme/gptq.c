@@ -41,10 +41,11 @@ enum { WORD_BITS = 32, WORD = 4, MOST_BITS = 8 };
 static heft_status set_form(heft_decoding *d, heft_error *err)
 {
     char name[16] = "";
-    d->excess = !heft_str_is(d->form, "gptq_v2");
-    if (!d->form.len || !d->excess || heft_str_is(d->form, "gptq"))
+    d->excess = !heft_str_is(d->settings->form, "gptq_v2");
+    if (!d->settings->form.len || !d->excess || heft_str_is(d->settings->form, "gptq"))
         return HEFT_OK;
-    memcpy(name, d->form.ptr, d->form.len < sizeof name ? d->form.len : sizeof name - 1);
+    memcpy(name, d->settings->form.ptr,
+           d->settings->form.len < sizeof name ? d->settings->form.len : sizeof name - 1);
     return heft_error_plain(
         err, HEFT_E_UNSUPPORTED,
         "tensor %q is quantised by gptq in the form %s, which is recognised and "
@@ -79,7 +80,9 @@ static heft_status prepare(heft_decoding *d, heft_error *err)
 {
     const heft_decoding_part *w = &d->part[HEFT_ROLE_WEIGHT];
     uint64_t words = heft_decoding_dim(w, 1), outputs = heft_decoding_dim(w, 0);
-    heft_status st = set_form(d, err);
+    heft_status st = heft_decoding_check_settings(d, d->bits, err);
+    if (!st)
+        st = set_form(d, err);
     if (st)
         return st;
     if (w->rank != 2 || !words || !outputs || words > UINT32_MAX || outputs > UINT32_MAX)

@@ -1,6 +1,7 @@
 /* mlx.c - integers of 2 to 8 bits as a dense stream of 32-bit words along a row, times a scale,
  * plus a bias; or mxfp4, mxfp8 and nvfp4 in the same words, without biases. */
 #include "base/checked_math.h"
+#include "base/text.h"
 #include "scheme/decoding.h"
 #include "scheme/packed.h"
 
@@ -38,20 +39,26 @@ enum { WORD_BITS = 32, WORD = 4, MOST_BITS = 8 };
 static heft_status set_mode(heft_decoding *d, uint64_t words, uint64_t groups, heft_error *err)
 {
     static const struct {
+        const char *name;
         uint32_t words, bits, group;
         heft_dtype scale;
-    } modes[] = { { 4, 4, 32, HEFT_F8_E8M0 },     /* mxfp4 */
-                  { 8, 8, 32, HEFT_F8_E8M0 },     /* mxfp8 */
-                  { 2, 4, 16, HEFT_F8_E4M3FN } }; /* nvfp4 */
+    } modes[] = { { "mxfp4", 4, 4, 32, HEFT_F8_E8M0 },
+                  { "mxfp8", 8, 8, 32, HEFT_F8_E8M0 },
+                  { "nvfp4", 2, 4, 16, HEFT_F8_E4M3FN } };
+    heft_str stated = d->settings->form;
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
-        if (words == groups * modes[i].words) {
+        if (words == groups * modes[i].words &&
+            (!stated.len || heft_str_is(stated, modes[i].name))) {
             d->bits = modes[i].bits;
             d->group = modes[i].group;
             d->part[HEFT_ROLE_SCALE].dtype = modes[i].scale;
             return HEFT_OK;
         }
-    return heft_decoding_refuse(d, HEFT_ROLE_SCALE,
-                                "has another number of groups than any mode without biases", err);
+    return heft_decoding_refuse(
+        d, HEFT_ROLE_SCALE,
+        "has another number of groups than the mode of config.json, or any mode "
+        "without biases",
+        err);
 }
 
 /* The settings of a model may be overridden for a module: the shapes decide. */
@@ -59,23 +66,26 @@ static heft_status set_affine(heft_decoding *d, uint64_t words, uint64_t groups,
 {
     static const uint8_t widths[] = { 2, 3, 4, 5, 6, 8 };
     uint64_t per_group = heft_div(words * WORD_BITS, groups), found = 0;
+    uint32_t stated = d->bits;
     bool is_whole = per_group * groups == words * WORD_BITS;
     d->group = d->block[1];
     for (size_t i = 0; i < sizeof widths && is_whole; i++) {
         uint64_t group = heft_div(per_group, widths[i]);
         bool fits = group * widths[i] == per_group && (group == 32 || group == 64 || group == 128);
-        bool is_stated = d->block[1] ? group == d->block[1] : d->bits == widths[i];
-        if (fits && is_stated) {
+        bool has_group = !d->block[1] || group == d->block[1];
+        bool has_bits = !stated || stated == widths[i];
+        if (fits && has_group && has_bits && (d->block[1] || stated)) {
             d->bits = widths[i];
             d->group = group;
             found++;
         }
     }
-    return found == 1 ? HEFT_OK
-                      : heft_decoding_refuse(d, HEFT_ROLE_SCALE,
-                                             "and the weight do not tell the width of the numbers: "
-                                             "config.json should state group_size and bits",
-                                             err);
+    return found == 1
+               ? HEFT_OK
+               : heft_decoding_refuse(d, HEFT_ROLE_SCALE,
+                                      "and the weight do not have the group_size and bits that "
+                                      "config.json states, or should state",
+                                      err);
 }
 
 static heft_status read_factor(heft_decoding *d, heft_error *err)
@@ -96,7 +106,7 @@ static heft_status prepare(heft_decoding *d, heft_error *err)
     uint64_t words = heft_decoding_dim(w, 0), columns;
     uint64_t groups = heft_decoding_dim(&d->part[HEFT_ROLE_SCALE], 0);
     if (!words || !groups || words > UINT32_MAX || groups > UINT32_MAX)
-        return heft_decoding_refuse(d, HEFT_ROLE_WEIGHT, "has no columns", err);
+        return heft_decoding_refuse(d, HEFT_ROLE_SCALE, "or the weight has no columns", err);
     heft_status st = b ? set_affine(d, words, groups, err) : set_mode(d, words, groups, err);
     columns = groups * d->group;
     if (!st)

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "core/read/file.h"
 #include "model/names.h"
+#include "scheme/module_settings.h"
 #include "scheme/recognition.h"
 
 typedef struct quantised { /* stored form of heft_quantised, which borrows the texts */
@@ -25,8 +26,8 @@ struct heft_schemes {
     heft_vec parts;   /* heft_quantised_part, by quantised tensor */
     uint32_t *owner;  /* by tensor: number of the quantised tensor + 1; 0: none */
     uint32_t tensors; /* length of owner */
-    heft_str method;  /* method that the settings name */
-    heft_str form;    /* "gptq_v2", and the like, or empty */
+    heft_quantisation_settings settings;
+    heft_vec exempt; /* heft_str, see heft_exempt_modules() */
 };
 
 typedef struct naming { /* a way to name parts, and its scheme */
@@ -47,7 +48,8 @@ typedef struct search {
     uint32_t naming_count;
     uint64_t by_last_byte[256]; /* namings by the last byte of the anchor's suffix */
     heft_vec anchors;           /* anchor */
-    char *name;                 /* buffer for the name of a part */
+    heft_module_settings modules;
+    char *name; /* buffer for the name of a part */
 } search;
 
 static const quantised *at(const heft_schemes *s, uint32_t i)
@@ -164,7 +166,7 @@ static bool add_group(search *q, const heft_scheme *scheme, const heft_scheme_gr
                       heft_str name)
 {
     heft_schemes *s = q->s;
-    bool is_named = scheme->is_vague && s->method.len;
+    bool is_named = scheme->is_vague && s->settings.method.len;
     quantised one = { .name = heft_arena_copy(&s->arena, name),
                       .scheme = is_named ? NULL : scheme,
                       .variant = g->variant,
@@ -192,13 +194,15 @@ static uint32_t find_free(const search *q, heft_str name)
 /* Add the quantised tensor to which the anchor belongs by this naming, if the parts exist. */
 static bool try_naming(search *q, const naming *n, uint32_t tensor)
 {
+    heft_quantisation_settings settings;
     heft_scheme_group g = {
-        .x = q->x, .settings = &q->settings, .names = n->names, .variant = n->names->variant
+        .x = q->x, .settings = &settings, .names = n->names, .variant = n->names->variant
     };
     heft_str name = heft_ix_name(q->x, tensor), stem = name;
     const heft_scheme_part *part = n->names->part;
     if (!n->scheme->attribute)
         (void)find_stem(&stem, name, part[0].suffix);
+    settings = heft_module_settings_of(&q->modules, &q->x->key, &q->settings, module_of(stem));
     for (uint32_t k = 0; k < HEFT_SCHEME_PARTS; k++) {
         g.tensor[k] = !k             ? tensor
                       : part[k].role ? find_free(q, build_name(q, stem, part[k].suffix))
@@ -303,17 +307,21 @@ static bool find_all(search *q, const heft_settings *settings)
 {
     heft_schemes *s = q->s;
     heft_quantisation_settings_read(&q->settings, settings);
-    s->method = heft_arena_copy(&s->arena, q->settings.method);
-    s->form = heft_arena_copy(&s->arena, q->settings.form);
+    s->settings = q->settings;
+    s->settings.method = heft_arena_copy(&s->arena, q->settings.method);
+    s->settings.form = heft_arena_copy(&s->arena, q->settings.form);
     s->owner = heft_mem_alloc(&s->mem, ((size_t)s->tensors + 1) * sizeof *s->owner);
-    if (!s->owner || !s->method.ptr || !s->form.ptr)
+    if (!s->owner || !s->settings.method.ptr || !s->settings.form.ptr ||
+        !heft_exempt_modules(&s->exempt, &s->mem, &s->arena, settings) ||
+        !heft_module_settings_read(&q->modules, &s->mem, &q->x->key, settings))
         return false;
     memset(s->owner, 0, ((size_t)s->tensors + 1) * sizeof *s->owner);
     list_namings(q);
     bool ok = find_anchors(q) && try_all(q);
-    if (ok && !s->all.len && s->method.len)
+    if (ok && !s->all.len && s->settings.method.len)
         ok = use_settings(q);
     heft_vec_free(&s->mem, &q->anchors, sizeof(anchor));
+    heft_module_settings_free(&q->modules, &s->mem);
     return ok;
 }
 
@@ -356,6 +364,7 @@ void heft_schemes_close(heft_schemes *s)
         return;
     const heft_allocator *al = s->mem.al;
     heft_mem_free(&s->mem, s->owner, ((size_t)s->tensors + 1) * sizeof *s->owner);
+    heft_vec_free(&s->mem, &s->exempt, sizeof(heft_str));
     heft_vec_free(&s->mem, &s->all, sizeof(quantised));
     heft_vec_free(&s->mem, &s->parts, sizeof(heft_quantised_part));
     heft_arena_free(&s->arena);
@@ -371,7 +380,8 @@ heft_quantised heft_schemes_at(const heft_schemes *s, uint32_t i)
 {
     const quantised *one = at(s, i);
     return (heft_quantised){ .name = one->name,
-                             .scheme = one->scheme ? heft_lit(one->scheme->name) : s->method,
+                             .scheme = one->scheme ? heft_lit(one->scheme->name)
+                                                   : s->settings.method,
                              .variant = heft_lit(one->variant ? one->variant : ""),
                              .bits = one->bits,
                              .part_count = one->part_count,
@@ -399,12 +409,12 @@ const char *heft_schemes_variant(const heft_schemes *s, uint32_t i)
     return at(s, i)->variant;
 }
 
-heft_str heft_schemes_form(const heft_schemes *s)
+const heft_quantisation_settings *heft_schemes_settings(const heft_schemes *s)
 {
-    return s->form;
+    return &s->settings;
 }
 
-bool heft_schemes_are_stated(const heft_schemes *s)
+bool heft_schemes_exempt(const heft_schemes *s, heft_str tensor)
 {
-    return s->method.len;
+    return heft_is_exempt(&s->exempt, tensor);
 }

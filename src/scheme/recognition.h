@@ -30,7 +30,7 @@ typedef struct heft_scheme_names {
 /* Tensors with the names of a scheme, and what the scheme says about them. */
 typedef struct heft_scheme_group {
     const heft_index *x;
-    const heft_quantisation_settings *settings;
+    const heft_quantisation_settings *settings; /* of the module */
     const heft_scheme_names *names;
     uint32_t tensor[HEFT_SCHEME_PARTS]; /* by part; HEFT_NONE: absent */
     const char *variant;                /* initially that of names */
@@ -68,13 +68,15 @@ const heft_scheme *heft_other_scheme_at(uint32_t i);
 heft_status heft_schemes_of_index(heft_schemes **out, const heft_index *x, const heft_allocator *al,
                                   const heft_settings *settings, heft_error *err);
 
-/* The scheme of quantised tensor i; NULL: a method that only the settings name.  Its variant, and
- * the form that the settings state, which may be empty. */
+/* The scheme of quantised tensor i; NULL: a method that only the settings name.  Its variant, which
+ * may be NULL. */
 const heft_scheme *heft_schemes_scheme(const heft_schemes *s, uint32_t i);
 const char *heft_schemes_variant(const heft_schemes *s, uint32_t i);
-heft_str heft_schemes_form(const heft_schemes *s);
-/* Return true if the settings name a method. */
-bool heft_schemes_are_stated(const heft_schemes *s);
+/* What the settings say, with texts of their own. */
+const heft_quantisation_settings *heft_schemes_settings(const heft_schemes *s);
+/* Return true if the settings name the module of a tensor among those that are not quantised, or
+ * name modules by patterns, which are not matched here. */
+bool heft_schemes_exempt(const heft_schemes *s, heft_str tensor);
 
 extern const heft_scheme heft_scheme_awq, heft_scheme_bitnet, heft_scheme_bitsandbytes,
     heft_scheme_comfyui, heft_scheme_compressed_tensors, heft_scheme_fp8, heft_scheme_gptq,

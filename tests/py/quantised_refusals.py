@@ -214,7 +214,7 @@ NOT_DECODED = [ # the scheme, and the parts of layer 1
               ".scales": zeros("F16", 8, 1, 1, 1)}),
 ]
 SCHEMES = [Refusal(f"{scheme}, by the names {' '.join(put)}", None, None, {}, {}, [], put,
-                   "(" + "|".join([r"\.weight", *map(str, put)]).replace(".", r"\.") + ")", scheme)
+                   "(" + "|".join([".weight", *map(str, put)]).replace(".", r"\.") + ")", scheme)
            for scheme, put in NOT_DECODED]
 
 REFUSALS = [*FP8, *FP4, *COMPRESSED, *GPTQ, *OTHERS, *SCHEMES]
