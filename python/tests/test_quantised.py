@@ -1,8 +1,16 @@
 """Numbers of quantised tensors: no conversion loses their scales without being told to."""
+import pathlib
+import random
+import sys
+
 import heft
 import pytest
 
 from command_files import write_safetensors
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "py"))
+import gen_gguf  # pylint: disable=wrong-import-position
+import ggml_blocks  # pylint: disable=wrong-import-position
 
 np = pytest.importorskip("numpy")
 
@@ -47,3 +55,28 @@ def test_info_names_the_convention(fp8):
     quantised, = heft.info(fp8).quantised
     assert (quantised.scheme, quantised.bits, quantised.tensors, quantised.parts) == ("fp8", 8, 1, 2)
     assert quantised.block == (0, 0) and quantised.variant is None
+
+
+def test_every_block_type_becomes_numbers(tmp_path):
+    path, rng = tmp_path / "blocks.gguf", random.Random(2)
+    tensors = [(name, name, (2, elements), ggml_blocks.draw(name, 2 * elements, rng))
+               for name, (_, elements, _) in ggml_blocks.BLOCKS.items()]
+    path.write_bytes(gen_gguf.File(tensors).bytes())
+    with heft.open(path) as f:
+        for name, _, shape, raw in tensors:
+            want = np.array(ggml_blocks.decode(name, raw), np.float32).reshape(shape)
+            assert np.array_equal(f[name].to("f32"), want), name
+
+
+def test_nvfp4_needs_the_scale_of_another_tensor(tmp_path):
+    path, block = tmp_path / "nvfp4.gguf", bytes([0x38] * 4 + [0x22] * 32)
+    path.write_bytes(gen_gguf.File([
+        ("a.weight", "nvfp4", (1, 64), block), ("a.scale", "f32", (1,), np.float32(2).tobytes()),
+        ("b.weight", "nvfp4", (1, 64), block)
+    ]).bytes())
+    with heft.open(path) as f:
+        with pytest.raises(heft.UnsupportedError, match="scaled by 'a.scale'"):
+            f["a.weight"].to("f32")
+        assert f["b.weight"].to("f32").sum() == 64
+    with heft.open(path, raw_tensors=True) as f:
+        assert f["a.weight"].to("f32").sum() == 64
