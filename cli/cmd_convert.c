@@ -1,6 +1,8 @@
 /* cmd_convert.c - `heft convert`: write a model in another format, with optional changes. */
 #include <errno.h>
 #include <heft/remote.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,7 +11,8 @@
 #include "companions.h"
 #include "inputs.h"
 #include "job.h"
-#include "resume.h"
+#include "model.h"
+#include "stdin_file.h"
 #include "textfile.h"
 
 typedef struct request {
@@ -17,6 +20,66 @@ typedef struct request {
     const char *in;
     folder folder; /* companion files; empty if IN is a file */
 } request;
+
+/* ---- --resume: keep the downloaded bytes of an input on a server ---- */
+
+/* Refuse --resume where nothing can be kept. Return an exit code. */
+static int resume_check(const job *j, const char *in)
+{
+    if (!j->resume)
+        return CODE_DONE;
+    if (!heft_is_url(in))
+        return say_usage("convert", "--resume needs the address of a file on a server as IN");
+    if (j->to_stdout || heft_is_url(j->out))
+        return say_usage("convert", "--resume needs a file as OUT: the download is kept beside it");
+    if (j->share.number || j->finish || j->dry_run)
+        return say_usage("convert", "--resume excludes --share, --finish and --dry-run");
+    return CODE_DONE;
+}
+
+static void say_text(void *ctx, const char *text)
+{
+    say(MESSAGE_INFO, ctx, "%s", text);
+}
+
+/* Return the path that names the kept files: an output that is a link stays a link. */
+static const char *stem_of(char real[PATH_MAX], const char *out)
+{
+    return realpath(out, real) ? real : out;
+}
+
+/* Open the input with the bytes that an earlier command has kept beside the output. */
+static heft_status resume_open(heft_file **out, const job *j, const char *in, heft_error *err)
+{
+    char real[PATH_MAX];
+    heft_url_options o = HEFT_URL_OPTIONS_INIT;
+    o.say = say_text;
+    o.say_ctx = (void *)(uintptr_t)in;
+    o.resume = stem_of(real, j->out);
+    return model_try_open_url(j->session, out, in, &o, err);
+}
+
+/* Remove the files with downloaded bytes after success, and if the download is no valid model;
+ * after any other failure print that the files are kept. The input has been opened and closed.
+ * Return an exit code. */
+static int resume_end(const job *j, const char *in, int code)
+{
+    char real[PATH_MAX];
+    heft_error err;
+    if (!j->resume)
+        return code;
+    if (code && code != CODE_INVALID) { /* bytes with a wrong checksum are not kept */
+        say(MESSAGE_INFO, in,
+            "what was downloaded is kept beside the output: "
+            "the same command continues the download");
+        return code;
+    }
+    int removed = heft_url_remove_kept(stem_of(real, j->out), &err) ? say_error(j->out, &err)
+                                                                    : CODE_DONE;
+    return code ? code : removed;
+}
+
+/* ---- before the input is open ---- */
 
 static int choose_target(job *j)
 {

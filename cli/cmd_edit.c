@@ -6,7 +6,6 @@
 #include "interrupt.h"
 #include "job.h"
 #include "model.h"
-#include "recover.h"
 
 typedef struct request {
     job job;

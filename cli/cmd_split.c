@@ -10,7 +10,6 @@
 #include "inputs.h"
 #include "interrupt.h"
 #include "job.h"
-#include "recover.h"
 #include "textfile.h"
 
 typedef struct request {

@@ -139,6 +139,32 @@ const shared_opt job_options[] = {
     { .commands = 0 },
 };
 
+/* ---- losses ---- */
+
+void keep_loss(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
+               const char *text)
+{
+    losses *l = ctx;
+    if (l->casts_only && strcmp(rule, "heft/cast") != 0 && severity != HEFT_FAULT)
+        return;
+    /* Always print a note about tied tensors: nothing is lost, but the target grows. */
+    if (severity == HEFT_NOTE && !l->verbose && strcmp(rule, "heft/tied") != 0)
+        return;
+    l->groups.lists_all = l->verbose;
+    message_groups_add(&l->groups, &(message){ .kind = MESSAGE_LOSS,
+                                               .severity = severity,
+                                               .file = l->path,
+                                               .rule = rule,
+                                               .text = text,
+                                               .tensor = tensor,
+                                               .offset = HEFT_NOWHERE });
+}
+
+void losses_print(losses *l)
+{
+    message_groups_print(&l->groups);
+}
+
 void job_begin(const session *s, void *zeroed)
 {
     job *j = zeroed;
@@ -231,6 +257,21 @@ int job_read_texts(job *j, text_origin of_vocab)
     if (!code && j->config)
         code = text_read(&j->config_text, j->config, TEXT_NAMED);
     return code;
+}
+
+int recover_set(bool *recovered, const char *path)
+{
+    heft_recovery how;
+    heft_error err;
+    *recovered = false;
+    if (heft_sink_dir_recover(&how, path, &err))
+        return say_error(path, &err);
+    *recovered = how != HEFT_RECOVERY_NONE;
+    if (how == HEFT_RECOVERY_COMPLETED)
+        say(MESSAGE_NOTE, path, "completed an interrupted split");
+    if (how == HEFT_RECOVERY_ROLLED_BACK)
+        say(MESSAGE_NOTE, path, "rolled back an interrupted split: the old files are restored");
+    return CODE_DONE;
 }
 
 int job_check_output(const job *j, const struct stat *info)

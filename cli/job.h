@@ -6,11 +6,18 @@
 #include <sys/stat.h>
 
 #include "command.h"
-#include "loss_report.h"
+#include "message_groups.h"
 #include "progress_line.h"
 #include "rules.h"
 #include "sinkwatch.h"
 #include "vocab_file.h"
+
+typedef struct losses {
+    const char *path; /* of the input */
+    bool verbose;     /* print notes, too */
+    bool casts_only;  /* leave out losses that are known before the conversion */
+    message_groups groups;
+} losses;
 
 typedef struct job {
     const session *session;
@@ -59,6 +66,9 @@ int job_read_texts(job *j, text_origin of_vocab);
 /* Refuse an output that is a directory or, without --force, an existing file. info is the output's
  * stat(). */
 int job_check_output(const job *j, const struct stat *info);
+/* Complete or roll back an interrupted split in the folder `path`, or in the folder of the file
+ * `path`, and print a note. *recovered is set if there was one. Return an exit code. */
+int recover_set(bool *recovered, const char *path);
 /* Set j->source, and fill j->write and j->convert from the options. */
 void job_set_options(job *j, const char *source);
 heft_duplicates job_duplicates(const job *j);
@@ -82,5 +92,11 @@ void job_say_result(const job *j);
 void job_say_edited(const char *path, const heft_edit_result *result);
 /* Add the members of a result message that edit and append share. */
 void job_result_edited(json *j, const heft_edit_result *result, bool dry_run);
+
+/* Keep one loss for losses_print(). A heft_loss_fn; ctx is a `losses`. */
+void keep_loss(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
+               const char *text);
+/* Print the losses since the last call, one line for each rule. */
+void losses_print(losses *l);
 
 #endif
