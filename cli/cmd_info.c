@@ -7,10 +7,10 @@
 #include "command.h"
 #include "model_kind.h"
 #include "model_sums.h"
+#include "number_text.h"
 #include "pipeline.h"
 #include "quantised.h"
 #include "stdin_file.h"
-#include "value_text.h"
 #include "vocab_file.h"
 
 /* What is known of an open file. */

@@ -7,7 +7,7 @@
 #include "command.h"
 #include "hub.h"
 #include "listing_order.h"
-#include "totals.h"
+#include "model_sums.h"
 #include "tree_table.h"
 
 typedef struct listing {

@@ -9,7 +9,7 @@
 #include "interrupt.h"
 #include "report.h"
 #include "sinkwatch.h"
-#include "statistics.h"
+#include "summary.h"
 
 typedef struct request {
     const session *session;

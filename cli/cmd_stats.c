@@ -9,7 +9,7 @@
 #include "model.h"
 #include "module_tree.h"
 #include "number_text.h"
-#include "statistics.h"
+#include "summary.h"
 
 typedef struct stats_run {
     const session *session;

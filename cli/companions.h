@@ -1,4 +1,5 @@
-/* companions.h - read config.json, vocab.txt or tokenizer.json next to the weights in a folder. */
+/* companions.h - read config.json, vocab.txt or tokenizer.json next to the weights in a folder, and
+ * other JSON files that describe a model. */
 #ifndef HEFT_CLI_COMPANIONS_H
 #define HEFT_CLI_COMPANIONS_H
 #include "cmd.h"
@@ -24,5 +25,14 @@ int folder_read_values(folder *f, const char *dir);
 size_t folder_drop_revision(const folder *f, heft_value *values, size_t count,
                             const heft_file *weights);
 void folder_close(folder *f);
+
+/* Read NAME, for example config.json, of the model opened from `path`. A single file may lie in a
+ * folder with other models, so NAME is read for a folder or a model in shards only. *out is NULL
+ * if NAME does not exist or is not valid JSON; `warns`: print a warning then.  Return an exit
+ * code. */
+int model_config_open(heft_settings **out, const heft_file *f, const char *path, const char *name,
+                      bool warns);
+/* Do the same for a file that belongs to the model in any case. */
+int model_config_read(heft_settings **out, const char *path, const char *name, bool warns);
 
 #endif

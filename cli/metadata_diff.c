@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "model.h"
-#include "value_text.h"
+#include "number_text.h"
 
 /* ---- one value ---- */
 

@@ -9,7 +9,7 @@
 #include "command.h"
 #include "glob.h"
 #include "identity.h"
-#include "notices.h"
+#include "message_groups.h"
 #include "stdin_file.h"
 #include "textfile.h"
 #include "unmatched.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model_config.h"
+#include "companions.h"
 #include "pipeline.h"
 
 /* Names that only one family of models has; the first row that matches a tensor counts. Adapters

@@ -1,4 +1,5 @@
-/* number_text.h - read single elements of tensors as exact numbers. */
+/* number_text.h - single elements of tensors as exact numbers, and values of the metadata as text
+ * for readers. */
 #ifndef HEFT_CLI_NUMBER_TEXT_H
 #define HEFT_CLI_NUMBER_TEXT_H
 #include "outbuf.h"
@@ -26,5 +27,9 @@ number number_at(heft_dtype t, const void *src, uint64_t i);
 /* Return the fewest digits, at most 17, that distinguish a finite v from its neighbours in type t.
  * Pass the result minus 1 as the precision of "%.*e". */
 int number_digits(double v, heft_dtype t);
+
+/* Write the value; of a text at most `most` bytes, with its length. Lists and maps are numbers of
+ * values. */
+void out_value(outbuf *o, const heft_value *v, size_t most);
 
 #endif

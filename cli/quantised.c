@@ -2,8 +2,8 @@
 
 #include <string.h>
 
+#include "companions.h"
 #include "model.h"
-#include "model_config.h"
 
 /* Settings of a quantised model: those of transformers and MLX come first. */
 static int read_settings(heft_settings **out, const heft_file *f, const char *path)

@@ -4,7 +4,6 @@
 #include "cast_rules.h"
 #include "cmd.h"
 #include "glob_rules.h"
-#include "gptrs_options.h"
 #include "identity.h"
 #include "opt.h"
 #include "renames.h"

@@ -1,7 +1,8 @@
-/* summary.h - statistics of a tensor's values. */
+/* summary.h - statistics of a tensor's values, and of many tensors on all processors. */
 #ifndef HEFT_CLI_SUMMARY_H
 #define HEFT_CLI_SUMMARY_H
 #include "bins.h"
+#include "model.h"
 #include "quantiles.h"
 #include "work.h"
 
@@ -33,5 +34,15 @@ bool summarise(summary *s, work *w, const heft_file *f, const char *path, uint32
 void summary_merge(summary *to, const summary *from);
 /* Return the statistics of no values. */
 summary summary_of_nothing(void);
+
+typedef struct statistics_options {
+    bool verifies; /* a wrong digest of the bytes read is an error, unless --no-verify */
+    bool quantiles;
+} statistics_options;
+
+/* Summarise the selected tensors into a malloc'ed array, in the order of the selection. Return an
+ * exit code; after an error *out is NULL. */
+int statistics_compute(const session *s, summary **out, const heft_file *f, const char *path,
+                       const selection *chosen, const statistics_options *options);
 
 #endif

@@ -1,7 +1,7 @@
 #include "tree_table.h"
 
 #include "columns.h"
-#include "totals.h"
+#include "model_sums.h"
 
 typedef struct tree_table {
     const heft_file *f;
