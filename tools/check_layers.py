@@ -8,13 +8,13 @@
   calls      objects of the core call nothing outside the core but four mem functions; formats
              call only the functions meant for formats; each part of the engine calls only the
              parts below
-  data       the core has no writable data
+  data       the core has no writable data; cli only where the process has a state
   names      every linked name begins with heft_
   circles    no files of a directory need each other, directly or through other files
 
 The checks from "calls" on read the objects of ARCHIVE, the static library of the core. FILE is
-compile_commands.json of a build: "extensions" reads the macros in the commands, too. TAP on
-stdout."""
+compile_commands.json of a build: "extensions" reads the macros in the commands, too, and "data" the
+objects of cli. TAP on stdout."""
 import argparse
 import collections
 import functools
@@ -81,6 +81,10 @@ INSTRUCTIONS = {"cpuid.h", "immintrin.h", "arm_neon.h"}  # only src/simd
 EXTENDED = ("src/port", "cli")  # may ask the C library for more than C11
 EXTENSIONS = re.compile(
     r"_(GNU|DEFAULT|BSD|SVID|XOPEN|POSIX|POSIX_C|NETBSD|DARWIN_C)_SOURCE\b|__EXTENSIONS__\b")
+# Files of cli with a state of the process, such as a terminal or signals; each says why. What the
+# user asked for belongs in a session.
+STATEFUL = {"call_filter", "folder_files", "interrupt", "kept_access", "message", "pager",
+            "stdin_file", "term"}
 C_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "stdarg.h", "limits.h", "string.h"}
 CONDITIONS_IN = {"src/base/compiler.h", "include/heft/heft.h", "src/port/defaults.c",
                  "src/simd/instructions.h"}
@@ -248,6 +252,15 @@ def data_faults(objects):
                 yield f"{path.name}: {name} is common data"
 
 
+def command_objects(commands):
+    """Yield the objects of the command, but for its files with a state."""
+    for row in json.loads(pathlib.Path(commands).read_text()) if commands else []:
+        path = pathlib.Path(row["directory"], row.get("output", ""))
+        source = pathlib.Path(row["file"]).stem
+        if path.parent.name == "heft.p" and source not in STATEFUL and path.is_file():
+            yield "cli", path
+
+
 def name_faults(objects):
     for _, path in objects:
         for letter, name in symbols(path):
@@ -295,7 +308,7 @@ def circle_faults(objects):
         yield from (f"{directory}: these need each other: {names}" for names in sorted(circles))
 
 
-def object_checks(archive):
+def object_checks(archive, commands):
     with tempfile.TemporaryDirectory() as scratch:
         objects = unpack_archive(archive, scratch)
         seen = collections.Counter(directory for directory, _ in objects)
@@ -305,6 +318,8 @@ def object_checks(archive):
         yield "calls stay inside the core", list(call_faults(objects, defined))
         yield "the engine's parts call downward", list(upward_faults(objects, defined))
         yield "no data that can be written to", list(data_faults(objects))
+        yield "the command keeps what was asked in a session", list(
+            data_faults(command_objects(commands)))
         yield "linked names begin with heft_", list(name_faults(objects))
         yield "no files need each other in a circle", list(circle_faults(objects))
 
@@ -322,7 +337,7 @@ def main():
         ("only src/port and cli extend the C library", list(extension_faults(a.commands))),
     ]
     if a.objects:
-        checks += object_checks(a.objects)
+        checks += object_checks(a.objects, a.commands)
     return tap.report(checks)
 
 
