@@ -156,13 +156,3 @@ heft_status heft_sink_open_url(heft_sink **out, const char *url, uint32_t flags,
     heft_status st = find_remote(&remote, &o, url, url_opt, err);
     return st ? st : remote->open_sink(out, url, flags, &o, err);
 }
-
-heft_status heft_share_store_open_url(struct heft_share_store **out, const char *url,
-                                      uint32_t flags, heft_error *err)
-{
-    const heft_remote *remote;
-    heft_url_options o = HEFT_URL_OPTIONS_INIT;
-    *out = NULL;
-    heft_status st = find_remote(&remote, &o, url, NULL, err);
-    return st ? st : remote->open_shares(out, url, flags, &o, err);
-}
