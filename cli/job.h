@@ -63,10 +63,8 @@ void job_set_options(job *j, const char *source);
 heft_duplicates job_duplicates(const job *j);
 /* Check the rules against the model and convert it; a dry run writes nothing. */
 int job_convert(job *j, const heft_file *f);
-/* Write a share of the conversion, or complete its output, as --share or --finish says. */
-int job_convert_share(job *j, const heft_file *f);
-/* Give up the shares of the output, as --abort says. */
-int job_give_up(const job *j);
+/* Check the rules against the model, and give the library what depends on it. */
+int job_check_rules(job *j, const heft_file *f);
 /* Append to the error of a conversion with losses the option that settles the matter. */
 void job_name_way_out(heft_error *err);
 /* Print the progress of j, the context, after its losses. A heft_progress_fn. */
@@ -79,5 +77,14 @@ void job_say_result(const job *j);
 void job_say_edited(const char *path, const heft_edit_result *result);
 /* Add the members of a result message that edit and append share. */
 void job_result_edited(json *j, const heft_edit_result *result, bool dry_run);
+
+/* ---- shares, job_share.c; exit codes ---- */
+
+/* Check --share and --finish, and set j->share. */
+int job_prepare_share(job *j);
+/* Write a share of the conversion, or complete its output, as --share or --finish says. */
+int job_convert_share(job *j, const heft_file *f);
+/* Give up the shares of the output, as --abort says. */
+int job_give_up(const job *j);
 
 #endif
