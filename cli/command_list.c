@@ -6,19 +6,30 @@
 #include "command.h"
 #include "words.h"
 
-extern const command command_ls, command_info, command_cat, command_show, command_stats,
-    command_ids, command_formats, command_report, command_convert, command_split, command_merge,
-    command_append, command_edit, command_verify, command_doctor, command_diff, command_hash,
-    command_scan, command_sign, command_sbom;
+/* Meson makes chosen_commands.def of commands.def: X(NAME, MODULE) becomes LEFT_OUT(NAME, MODULE)
+ * for the commands of modules that the build does not have. */
+#define X(name, module) extern const command command_##name;
+#define LEFT_OUT(name, module)
+#include "chosen_commands.def"
+#undef X
 
 /* In the order of `heft --help`. */
 const command *const commands[] = {
-    &command_ls,    &command_info,    &command_cat,    &command_show,    &command_stats,
-    &command_ids,   &command_formats, &command_report, &command_convert, &command_split,
-    &command_merge, &command_append,  &command_edit,   &command_verify,  &command_doctor,
-    &command_diff,  &command_hash,    &command_scan,   &command_sign,    &command_sbom,
+#define X(name, module) &command_##name,
+#include "chosen_commands.def"
 };
+#undef X
+#undef LEFT_OUT
 const size_t command_count = sizeof commands / sizeof *commands;
+
+static const struct {
+    const char *command, *module;
+} left_out[] = {
+#define X(name, module)
+#define LEFT_OUT(name, module) { #name, #module },
+#include "chosen_commands.def"
+    { NULL, NULL },
+};
 
 const char *command_group_title(command_group group)
 {
@@ -58,8 +69,19 @@ const command *command_find(const char *name)
     return NULL;
 }
 
+int command_say_left_out(const char *what, const char *module)
+{
+    return say_status(HEFT_E_UNSUPPORTED, NULL,
+                      "%s needs the module '%s', which this build of heft does not have; rebuild "
+                      "heft with '%s' among -Dmodules",
+                      what, module, module);
+}
+
 int command_say_unknown(const char *name)
 {
+    for (size_t i = 0; left_out[i].command; i++)
+        if (!strcmp(left_out[i].command, name))
+            return command_say_left_out("this command", left_out[i].module);
     char text[SUGGESTION_BYTES];
     suggestion s = { .word = str_of(name) };
     bool is_path = strchr(name, '.') || strchr(name, '/');

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "port/hub_cache.h"
+
 static atomic_bool is_interrupted;
 
 void heft_url_interrupt(bool interrupts)
@@ -106,8 +108,8 @@ static heft_status find_remote(const heft_remote **out, heft_url_options *o, con
                                 "the address has none of the schemes "
                                 "https, http, hf and s3");
     if (!*out)
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                                "this build reads no URLs: it was built without libcurl");
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build reads no URLs: it %s",
+                                heft_no_remote);
     bool is_set = offline &&
                   (!strcmp(offline, "1") || !strcmp(offline, "true") || !strcmp(offline, "TRUE") ||
                    !strcmp(offline, "ON") || !strcmp(offline, "YES"));

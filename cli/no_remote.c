@@ -1,0 +1,43 @@
+/* no_remote.c - names of the Hugging Face cache and `heft verify --hub` in a build without the
+ * module 'remote'.  The library refuses names and addresses when they are opened. */
+#include "command.h"
+#include "hub.h"
+#include "hub_names.h"
+#include "verify_hub.h"
+
+int hub_take(const char **input, const char *command_name, bool is_changed)
+{
+    (void)input, (void)command_name, (void)is_changed;
+    return CODE_DONE;
+}
+
+bool hub_is_cache(const char *path)
+{
+    (void)path;
+    return false;
+}
+
+int hub_print(bool as_json)
+{
+    (void)as_json;
+    return command_say_left_out("hub:", "remote");
+}
+
+bool hub_name_of(hub_name *out, const char *path)
+{
+    (void)path;
+    *out = (hub_name){ .os = 0 };
+    return false;
+}
+
+bool hub_metadata_folder(char *out, unsigned long capacity, const char *dir)
+{
+    (void)out, (void)capacity, (void)dir;
+    return false;
+}
+
+int verify_hub(const opt_args *args, bool as_json)
+{
+    (void)args, (void)as_json;
+    return command_say_left_out("--hub", "remote");
+}
