@@ -1,7 +1,7 @@
 /* command.h - a command as data: what it is called, what it takes, and the function that runs it.
  *
  * A command is one file, cmd_NAME.c, which ends with its description, and one row in
- * command_list.c. Parsing, completion, help, the sandbox and the pager read the description; none
+ * commands.def. Parsing, completion, help, the sandbox and the pager read the description; none
  * of them knows a command by its name. */
 #ifndef HEFT_CLI_COMMAND_H
 #define HEFT_CLI_COMMAND_H
@@ -72,6 +72,9 @@ extern const size_t command_count;
 const char *command_group_title(command_group group);
 /* Find a command by its name, or by a word that people use for the command. */
 const command *command_find(const char *name);
+/* Print an error line about a command or option of a module that this build does not have; return
+ * the exit code. */
+int command_say_left_out(const char *what, const char *module);
 /* Print an error line about a word that is no command; return the exit code. */
 int command_say_unknown(const char *name);
 /* Print the commands and their options as JSON: `heft __describe`. Return an exit code. */

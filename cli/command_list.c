@@ -8,20 +8,30 @@
 #include "jsonout.h"
 #include "words.h"
 
-/* In the order of `heft --help`. */
-/* clang-format off */
-#define EACH_COMMAND(C) \
-    C(ls) C(info) C(cat) C(show) C(stats) C(ids) C(formats) C(report) \
-    C(convert) C(split) C(merge) C(append) C(edit) \
-    C(verify) C(doctor) C(diff) \
-    C(hash) C(scan) C(sign) C(sbom)
-/* clang-format on */
+/* Meson makes chosen_commands.def of commands.def: X(NAME, MODULE) becomes LEFT_OUT(NAME, MODULE)
+ * for the commands of modules that the build does not have. */
+#define X(name, module) extern const command command_##name;
+#define LEFT_OUT(name, module)
+#include "chosen_commands.def"
+#undef X
 
-#define DECLARE(name) extern const command command_##name;
-EACH_COMMAND(DECLARE)
-#define ADDRESS(name) &command_##name,
-const command *const commands[] = { EACH_COMMAND(ADDRESS) };
+/* In the order of `heft --help`. */
+const command *const commands[] = {
+#define X(name, module) &command_##name,
+#include "chosen_commands.def"
+};
+#undef X
+#undef LEFT_OUT
 const size_t command_count = sizeof commands / sizeof *commands;
+
+static const struct {
+    const char *command, *module;
+} left_out[] = {
+#define X(name, module)
+#define LEFT_OUT(name, module) { #name, #module },
+#include "chosen_commands.def"
+    { NULL, NULL },
+};
 
 const char *command_group_title(command_group group)
 {
@@ -61,8 +71,19 @@ const command *command_find(const char *name)
     return NULL;
 }
 
+int command_say_left_out(const char *what, const char *module)
+{
+    return say_status(HEFT_E_UNSUPPORTED, NULL,
+                      "%s needs the module '%s', which this build of heft does not have; rebuild "
+                      "heft with '%s' among -Dmodules",
+                      what, module, module);
+}
+
 int command_say_unknown(const char *name)
 {
+    for (size_t i = 0; left_out[i].command; i++)
+        if (!strcmp(left_out[i].command, name))
+            return command_say_left_out("this command", left_out[i].module);
     char text[SUGGESTION_BYTES];
     suggestion s = { .word = str_of(name) };
     bool is_path = strchr(name, '.') || strchr(name, '/');

@@ -192,18 +192,8 @@ int job_prepare(job *j)
     const char *cmd = j->command;
     if (j->align > UINT32_C(1) << 31 || (j->align & (j->align - 1)))
         return say_usage(cmd, "--align must be a power of two below 2^32");
-    heft_error err;
-    if (j->share_text && heft_share_find(&j->share, j->share_text, &err))
-        return say_usage(cmd, "--share: %s", err.message);
-    if (j->share_text && j->finish)
-        return say_usage(cmd, "--share and --finish exclude each other: the last share finishes");
-    const identities *ids = &j->rules.ids;
-    if ((j->share_text || j->finish) && (ids->all_new || ids->fill) && !ids->seed)
-        return say_usage(cmd, "with shares --new-ids and --fill-ids need --id-seed, so that all "
-                              "shares have the same ids");
-    if (j->dry_run && (j->share_text || j->finish))
-        return say_usage(cmd, "--dry-run has no shares");
-    return rules_prepare(&j->rules, cmd, &j->write);
+    int code = job_prepare_share(j);
+    return code ? code : rules_prepare(&j->rules, cmd, &j->write);
 }
 
 heft_duplicates job_duplicates(const job *j)
@@ -375,8 +365,7 @@ void job_say_sums(const job *j, bool has_failed)
     out_free(&text);
 }
 
-/* Check the rules against the model, and give the library what depends on it. */
-static int check_rules(job *j, const heft_file *f)
+int job_check_rules(job *j, const heft_file *f)
 {
     int code = rules_check(&j->rules, j->session, f, j->source);
     bool can_list = heft_format_caps(j->target) & HEFT_CAN_LISTS;
@@ -391,7 +380,7 @@ int job_convert(job *j, const heft_file *f)
     heft_error err;
     heft_sink *sink;
     const char *target = j->to_stdout ? "standard output" : j->out;
-    int code = check_rules(j, f);
+    int code = job_check_rules(j, f);
     if (code)
         return code;
     if (open_sink(&sink, j, &err))
@@ -412,55 +401,10 @@ int job_convert(job *j, const heft_file *f)
     return CODE_DONE;
 }
 
-static void say_share(const job *j, const heft_share_result *r)
-{
-    if (!j->session->verbose || !r->missing)
-        return;
-    say(MESSAGE_INFO, j->out, "share %u of %u %s; %u missing", (unsigned)j->share.number,
-        (unsigned)j->share.count, r->was_written ? "was there" : "is written",
-        (unsigned)r->missing);
-}
-
-int job_convert_share(job *j, const heft_file *f)
-{
-    heft_error err;
-    uint32_t flags = sink_flags(j->force, j->no_sync);
-    int code = check_rules(j, f);
-    if (code)
-        return code;
-    interrupt_hold();
-    progress_begin(&j->bar, j->out);
-    heft_status st = j->finish ? heft_share_finish(&j->written, f, j->target, j->out, flags,
-                                                   &j->convert, &err)
-                               : heft_share_convert(&j->written, f, j->target, j->out, j->share,
-                                                    flags, &j->convert, &err);
-    progress_end(&j->bar);
-    losses_print(&j->losses);
-    if (st && j->rules.no_memory)
-        return say_no_memory_to_match(j->source);
-    if (st || !j->written.missing)
-        job_say_sums(j, st);
-    if (st) {
-        job_name_way_out(j, &err);
-        return say_error(j->written.about_output ? j->out : j->source, &err);
-    }
-    j->bytes = j->written.bytes;
-    say_share(j, &j->written);
-    return CODE_DONE;
-}
-
 bool job_writes_shares(const void *of)
 {
     const job *j = of;
     return j->share_text || j->finish || j->abort;
-}
-
-int job_give_up(const job *j)
-{
-    heft_error err;
-    if (j->share_text || j->finish || j->dry_run || j->resume)
-        return say_usage(j->command, "--abort excludes --share, --finish, --dry-run and --resume");
-    return heft_share_abort(j->out, &err) ? say_error(j->out, &err) : CODE_DONE;
 }
 
 void job_say_result(const job *j)

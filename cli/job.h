@@ -75,12 +75,10 @@ void job_set_options(job *j, const char *source);
 heft_duplicates job_duplicates(const job *j);
 /* Check the rules against the model and convert it; a dry run writes nothing. */
 int job_convert(job *j, const heft_file *f);
-/* Write a share of the conversion, or complete its output, as --share or --finish says. */
-int job_convert_share(job *j, const heft_file *f);
+/* Check the rules against the model, and give the library what depends on it. */
+int job_check_rules(job *j, const heft_file *f);
 /* Return true if the job writes shares of its output, or gives them up. */
 bool job_writes_shares(const void *job);
-/* Give up the shares of the output, as --abort says. */
-int job_give_up(const job *j);
 /* Append to the error of a conversion with losses the option that settles the matter. */
 void job_name_way_out(const job *j, heft_error *err);
 /* Print the progress of j, the context, after its losses. A heft_progress_fn. */
@@ -99,5 +97,13 @@ void keep_loss(void *ctx, heft_severity severity, const char *rule, heft_str ten
                const char *text);
 /* Print the losses since the last call, one line for each rule. */
 void losses_print(losses *l);
+/* ---- shares, job_share.c; exit codes ---- */
+
+/* Check --share and --finish, and set j->share. */
+int job_prepare_share(job *j);
+/* Write a share of the conversion, or complete its output, as --share or --finish says. */
+int job_convert_share(job *j, const heft_file *f);
+/* Give up the shares of the output, as --abort says. */
+int job_give_up(const job *j);
 
 #endif

@@ -13,10 +13,15 @@
 
 static void print_group(outbuf *o, command_group group)
 {
-    out_format(o, "\n%s:\n", command_group_title(group));
-    for (size_t i = 0; i < command_count; i++)
-        if (commands[i]->group == group)
-            out_format(o, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
+    const char *title = command_group_title(group);
+    for (size_t i = 0; i < command_count; i++) {
+        if (commands[i]->group != group)
+            continue;
+        if (title)
+            out_format(o, "\n%s:\n", title);
+        title = NULL;
+        out_format(o, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
+    }
 }
 
 static void print_usage(outbuf *o)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/text.h"
-#include "port/remote/s3_shares.h"
+#include "port/remote/s3.h"
 
 /* ---- a session that answers from a script ------------------------------------------------- */
 
@@ -96,135 +96,14 @@ void __wrap_heft_session_unlock(heft_session *s)
     (void)s;
 }
 
-void __wrap_heft_session_release(heft_session *s);
-void __wrap_heft_session_release(heft_session *s)
-{
-    (void)s;
-}
-
-heft_status __wrap_heft_session_new(heft_session **out, const heft_url_options *opt,
-                                    heft_error *err);
-heft_status __wrap_heft_session_new(heft_session **out, const heft_url_options *opt,
-                                    heft_error *err)
-{
-    (void)opt;
-    (void)err;
-    *out = NULL;
-    return HEFT_OK;
-}
-
-/* No object can be read. */
-heft_status __wrap_heft_url_read_whole(char **out, size_t *length, heft_session *s,
-                                       const heft_address *target, uint64_t most, heft_error *err);
-heft_status __wrap_heft_url_read_whole(char **out, size_t *length, heft_session *s,
-                                       const heft_address *target, uint64_t most, heft_error *err)
-{
-    (void)length;
-    (void)s;
-    (void)target;
-    (void)most;
-    *out = NULL;
-    return heft_error_os(err, heft_error_plain(err, HEFT_E_IO, "none"), ENOENT);
-}
-
 #define REFUSED                                         \
     {                                                   \
         HEFT_E_IO, EACCES, "refused", NULL, NULL, false \
-    }
-#define ABSENT                                         \
-    {                                                  \
-        HEFT_E_IO, ENOENT, "absent", NULL, NULL, false \
     }
 #define STORED                                 \
     {                                          \
         HEFT_OK, 0, NULL, NULL, "\"e\"", false \
     }
-
-/* Set a text of `len` letters. */
-static char *letters(char *out, size_t len)
-{
-    memset(out, 'k', len);
-    out[len] = '\0';
-    return out;
-}
-
-/* ---- lists and removal -------------------------------------------------------------------- */
-
-static void count_name(void *ctx, const char *name)
-{
-    size_t *count = ctx;
-    (void)name;
-    ++*count;
-}
-
-static const char endless[] = "<ListBucketResult><IsTruncated>true</IsTruncated>"
-                              "<NextContinuationToken>t</NextContinuationToken>"
-                              "<Key>a/b</Key></ListBucketResult>";
-
-static void lists_of_objects_have_an_end(void **state)
-{
-    enum { PAGES = 1000 };
-    const answer page = { .text = endless };
-    static const answer refused = REFUSED;
-    heft_address bucket = { .url = "http://h/b" };
-    size_t names = 0;
-    char prefix[5000];
-    heft_error err;
-    (void)state;
-    serve(&page, 1);
-    heft_assert_fails(heft_s3_list(NULL, &bucket, "p", count_name, &names, &err), HEFT_E_LIMIT,
-                      &err, "the list of objects is too long");
-    assert_true(server.sent == PAGES && names == PAGES);
-    serve(&page, 1);
-    heft_assert_fails(
-        heft_s3_list(NULL, &bucket, letters(prefix, sizeof prefix - 1), count_name, &names, &err),
-        HEFT_E_LIMIT, &err, "the list of objects is too long");
-    assert_int_equal(server.sent, 0);
-    serve(&refused, 1);
-    heft_assert_fails(heft_s3_list(NULL, &bucket, "p", count_name, &names, &err), HEFT_E_IO, &err,
-                      "refused");
-}
-
-static void the_first_refused_removal_is_reported(void **state)
-{
-    static const answer other = { HEFT_E_IO, EIO, "other", NULL, NULL, false };
-    const struct {
-        answer answers[3];
-        const char *message; /* NULL: success */
-    } cases[] = {
-        { { STORED, STORED, STORED }, NULL },       { { ABSENT, STORED, ABSENT }, NULL },
-        { { STORED, REFUSED, STORED }, "refused" }, { { REFUSED, other, STORED }, "refused" },
-        { { ABSENT, other, REFUSED }, "other" },
-    };
-    const heft_address folder = { .url = "http://h/b/k.shares/" };
-    heft_s3_name names[3] = { "a", "b", "c" };
-    (void)state;
-    for (size_t i = 0; i < HEFT_COUNT(cases); i++) {
-        heft_error err;
-        serve(cases[i].answers, 3);
-        heft_status st = heft_s3_remove(NULL, &folder, names, 3, &err);
-        assert_int_equal(server.sent, 3);
-        if (cases[i].message)
-            heft_assert_fails(st, HEFT_E_IO, &err, cases[i].message);
-        else
-            heft_assert_ok(st, &err);
-    }
-}
-
-static void names_that_do_not_fit_an_address_are_not_removed(void **state)
-{
-    static const answer stored = STORED;
-    heft_address folder;
-    heft_s3_name names[2] = { "a", "share-00001-of-00002" };
-    heft_error err;
-    (void)state;
-    letters(folder.url, sizeof folder.url - 10);
-    serve(&stored, 1);
-    heft_assert_fails(heft_s3_remove(NULL, &folder, names, 2, &err), HEFT_E_LIMIT, &err,
-                      "the address is too long");
-    assert_int_equal(server.sent, 1);
-    heft_assert_ok(heft_s3_remove(NULL, &folder, names, 1, &err), &err);
-}
 
 /* ---- the begin of an upload ----------------------------------------------------------------- */
 
@@ -290,27 +169,6 @@ static void an_upload_needs_an_id(void **state)
     heft_assert_fails(heft_s3_upload_begin(&u, &err), HEFT_E_IO, &err, "no thread");
 }
 
-static void numbers_of_parts_are_limited(void **state)
-{
-    (void)state;
-    for (unsigned number = HEFT_S3_MAX_PARTS; number <= HEFT_S3_MAX_PARTS + 1; number++) {
-        char xml[256];
-        heft_s3_stored_part part = { .bytes = 0 };
-        uint32_t marker = 0;
-        heft_error err;
-        snprintf(xml, sizeof xml,
-                 "<ListPartsResult><IsTruncated>true</IsTruncated><Part><PartNumber>%u"
-                 "</PartNumber><ETag>e</ETag><Size>1</Size></Part></ListPartsResult>",
-                 number);
-        heft_status st = heft_s3_read_parts(&part, 1, xml, &marker, &err);
-        if (number > HEFT_S3_MAX_PARTS)
-            heft_assert_fails(st, HEFT_E_IO, &err, "list of the parts of the upload is damaged");
-        else
-            heft_assert_ok(st, &err);
-        assert_int_equal(marker, st ? 0 : number);
-    }
-}
-
 /* ---- parts ---------------------------------------------------------------------------------- */
 
 enum { PART = 4096 };
@@ -374,87 +232,14 @@ static void missing_bytes_are_reported_before_cancelled_requests(void **state)
     heft_s3_parts_free(&s);
 }
 
-/* ---- shares --------------------------------------------------------------------------------- */
-
-static heft_s3_shares *shares_of(const char *url, heft_error *err)
-{
-    static const answer absent = ABSENT;
-    heft_share_store *store;
-    serve(&absent, 1);
-    heft_assert_ok(heft_s3_shares_new(&store, url, 0, NULL, err), err);
-    return (heft_s3_shares *)store;
-}
-
-static void an_output_that_cannot_be_looked_for_is_an_error(void **state)
-{
-    static const answer refused = REFUSED;
-    heft_share_store *store;
-    heft_error err;
-    (void)state;
-    serve(&refused, 1);
-    heft_assert_fails(heft_s3_shares_new(&store, "s3://b/k", 0, NULL, &err), HEFT_E_IO, &err,
-                      "refused");
-    assert_null(store);
-}
-
-static void the_text_of_the_plan_is_limited(void **state)
-{
-    enum { MOST = HEFT_S3_ID + 256, ELSE = sizeof "upload i\n" };
-    static const answer answers[] = { { .text = "<UploadId>i</UploadId>" }, REFUSED };
-    char text[MOST];
-    (void)state;
-    for (size_t len = MOST - ELSE; len <= MOST - ELSE + 1; len++) {
-        heft_error err;
-        heft_s3_shares *s = shares_of("s3://b/k", &err);
-        serve(answers, 2);
-        heft_status st = s->base.ops->publish_plan(&s->base, letters(text, len), len, &err);
-        if (len + ELSE > MOST)
-            heft_assert_fails(st, HEFT_E_LIMIT, &err, "the text of the plan is too long");
-        else
-            heft_assert_fails(st, HEFT_E_IO, &err, "refused");
-        s->base.ops->close(&s->base);
-    }
-}
-
-/* An output without payload has a header only, which no share writes. */
-static void bytes_that_nobody_wrote_are_missing(void **state)
-{
-    static const test_tensor empty = { "e", HEFT_F32, 1, { 0 } };
-    heft_bytes bytes = heft_test_model("safetensors", &empty, 1);
-    heft_file *in = heft_test_opened(bytes, NULL, false);
-    heft_sink *sink;
-    heft_error err;
-    (void)state;
-    heft_s3_shares *s = shares_of("s3://b/k", &err);
-    s->base.count = 1;
-    heft_assert_ok(
-        heft_share_open(&s->base.plan, in, heft_format_find(HEFT_STR("ztensor")), 1, NULL, &err),
-        &err);
-    heft_assert_ok(heft_s3_shares_cut(s, &err), &err);
-    heft_assert_ok(heft_s3_share_data_open(&sink, &s->base, 0, &err), &err);
-    heft_assert_fails(sink->ops->finish(sink, &err), HEFT_E_IO, &err,
-                      "bytes of part 1 were not written");
-    heft_share_close(s->base.plan);
-    s->base.ops->close(&s->base);
-    heft_file_close(in);
-    heft_test_free(&bytes);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_of_objects_have_an_end),
-        cmocka_unit_test(the_first_refused_removal_is_reported),
-        cmocka_unit_test(names_that_do_not_fit_an_address_are_not_removed),
         cmocka_unit_test(sizes_of_objects_are_limited),
         cmocka_unit_test(an_upload_needs_an_id),
-        cmocka_unit_test(numbers_of_parts_are_limited),
         cmocka_unit_test(a_file_has_at_most_10000_parts),
         cmocka_unit_test(a_refused_part_is_reported_by_the_next_write),
         cmocka_unit_test(missing_bytes_are_reported_before_cancelled_requests),
-        cmocka_unit_test(an_output_that_cannot_be_looked_for_is_an_error),
-        cmocka_unit_test(the_text_of_the_plan_is_limited),
-        cmocka_unit_test(bytes_that_nobody_wrote_are_missing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

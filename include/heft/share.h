@@ -1,5 +1,5 @@
 /* share.h - a conversion as several shares, written by processes on several machines that need no
- * messages, to a file that all see or to an object of S3.  The general rules of heft.h apply.
+ * messages, to a file that all see.  The general rules of heft.h apply.
  * Include this header in addition to heft.h.
  *
  *   heft_share_convert()   writes a share beside the output; the last share completes the output
@@ -44,18 +44,15 @@ typedef struct heft_share_result {
 } heft_share_result;
 
 /* Write a share of a conversion to `path`.  The data and a record for each share are in the folder
- * "PATH.shares", which is created if necessary; of an output "s3://BUCKET/KEY" the data are parts
- * of one multipart upload, and the records objects "KEY.shares/...".  The call that finds the
- * records of all shares writes the rest, syncs and names the file, and removes the folder; several
- * such calls at the same time are harmless.  A share with a record is not written again.  If the
- * process ends before, call the function again for the same share; to give up, call
- * heft_share_abort().
+ * "PATH.shares", which is created if necessary.  The call that finds the records of all shares
+ * writes the rest, syncs and names the file, and removes the folder; several such calls at the same
+ * time are harmless.  A share with a record is not written again.  If the process ends before, call
+ * the function again for the same share; to give up, call heft_share_abort().
  * flags: HEFT_SINK_... .  out and opt may be NULL; opt->planned_bytes is not used.
  *   HEFT_E_ARGUMENT     the folder has shares of a different plan: input, options, format or number
  *                       of shares differ; or the file exists and HEFT_SINK_REPLACE is not set
- *   HEFT_E_UNSUPPORTED  parts are compressed, so that sizes are not known in advance; or the
- *                       server ignores the header If-None-Match
- *   HEFT_E_NOTFOUND     the upload was given up meanwhile
+ *   HEFT_E_UNSUPPORTED  parts are compressed, so that sizes are not known in advance; or the path
+ *                       is an address
  * and the errors of heft_file_convert(). */
 HEFT_API HEFT_MUST_CHECK heft_status heft_share_convert(heft_share_result *out, const heft_file *in,
                                                         const heft_format *to, const char *path,
@@ -64,16 +61,15 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_share_convert(heft_share_result *out, 
                                                         heft_error *err);
 /* Complete the output from the records in "PATH.shares", as the last heft_share_convert() does.
  *   HEFT_E_NOTFOUND  shares are missing; *out has their number
- *   HEFT_E_ARGUMENT  a record is damaged, or the server has lost or changed data of a share */
+ *   HEFT_E_ARGUMENT  a record is damaged */
 HEFT_API HEFT_MUST_CHECK heft_status heft_share_finish(heft_share_result *out, const heft_file *in,
                                                        const heft_format *to, const char *path,
                                                        uint32_t flags,
                                                        const heft_convert_options *opt,
                                                        heft_error *err);
 
-/* Give up the shares of an output: remove the folder "PATH.shares", or the upload and the objects
- * "s3://BUCKET/KEY.shares/...".  The output, if there is one, stays as it is.  Processes that still
- * write shares fail.
+/* Give up the shares of an output: remove the folder "PATH.shares".  The output, if there is one,
+ * stays as it is.  Processes that still write shares fail.
  *   HEFT_E_NOTFOUND  there are no shares */
 HEFT_API HEFT_MUST_CHECK heft_status heft_share_abort(const char *path, heft_error *err);
 

@@ -297,6 +297,8 @@ static heft_status enter_revision(hub_walk *w, heft_str revision)
 
 /* ---- a path ---- */
 
+const char heft_no_remote[] = "was built without libcurl";
+
 bool heft_is_hub_name(const char *path)
 {
     return !strncmp(path, scheme, SCHEME);

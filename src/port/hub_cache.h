@@ -5,5 +5,7 @@
 
 /* Return true if the path begins with "hub:": heft_hub_path() returns the path of the file. */
 bool heft_is_hub_name(const char *path);
+/* What this build does not have, if it opens no addresses: the end of "this build ...". */
+extern const char heft_no_remote[];
 
 #endif

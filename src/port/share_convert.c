@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "port/share_store.h"
-#include "port/url.h"
 
 enum { PLAN_BYTES = 128 };
 
@@ -89,7 +88,7 @@ static heft_status read_count(heft_share_store *s, uint32_t *count, heft_error *
 
 /* ---- a share ---- */
 
-/* Return true if the share has a record, and the data are there. */
+/* Return true if the share has a record. */
 static bool was_written(heft_share_store *s, uint32_t number)
 {
     char *text;
@@ -98,8 +97,7 @@ static bool was_written(heft_share_store *s, uint32_t number)
     heft_status st = s->ops->read_record(s, number, &text, &len, &ignored);
     if (st == HEFT_E_NOTFOUND)
         return false;
-    bool is_whole = !st && !heft_share_check(s->plan, (heft_str){ text, len }, number, NULL) &&
-                    (!s->ops->has_data || s->ops->has_data(s, number));
+    bool is_whole = !st && !heft_share_check(s->plan, (heft_str){ text, len }, number, NULL);
     if (!st)
         free(text);
     if (!is_whole) /* damaged: write the share again */
@@ -192,8 +190,11 @@ static heft_status new_store(heft_share_store **out, const char *path, uint32_t 
     if (flags & HEFT_SINK_SYNC && flags & HEFT_SINK_NO_SYNC)
         return heft_error_plain(err, HEFT_E_ARGUMENT,
                                 "HEFT_SINK_SYNC and HEFT_SINK_NO_SYNC exclude each other");
-    return heft_is_url(path) ? heft_share_store_open_url(out, path, flags, err)
-                             : heft_share_folder_new(out, path, flags, err);
+    if (heft_is_url(path))
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                                "shares are written to a file, not to an address; write a file in "
+                                "shares, and upload the file");
+    return heft_share_folder_new(out, path, flags, err);
 }
 
 static void end(heft_share_store *s, heft_share_result *out, heft_status st)

@@ -1,5 +1,4 @@
-/* share_store.h - where processes keep the shares of a conversion until the output is complete: a
- * folder beside a file, or objects beside an object of S3.
+/* share_store.h - where processes keep the shares of a conversion until the output is complete.
  *
  * A store has the text of the plan, a record for each share that is written, and the data.  All
  * functions may be called by several processes at the same time. */
@@ -27,8 +26,6 @@ typedef struct heft_share_store_ops {
                                   heft_error *err);
     void (*remove_record)(heft_share_store *s, uint32_t number);
     heft_status (*count_missing)(uint32_t *out, heft_share_store *s, heft_error *err);
-    /* Optional.  Return false if the data of a share whose record was read are known to be lost. */
-    bool (*has_data)(heft_share_store *s, uint32_t number);
     /* Open the data as a sink for a share; number 0: for everything else, and finishing completes
      * the output.
      *   HEFT_E_NOTFOUND  the data are gone: see is_completed() */

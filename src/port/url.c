@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "port/hub_cache.h"
+
 static atomic_bool is_interrupted;
 
 void heft_url_interrupt(bool interrupts)
@@ -106,8 +108,8 @@ static heft_status find_remote(const heft_remote **out, heft_url_options *o, con
                                 "the address has none of the schemes "
                                 "https, http, hf and s3");
     if (!*out)
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                                "this build reads no URLs: it was built without libcurl");
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build reads no URLs: it %s",
+                                heft_no_remote);
     bool is_set = offline &&
                   (!strcmp(offline, "1") || !strcmp(offline, "true") || !strcmp(offline, "TRUE") ||
                    !strcmp(offline, "ON") || !strcmp(offline, "YES"));
@@ -155,14 +157,4 @@ heft_status heft_sink_open_url(heft_sink **out, const char *url, uint32_t flags,
     *out = NULL;
     heft_status st = find_remote(&remote, &o, url, url_opt, err);
     return st ? st : remote->open_sink(out, url, flags, &o, err);
-}
-
-heft_status heft_share_store_open_url(struct heft_share_store **out, const char *url,
-                                      uint32_t flags, heft_error *err)
-{
-    const heft_remote *remote;
-    heft_url_options o = HEFT_URL_OPTIONS_INIT;
-    *out = NULL;
-    heft_status st = find_remote(&remote, &o, url, NULL, err);
-    return st ? st : remote->open_shares(out, url, flags, &o, err);
 }

@@ -5,8 +5,6 @@
 
 #include "port/port.h"
 
-struct heft_share_store;
-
 /* Functions of a build with libcurl. */
 typedef struct heft_remote {
     heft_status (*open_source)(heft_source **out, const char *url, const heft_url_options *opt,
@@ -16,8 +14,6 @@ typedef struct heft_remote {
     heft_status (*open_sink)(heft_sink **out, const char *url, uint32_t flags,
                              const heft_url_options *opt, heft_error *err);
     heft_status (*remove_kept)(const char *resume, heft_error *err);
-    heft_status (*open_shares)(struct heft_share_store **out, const char *url, uint32_t flags,
-                               const heft_url_options *opt, heft_error *err);
 } heft_remote;
 extern const heft_remote heft_curl_remote; /* remote/open_url.c */
 /* Return the table of this build, or NULL. */
@@ -29,10 +25,6 @@ bool heft_url_is_interrupted(void);
 /* Open a sink for a URL; flags: see heft_sink_open_file(). */
 heft_status heft_sink_open_url(heft_sink **out, const char *url, uint32_t flags,
                                const heft_url_options *url_opt, heft_error *err);
-
-/* Make the store of the shares of an output at a URL: see heft_share_folder_new(). */
-heft_status heft_share_store_open_url(struct heft_share_store **out, const char *url,
-                                      uint32_t flags, heft_error *err);
 
 /* Return the length of the URL without query and fragment; keys of S3 and names of the hub have
  * neither, and '?' and '#' are parts of them. */

@@ -1,10 +1,9 @@
-"""s3_server.py - a server of S3 for tests: objects by ranges, lists and multipart uploads, with signatures.
+"""s3_server.py - a server of S3 for tests: objects by ranges and multipart uploads, with signatures.
 
 Every request must have a signature of version 4, computed here from the specification, over its
 method, path, query, signed headers and body."""
 import hashlib
 import hmac
-import html
 import http.server
 import threading
 import urllib.parse
@@ -101,12 +100,6 @@ class S3Handler(http.server.BaseHTTPRequestHandler):
             pass
 
     def on_get(self, path, query, body):
-        if "uploadId" in query:
-            self.list_parts(path, query)
-            return
-        if "list-type" in query:
-            self.list_objects(path, query)
-            return
         data = self.server.objects.get(path)
         if data is None:
             self.answer(404, "<Error><Code>NoSuchKey</Code></Error>")
@@ -121,44 +114,6 @@ class S3Handler(http.server.BaseHTTPRequestHandler):
             return
         self.answer(206, data[first:last + 1], ETag=self.server.etags.get(path, f'"{id(data)}-{len(data)}"'),
                     Content_Range=f"bytes {first}-{last}/{len(data)}")
-
-    def list_parts(self, path, query):
-        s = self.server
-        target, parts = s.uploads.get(query["uploadId"], (None, None))
-        if target != path:
-            self.answer(404, "<Error><Code>NoSuchUpload</Code></Error>")
-            return
-        numbers = sorted(n for n in parts if n > int(query.get("part-number-marker", 0)))
-        page = numbers[:s.page]
-        rows = "".join(f"<Part><PartNumber>{n}</PartNumber><LastModified>2026-01-01</LastModified><ETag>"
-                       f"{parts[n][0].replace(chr(34), s.quote)}</ETag><Size>{len(parts[n][1])}</Size></Part>"
-                       for n in page)
-        more = len(page) < len(numbers)
-        self.answer(200, '<?xml version="1.0"?><ListPartsResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
-                    f"<NextPartNumberMarker>{page[-1] if page else 0}</NextPartNumberMarker>"
-                    f"<IsTruncated>{str(more).lower()}</IsTruncated>{rows}</ListPartsResult>")
-
-    def list_objects(self, path, query):
-        s = self.server
-        names = sorted(n.removeprefix(f"{path}/") for n in list(s.objects) if n.startswith(f"{path}/{query['prefix']}"))
-        after = query.get("continuation-token", "").removeprefix("after+/=")
-        names = [n for n in names if n > after]
-        page = names[:s.page]
-        more = len(page) < len(names)
-        token = f"<NextContinuationToken>after+/={page[-1]}</NextContinuationToken>" if more else ""
-        rows = "".join(f"<Contents><Key>{html.escape(n)}</Key><Size>{len(s.objects[f'{path}/{n}'])}</Size></Contents>"
-                       for n in page)
-        self.answer(200, f"<ListBucketResult><IsTruncated>{str(more).lower()}</IsTruncated>{token}{rows}"
-                    "</ListBucketResult>")
-
-    def put_object(self, path, body):
-        s = self.server
-        with s.lock:
-            taken = self.headers.get("If-None-Match") == "*" and path in s.objects and s.obeys
-            if not taken:
-                s.objects[path] = body
-                s.etags[path] = f'"{hashlib.md5(body).hexdigest()}"'
-        self.answer(412 if taken else 200, ETag=f'"{hashlib.md5(body).hexdigest()}"')
 
     def on_post(self, path, query, body):
         s = self.server
@@ -191,9 +146,6 @@ class S3Handler(http.server.BaseHTTPRequestHandler):
             self.answer(200, "<CompleteMultipartUploadResult></CompleteMultipartUploadResult>")
 
     def on_put(self, path, query, body):
-        if "uploadId" not in query:
-            self.put_object(path, body)
-            return
         target, parts = self.server.uploads.get(query.get("uploadId"), (None, None))
         if target != path:
             self.answer(404, "<Error><Code>NoSuchUpload</Code></Error>")
@@ -203,12 +155,8 @@ class S3Handler(http.server.BaseHTTPRequestHandler):
         self.answer(200, ETag=etag)
 
     def on_delete(self, path, query, body):
-        if "uploadId" in query:
-            found = self.server.uploads.pop(query["uploadId"], None)
-            self.answer(204 if found else 404)
-        else:
-            self.server.objects.pop(path, None)
-            self.answer(204)
+        found = self.server.uploads.pop(query["uploadId"], None)
+        self.answer(204 if found else 404)
 
 
 class S3Server(http.server.ThreadingHTTPServer):
@@ -218,7 +166,6 @@ class S3Server(http.server.ThreadingHTTPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), S3Handler)
         self.lock, self.objects, self.etags, self.count = threading.Lock(), {}, {}, 0
-        self.page, self.quote, self.obeys = 1000, '"', True  # rows of a list, quotation marks in it, conditions
         self.url = f"http://127.0.0.1:{self.server_port}"
         self.reset()
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -226,9 +173,6 @@ class S3Server(http.server.ThreadingHTTPServer):
     def reset(self, plan=None):
         self.requests, self.refusals, self.uploads = [], [], {}
         self.plan = plan or (lambda method, query: None)
-
-    def reset_plan(self):
-        self.plan = lambda method, query: None
 
     def handle_error(self, *args):
         pass

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "port/pipeline_folder.h"
 #include "port/remote/partial_file.h"
-#include "port/remote/s3_shares.h"
+#include "port/remote/s3.h"
 
 enum { NAME_BYTES = 256, MAX_LIST = 16 << 20 /* bytes of the list of a repository */ };
 
@@ -311,4 +311,4 @@ static heft_status open_source(heft_source **out, const char *url, const heft_ur
 }
 
 const heft_remote heft_curl_remote = { open_source, open_file, heft_s3_sink_open,
-                                       heft_partial_remove_all, heft_s3_shares_new };
+                                       heft_partial_remove_all };

@@ -20,35 +20,10 @@ heft_status heft_s3_ask(heft_session *s, const heft_address *target, heft_exchan
 void heft_s3_set_digest(heft_exchange *x);
 /* Copy the text of the first element `name`; false: there is none, or the text does not fit. */
 bool heft_s3_find_element(char *out, size_t size, const char *xml, const char *name);
-/* Cut the next element `name` out of an answer: terminate the content, and move *xml behind the
- * element.  NULL: there is no further element. */
-char *heft_s3_next_element(char **xml, const char *name);
 /* Get ETag and size (total) of an object.
  *   HEFT_E_NOTFOUND  the object does not exist */
 heft_status heft_s3_look(heft_answer *out, heft_session *s, const heft_address *target,
                          heft_error *err);
-
-/* ---- small objects, s3_objects.c ---- */
-
-typedef char heft_s3_name[64];
-typedef void heft_s3_name_fn(void *ctx, const char *name);
-/* Read an object of at most `most` bytes; free() the text, terminated by '\0'.
- *   HEFT_E_NOTFOUND  the object does not exist */
-heft_status heft_s3_read(char **out, size_t *len, heft_session *s, const heft_address *target,
-                         uint64_t most, heft_error *err);
-/* Store an object; header: a further header, or NULL; *code: the HTTP status. */
-heft_status heft_s3_put(heft_session *s, const heft_address *target, heft_str body,
-                        const char *header, long *code, heft_error *err);
-/* Call fn with the name, after the last '/', of each object below the prefix. */
-heft_status heft_s3_list(heft_session *s, const heft_address *bucket, const char *prefix,
-                         heft_s3_name_fn *fn, void *ctx, heft_error *err);
-/* Read a page of the list, and call fn with each name; set `token` to the token of the next page,
- * or to "" after the last. */
-heft_status heft_s3_read_names(char *xml, char *token, size_t size, heft_s3_name_fn *fn, void *ctx,
-                               heft_error *err);
-/* Remove the named objects; folder: an address that ends with '/'. */
-heft_status heft_s3_remove(heft_session *s, const heft_address *folder, heft_s3_name *names,
-                           size_t count, heft_error *err);
 
 /* ---- uploads, s3_upload.c ---- */
 
@@ -64,32 +39,12 @@ heft_status heft_s3_part_bytes(size_t *out, uint64_t size, heft_error *err);
 heft_status heft_s3_upload_begin(heft_s3_upload *u, heft_error *err);
 /* Remove the upload with all parts; without an id do nothing. */
 heft_status heft_s3_upload_abort(heft_s3_upload *u, heft_error *err);
-/* A part that the server has stored. */
-typedef struct heft_s3_stored_part {
-    uint64_t bytes; /* HEFT_UNKNOWN_LENGTH: the server does not have the part */
-    heft_s3_etag_text etag;
-} heft_s3_stored_part;
-/* Get the parts that the server has; `parts` has room for parts 1 to count.  Here and in the other
- * calls, err->os is ENOENT if the upload does not exist, because it was completed or aborted. */
-heft_status heft_s3_upload_list(heft_s3_stored_part *parts, uint32_t count, heft_s3_upload *u,
-                                heft_error *err);
-/* Read a page of the list of parts.  *marker: number of the last part of the page before, or 0;
- * becomes the number of the last part of this page, or 0 after the last page. */
-heft_status heft_s3_read_parts(heft_s3_stored_part *parts, uint32_t count, char *xml,
-                               uint32_t *marker, heft_error *err);
 /* Make the object appear from parts 1 to count, `size` bytes in all.
  *   HEFT_E_ARGUMENT  the object exists, and may_replace is false */
 heft_status heft_s3_upload_complete(heft_s3_upload *u, heft_s3_etag_text *etags, uint32_t count,
                                     uint64_t size, bool may_replace, heft_error *err);
 
 /* ---- parts in memory, s3_parts.c ---- */
-
-/* The bytes of a part that this process writes. */
-typedef struct heft_s3_cut {
-    size_t due;           /* number of bytes; when all are written, the part is sent */
-    size_t first, length; /* range of the part to send */
-    bool is_object;       /* the range becomes a separate object, not a part of the upload */
-} heft_s3_cut;
 
 typedef struct heft_s3_parts {
     heft_s3_upload *upload;
@@ -101,12 +56,6 @@ typedef struct heft_s3_parts {
     uint32_t etag_count;
     heft_status status; /* the first failure */
     heft_error error;
-    /* Optional.  Return the bytes to send of part `number`; NULL: all bytes of each part. */
-    heft_s3_cut (*cut)(void *ctx, uint32_t number);
-    /* Set the address of the object for the bytes of a part; `bytes` are sent there. */
-    heft_status (*name_object)(heft_address *out, void *ctx, uint32_t number, heft_str bytes,
-                               heft_error *err);
-    void *ctx;
 } heft_s3_parts;
 
 /* Begin with part_bytes of HEFT_S3_PART; the upload is borrowed. */

@@ -57,19 +57,6 @@ bool heft_s3_find_element(char *out, size_t size, const char *xml, const char *n
     return true;
 }
 
-char *heft_s3_next_element(char **xml, const char *name)
-{
-    char open[64], close[64];
-    int n = snprintf(open, sizeof open, "<%s>", name);
-    int m = snprintf(close, sizeof close, "</%s>", name);
-    char *from = strstr(*xml, open), *to = from ? strstr(from + n, close) : NULL;
-    if (!to)
-        return NULL;
-    *to = '\0';
-    *xml = to + m;
-    return from + n;
-}
-
 heft_status heft_s3_look(heft_answer *out, heft_session *s, const heft_address *target,
                          heft_error *err)
 {

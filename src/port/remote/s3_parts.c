@@ -16,8 +16,6 @@ typedef struct heft_s3_part {
     size_t filled;
     bool is_sent;
     uint8_t *bytes;
-    heft_s3_cut cut;
-    heft_address *object; /* address of a separate object, or NULL */
     char query[HEFT_S3_ID + 64];
     heft_exchange exchange;
     heft_request request;
@@ -38,7 +36,6 @@ static void free_part(heft_s3_parts *s, s3_part *p)
     *at = p->next;
     s->memory -= s->part_bytes;
     heft_large_unmap(p->bytes, s->part_bytes);
-    free(p->object);
     free(p);
 }
 
@@ -111,12 +108,6 @@ static s3_part *find_part(const heft_s3_parts *s, uint32_t number)
     return NULL;
 }
 
-static heft_s3_cut cut_of(const heft_s3_parts *s, uint32_t number)
-{
-    return s->cut ? s->cut(s->ctx, number)
-                  : (heft_s3_cut){ s->part_bytes, 0, s->part_bytes, false };
-}
-
 static heft_status part_of(s3_part **out, heft_s3_parts *s, uint64_t offset, heft_error *err)
 {
     uint64_t number = offset / s->part_bytes + 1;
@@ -141,7 +132,6 @@ static heft_status part_of(s3_part **out, heft_s3_parts *s, uint64_t offset, hef
     }
     p->number = (uint32_t)number;
     p->bytes = bytes;
-    p->cut = cut_of(s, p->number);
     p->next = s->parts;
     s->parts = p;
     s->memory += s->part_bytes;
@@ -149,37 +139,20 @@ static heft_status part_of(s3_part **out, heft_s3_parts *s, uint64_t offset, hef
     return HEFT_OK;
 }
 
-/* Name the object that receives the bytes. */
-static heft_status name_object(heft_s3_parts *s, s3_part *p, heft_error *err)
-{
-    const heft_exchange *x = &p->exchange;
-    p->object = malloc(sizeof *p->object);
-    p->request.target = p->object;
-    return p->object ? s->name_object(p->object, s->ctx, p->number,
-                                      (heft_str){ x->body, x->body_bytes }, err)
-                     : heft_error_no_memory(err, "for an address");
-}
-
 /* Send a full part; the lock is released while the digest is computed. */
 static heft_status send_part(heft_s3_parts *s, s3_part *p, heft_error *err)
 {
     heft_session *session = s->upload->session;
-    heft_status st = HEFT_OK;
-    if (!p->cut.is_object)
-        snprintf(p->query, sizeof p->query, "?partNumber=%u&uploadId=%s", (unsigned)p->number,
-                 s->upload->id);
-    p->exchange = (heft_exchange){ .method = "PUT",
-                                   .query = p->query,
-                                   .body = p->bytes + p->cut.first,
-                                   .body_bytes = p->cut.length };
+    snprintf(p->query, sizeof p->query, "?partNumber=%u&uploadId=%s", (unsigned)p->number,
+             s->upload->id);
+    p->exchange = (heft_exchange){
+        .method = "PUT", .query = p->query, .body = p->bytes, .body_bytes = p->filled
+    };
     p->request = (heft_request){ .target = &s->upload->target, .exchange = &p->exchange };
     heft_session_unlock(session);
     heft_s3_set_digest(&p->exchange);
-    if (p->cut.is_object)
-        st = name_object(s, p, err);
     heft_session_lock(session);
-    if (!st)
-        st = heft_session_send(session, &p->request, false, err);
+    heft_status st = heft_session_send(session, &p->request, false, err);
     p->is_sent = !st;
     return st;
 }
@@ -210,7 +183,7 @@ heft_status heft_s3_parts_write(heft_s3_parts *s, uint64_t offset, const void *d
         memcpy(p->bytes + at, from, n);
         heft_session_lock(session);
         p->filled += n;
-        if (p->filled == p->cut.due)
+        if (p->filled == s->part_bytes)
             st = send_part(s, p, err);
         offset += n;
         from += n;
@@ -247,14 +220,13 @@ static heft_status send_last(heft_s3_parts *s, heft_error *err)
     s3_part *p = NULL;
     heft_status st = s->status ? report(s, err) : HEFT_OK;
     heft_session_lock(s->upload->session);
-    if (!st && !s->end && !s->cut)
+    if (!st && !s->end)
         st = part_of(&p, s, 0, err);
     for (p = s->parts; p && !st; p = p->next) {
-        bool is_last = !s->cut && p->number == s->end / s->part_bytes + 1 &&
+        bool is_last = p->number == s->end / s->part_bytes + 1 &&
                        p->filled == s->end % s->part_bytes;
         if (p->is_sent)
             continue;
-        p->cut.length = p->filled;
         st = is_last ? send_part(s, p, err)
                      : heft_error_plain(err, HEFT_E_IO, "bytes of the file were not written");
     }

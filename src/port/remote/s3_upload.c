@@ -2,10 +2,8 @@
  *
  *     POST ?uploads=                  begins; the answer has the id of the upload
  *     PUT ?partNumber=N&uploadId=ID   stores a part; the header ETag of the answer is the digest
- *     GET ?uploadId=ID                lists the parts, at most 1000 in an answer
  *     POST ?uploadId=ID               lists all parts: the object appears
  *     DELETE ?uploadId=ID             removes all parts */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,75 +45,6 @@ heft_status heft_s3_upload_abort(heft_s3_upload *u, heft_error *err)
     heft_exchange x = { .method = "DELETE", .query = query, .ends_upload = true };
     snprintf(query, sizeof query, "?uploadId=%s", u->id);
     return *u->id ? heft_s3_ask(u->session, &u->target, &x, err) : HEFT_OK;
-}
-
-/* ---- listing ---- */
-
-/* Replace the quotation marks that some servers write as entities. */
-static void unescape(char *text)
-{
-    static const char *const marks[] = { "&quot;", "&#34;" };
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        for (char *at; (at = strstr(text, marks[i])) != NULL;) {
-            size_t n = strlen(marks[i]);
-            *at = '"';
-            memmove(at + 1, at + n, strlen(at + n) + 1);
-        }
-}
-
-heft_status heft_s3_read_parts(heft_s3_stored_part *parts, uint32_t count, char *xml,
-                               uint32_t *marker, heft_error *err)
-{
-    char number[24], bytes[24], truncated[8] = "";
-    uint64_t n, size, last = 0;
-    bool is_whole = strstr(xml, "</ListPartsResult>");
-    heft_s3_find_element(truncated, sizeof truncated, xml, "IsTruncated");
-    for (char *row; is_whole && (row = heft_s3_next_element(&xml, "Part")) != NULL;) {
-        heft_s3_etag_text etag;
-        is_whole = heft_s3_find_element(number, sizeof number, row, "PartNumber") &&
-                   heft_s3_find_element(bytes, sizeof bytes, row, "Size") &&
-                   heft_s3_find_element(etag, sizeof etag, row, "ETag") &&
-                   sscanf(number, "%" SCNu64, &n) == 1 && sscanf(bytes, "%" SCNu64, &size) == 1;
-        if (!is_whole)
-            break;
-        unescape(etag);
-        last = n > last ? n : last;
-        if (n - 1 >= count)
-            continue;
-        parts[n - 1].bytes = size;
-        strcpy(parts[n - 1].etag, etag);
-    }
-    bool has_more = !strcmp(truncated, "true");
-    if (!is_whole || last > HEFT_S3_MAX_PARTS || (has_more && last <= *marker))
-        return heft_error_plain(err, HEFT_E_IO,
-                                "the server's list of the parts of the upload is damaged");
-    *marker = has_more ? (uint32_t)last : 0;
-    return HEFT_OK;
-}
-
-heft_status heft_s3_upload_list(heft_s3_stored_part *parts, uint32_t count, heft_s3_upload *u,
-                                heft_error *err)
-{
-    enum { PAGE = 1 << 20 };
-    uint32_t marker = 0;
-    char query[sizeof u->id + 64], *text = malloc(PAGE);
-    heft_status st = text ? HEFT_OK : heft_error_no_memory(err, "for a list of parts");
-    for (uint32_t i = 0; i < count; i++)
-        parts[i] = (heft_s3_stored_part){ .bytes = HEFT_UNKNOWN_LENGTH };
-    for (bool is_first = true; !st && (is_first || marker); is_first = false) {
-        heft_exchange x = { .method = "GET", .query = query, .text = text, .text_size = PAGE };
-        *text = '\0';
-        if (is_first)
-            snprintf(query, sizeof query, "?uploadId=%s", u->id);
-        else
-            snprintf(query, sizeof query, "?part-number-marker=%u&uploadId=%s", (unsigned)marker,
-                     u->id);
-        st = heft_s3_ask(u->session, &u->target, &x, err);
-        if (!st)
-            st = heft_s3_read_parts(parts, count, text, &marker, err);
-    }
-    free(text);
-    return st;
 }
 
 /* ---- completing ---- */

@@ -142,11 +142,8 @@ void heft_session_cancel(heft_session *s, heft_request *r); /* the lock is held 
 /* flags: see heft_sink_open_file().  HEFT_SINK_SYNC is ignored. */
 heft_status heft_s3_sink_open(heft_sink **out, const char *url, uint32_t flags,
                               const heft_url_options *opt, heft_error *err);
-/* Refuse an address that cannot be written. */
-heft_status heft_s3_check_address(const char *url, heft_error *err);
 /* Return true while this process writes an object: parts and downloaded blocks share memory. */
 bool heft_s3_is_writing(void);
-void heft_s3_count_writer(bool begins);
 
 enum { HEFT_S3_ETAG = 64 };
 /* Compute the ETag of an object from the ETags of its parts, `step` bytes apart; false: the server

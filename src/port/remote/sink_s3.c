@@ -20,14 +20,6 @@ bool heft_s3_is_writing(void)
     return atomic_load(&writers);
 }
 
-void heft_s3_count_writer(bool begins)
-{
-    if (begins)
-        atomic_fetch_add(&writers, 1);
-    else
-        atomic_fetch_sub(&writers, 1);
-}
-
 static heft_status write_s3(heft_sink *sink, uint64_t offset, const void *data, size_t len,
                             heft_error *err)
 {
@@ -41,7 +33,7 @@ static heft_status reserve(heft_sink *sink, uint64_t size, heft_error *err)
 
 static void free_sink(s3_sink *s)
 {
-    heft_s3_count_writer(false);
+    atomic_fetch_sub(&writers, 1);
     heft_s3_parts_free(&s->parts);
     heft_session_release(s->upload.session);
     free(s);
@@ -90,7 +82,7 @@ static heft_status check_absent(heft_s3_upload *u, heft_error *err)
     return st ? st : heft_error_exists(err, HEFT_E_ARGUMENT);
 }
 
-heft_status heft_s3_check_address(const char *url, heft_error *err)
+static heft_status check_address(const char *url, heft_error *err)
 {
     if (!strncmp(url, "s3://", 5))
         return HEFT_OK;
@@ -104,11 +96,11 @@ heft_status heft_s3_sink_open(heft_sink **out, const char *url, uint32_t flags,
     heft_error own;
     err = err ? err : &own;
     *out = NULL;
-    heft_status st = heft_s3_check_address(url, err);
+    heft_status st = check_address(url, err);
     s3_sink *s = st ? NULL : calloc(1, sizeof *s);
     if (!s)
         return st ? st : heft_error_no_memory(err, "for a sink");
-    heft_s3_count_writer(true);
+    atomic_fetch_add(&writers, 1);
     s->base.ops = &ops;
     s->may_replace = flags & HEFT_SINK_REPLACE;
     st = heft_address_of(&s->upload.target, url, err);

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""check_modules.py HEFT MODULE...: a build without these modules does the rest, and names them.
+
+The judge of a conversion is tests/py/read_safetensors.py. TAP on stdout."""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "cli"), str(HERE.parents[1] / "tools")]
+import samples  # noqa: E402
+import tap  # noqa: E402
+
+HEFT = pathlib.Path(sys.argv[1]).resolve()
+CANNOT = 5
+ROWS = (HERE.parents[1] / "cli/commands.def").read_text().split("\n")
+COMMANDS = dict(row[2:-1].split(", ") for row in ROWS if row)  # the module of each command
+# Options and names of a module that commands of the core take.
+USES = {
+    "remote": [("ls", "hub:"), ("ls", "hub:gpt2"), ("info", "hf://a/b"), ("cat", "s3://a/b", "w"),
+               ("verify", "--hub", "in.safetensors")],
+    "share": [("convert", "--share", "1/2", "in.safetensors", "out.safetensors"),
+              ("convert", "--finish", "in.safetensors", "out.safetensors"),
+              ("convert", "--abort", "in.safetensors", "out.safetensors"),
+              ("merge", "--share", "auto", "in.safetensors", "out.safetensors"),
+              ("verify", "--share", "1/2", "in.safetensors"),
+              ("verify", "--join", "records", "in.safetensors")],
+    "sign": [("verify", "--signature", "s", "--public-key", "k", "in.safetensors")],
+}
+
+
+def heft(*args, folder=None):
+    p = subprocess.run([HEFT, *args], cwd=folder, capture_output=True, text=True, check=False)
+    return p.returncode, p.stdout, p.stderr
+
+
+def listed():
+    """Return the commands that the help lists."""
+    code, out, err = heft("--help")
+    rows = [line.split()[0] for line in out.splitlines() if line.startswith("  ")]
+    return [] if code or err else [row for row in rows if row in COMMANDS]
+
+
+def refusals(module, folder):
+    """Yield how uses of a module that is left out are not refused."""
+    names = [c for c, m in COMMANDS.items() if m == module]
+    uses = [use for c in names for use in ((c, "x"), (c, "--help"), ("help", c))]
+    for use in [*uses, *USES.get(module, [])]:
+        code, out, err = heft(*use, folder=folder)
+        if code != CANNOT or out or f"module '{module}'" not in err or err.count("\n") != 1:
+            yield f"heft {' '.join(use)}: {code}, {out!r}, {err!r}"
+
+
+def tensors(path):
+    p = subprocess.run([sys.executable, HERE / "read_safetensors.py", path], capture_output=True,
+                       check=True)
+    return json.loads(p.stdout)["tensors"]
+
+
+def converted(folder):
+    """Yield differences between a file and its copy without a tensor."""
+    samples.write_safetensors(folder / "in.safetensors", {
+        "w": ("F32", [2, 2], samples.f32(1, 2, 3, 4)), "n": ("I64", [1], samples.i64(5))})
+    code, out, err = heft("ls", "--json", "in.safetensors", folder=folder)
+    names = [] if code else [t["name"] for t in json.loads(out)["tensors"]]
+    if names != ["w", "n"] or err:
+        yield f"heft ls: {code}, {out!r}, {err!r}"
+    done = heft("convert", "--drop", "n", "in.safetensors", "out.safetensors", folder=folder)
+    if done != (0, "", ""):
+        yield f"heft convert: {done}"
+        return
+    before, after = (tensors(folder / name) for name in ("in.safetensors", "out.safetensors"))
+    if after != [t for t in before if t["name"] == "w"]:
+        yield f"{before}, {after}"
+
+
+def main():
+    left_out = sys.argv[2:]
+    expected = [c for c, m in COMMANDS.items() if m not in left_out]
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch)
+        results = [
+            ("the help lists the commands that are there",
+             [] if listed() == expected else [f"{listed()}, not {expected}"]),
+            ("a file is listed and converted", list(converted(folder))),
+        ] + [(f"what needs '{m}' is refused with its name", list(refusals(m, folder)))
+             for m in left_out]
+        remains = sorted(p.name for p in folder.iterdir())
+        results.append(("nothing else is written",
+                        [] if remains == ["in.safetensors", "out.safetensors"] else remains))
+    return tap.report(results)
+
+
+sys.exit(main())
