@@ -330,13 +330,7 @@ static heft_status check_sink(const heft_sink *sink, heft_error *err)
 /* Leave the input and end the sink. */
 static heft_status end_sink(heft_share_plan *p, heft_sink *take, heft_status st)
 {
-    st = heft_file_leave_after(p->c.in, st, &p->err);
-    if (!st) /* never mix two versions of the input in an output */
-        st = heft_file_is_unchanged(p->c.in, &p->err);
-    if (!st)
-        return take->ops->finish(take, &p->err);
-    heft_sink_discard(take);
-    return st;
+    return heft_sink_end(take, heft_file_end_reading(p->c.in, st, &p->err), &p->err);
 }
 
 heft_status heft_share_write(heft_blob *record, heft_share_plan *p, uint32_t number,
@@ -456,11 +450,7 @@ static heft_status write_frame(heft_share_plan *p, heft_sink *sink)
                          : HEFT_OK;
     if (!st)
         st = heft_planner_emit(planner, HEFT_HEADER, sink, &p->err);
-    if (!st)
-        st = heft_planner_digests(planner, &p->err);
-    if (!st && planner->plan.needs_preceding_digests)
-        st = heft_planner_write_record_headers(planner, sink, &p->err);
-    return st ? st : heft_planner_emit(planner, HEFT_TRAILER, sink, &p->err);
+    return st ? st : heft_planner_close_file(planner, sink, &p->err);
 }
 
 heft_status heft_share_join(heft_share_plan *p, const heft_str *records, uint32_t count,

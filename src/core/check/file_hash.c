@@ -353,9 +353,7 @@ static heft_status hash_file(const heft_file *f, const choice *c, heft_progress_
     heft_progress progress = { .fn = on_progress, .ctx = progress_ctx };
     hashing s = { .f = f, .mem = { f->host->allocator, UINT64_MAX, 0 }, .progress = &progress };
     heft_file_enter(f); /* names are mapped, too */
-    heft_status st = heft_file_leave_after(f, hash_bytes_of(&s, c, err), err);
-    if (!st)
-        st = heft_file_is_unchanged(f, err);
+    heft_status st = heft_file_end_reading(f, hash_bytes_of(&s, c, err), err);
     heft_checked_read_free(&s.checks);
     heft_mem_free(&s.mem, s.digests, (s.pieces.len + (size_t)1) * sizeof *s.digests);
     heft_vec_free(&s.mem, &s.pieces, sizeof(piece));

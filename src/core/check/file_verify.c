@@ -500,9 +500,7 @@ heft_status heft_file_verify(heft_verify_result *out, const heft_file *f,
     if (!st)
         st = heft_file_coverage(&v.result->payload_bytes, &v.result->payload_checked, f, o.quick,
                                 err);
-    st = heft_file_leave_after(f, st, err);
-    if (!st)
-        st = heft_file_is_unchanged(f, err);
+    st = heft_file_end_reading(f, st, err);
     heft_mem_free(&v.mem, v.own_parts, f->x.parts.len + (size_t)1);
     heft_ix_order_free_in(&v.mem, &f->x, v.order);
     return heft_error_end(err, st);

@@ -356,11 +356,7 @@ heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink)
     if (!st)
         st = heft_cast_losses_report(&copying, c->err);
     if (!st)
-        st = heft_planner_digests(&c->p, c->err);
-    if (!st && plan->needs_preceding_digests && sink->ops->write_at)
-        st = heft_planner_write_record_headers(&c->p, sink, c->err);
-    if (!st)
-        st = heft_planner_emit(&c->p, HEFT_TRAILER, sink, c->err);
+        st = heft_planner_close_file(&c->p, sink, c->err);
     if (!st)
         st = check_origin(c);
     heft_source_verifier_free(&verifier);
@@ -376,10 +372,7 @@ void heft_conversion_release(heft_conversion *c)
 
 heft_status heft_conversion_end(heft_conversion *c, heft_sink *take, heft_status st)
 {
-    heft_status left = heft_file_leave(c->in, c->err);
-    st = left ? left : st;
-    if (!st) /* never mix two versions of the input in an output */
-        st = heft_file_is_unchanged(c->in, c->err);
+    st = heft_file_end_reading(c->in, st, c->err);
     bool is_written = !st && !c->opt.dry_run;
     if (is_written && c->opt.planned_bytes) /* the size of compressed parts is known now */
         *c->opt.planned_bytes = c->p.plan.file_bytes;
@@ -406,10 +399,4 @@ heft_status heft_file_convert(const heft_file *in, const heft_format *to, heft_s
                               const heft_convert_options *opt, heft_error *err)
 {
     return heft_convert_as(in, to, take, opt, NULL, err);
-}
-
-void heft_sink_discard(heft_sink *s)
-{
-    if (s)
-        s->ops->discard(s);
 }
