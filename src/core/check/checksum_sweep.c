@@ -6,8 +6,7 @@
 
 #include "base/bisect.h"
 #include "base/sort.h"
-#include "core/read/part_check.h"
-#include "core/read/running_digest.h"
+#include "core/read/stored_checksum.h"
 
 enum { CHUNK = 8 << 20, ALGORITHMS = 8, STATE_MAX = 16 };
 
@@ -234,9 +233,25 @@ static void run_chunk(void *arg, size_t i)
     heft_progress_add(s->progress, p->len);
 }
 
+typedef struct serial_pass { /* the bytes of a checksum, in order */
+    const heft_digest *digest;
+    void *state;
+} serial_pass;
+
 static void feed_serial(void *ctx, const uint8_t *p, size_t len)
 {
-    heft_running_digest_update(ctx, p, len);
+    const serial_pass *to = ctx;
+    to->digest->update(to->state, p, len);
+}
+
+static heft_status pass_range(void *ctx, const heft_digest *d, heft_range r, void *state,
+                              heft_error *err)
+{
+    const sweep *s = ctx;
+    serial_pass to = { d, state };
+    heft_status st = heft_pass_stored(s->f, r, s->progress, feed_serial, &to, err);
+    heft_progress_add(s->progress, r.length);
+    return st;
 }
 
 static void run_serial(void *arg, size_t i)
@@ -244,24 +259,15 @@ static void run_serial(void *arg, size_t i)
     sweep *s = arg;
     uint32_t id = ((const uint32_t *)s->serial.ptr)[i];
     const heft_stored_checksum c = heft_ix_checksum_at(&s->f->x, id);
-    const heft_digest *d = heft_host_digest(s->f->host, c.algorithm);
-    heft_running_digest own = { .digest = NULL };
-    uint8_t got[64];
+    bool holds;
     heft_error err;
     if (heft_progress_halted(s->progress))
         return;
-    heft_status st = heft_running_digest_begin(&own, d, s->f->host->allocator, purpose, &err);
-    for (int r = 0; r < HEFT_CHECKSUM_RANGES && !st; r++) {
-        if (r)
-            heft_stored_checksum_add_zeros(&c, d, heft_running_digest_state(&own));
-        st = heft_pass_stored(s->f, c.range[r], s->progress, feed_serial, &own, &err);
-        heft_progress_add(s->progress, c.range[r].length);
-    }
+    heft_status st = heft_stored_checksum_compute(&holds, &c,
+                                                  heft_host_digest(s->f->host, c.algorithm),
+                                                  s->f->host->allocator, pass_range, s, &err);
     if (st)
         heft_progress_fail(s->progress, st, &err);
-    heft_running_digest_end(&own, got);
-    heft_running_digest_close(&own);
-    bool holds = !st && d->bytes <= HEFT_CHECKSUM_BYTES && !memcmp(got, c.expect, d->bytes);
     s->result[id] = holds ? HEFT_CHECKSUM_MATCHES : HEFT_CHECKSUM_MISMATCH;
 }
 
@@ -299,7 +305,8 @@ static void join_checksums(sweep *s)
         bool holds;
         if (a == ALGORITHMS || c.decoded || !is_joinable(s->digests[a]))
             continue;
-        heft_stored_checksum_join(&holds, &c, s->digests[a], join_range, s, NULL);
+        (void)heft_stored_checksum_compute(&holds, &c, s->digests[a], s->f->host->allocator,
+                                           join_range, s, NULL);
         s->result[i] = holds ? HEFT_CHECKSUM_MATCHES : HEFT_CHECKSUM_MISMATCH;
     }
 }

@@ -81,8 +81,9 @@ static heft_status check_checksum(heft_edit_job *g, uint32_t checksum)
     heft_stored_checksum c = heft_ix_checksum_at(&g->in->x, checksum);
     bool holds;
     g->checking = checksum;
-    heft_status st = heft_stored_checksum_join(
-        &holds, &c, heft_host_digest(g->in->host, c.algorithm), digest_original, g, g->err);
+    heft_status st =
+        heft_stored_checksum_compute(&holds, &c, heft_host_digest(g->in->host, c.algorithm),
+                                     g->e->host->allocator, digest_original, g, g->err);
     g->checking = HEFT_NONE;
     if (st || g->all_checksums_hold || holds)
         return st;
