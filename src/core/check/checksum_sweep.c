@@ -5,7 +5,6 @@
 #include "core/check/checksum_sweep.h"
 
 #include "base/sort.h"
-#include "core/read/part_check.h"
 
 enum { CHUNK = 8 << 20 };
 
@@ -17,8 +16,7 @@ typedef struct sweep {
     heft_borders borders;
     heft_vec chunks; /* heft_range */
     heft_vec serial; /* checksums that cannot be joined */
-    heft_checksum_state *result;
-    const uint8_t *skip;
+    heft_ledger *ledger;
 } sweep;
 
 static const char purpose[] = "to check checksums";
@@ -29,7 +27,7 @@ static const char purpose[] = "to check checksums";
 static bool get_wanted(const sweep *s, uint32_t i, heft_stored_checksum *c)
 {
     /* First, because assembling a checksum is slow, and most are skipped in a shard of a model. */
-    if (s->skip && s->skip[i])
+    if (s->ledger->ways[i] != HEFT_LEDGER_SWEEP)
         return false;
     *c = heft_ix_checksum_at(&s->f->x, i);
     /* The file does not contain decoded bytes. */
@@ -58,9 +56,8 @@ static bool sort_serial(sweep *s)
 static bool select_checksums(sweep *s)
 {
     bool has_memory = true;
-    for (uint32_t i = 0; i < heft_ix_checksums(&s->f->x) && has_memory; i++) {
+    for (uint32_t i = 0; i < s->ledger->checksums && has_memory; i++) {
         heft_stored_checksum c;
-        s->result[i] = HEFT_CHECKSUM_UNCHECKED;
         if (!get_wanted(s, i, &c))
             continue;
         if (!heft_partial_crcs_track(&s->crcs, s->f->host, c.algorithm))
@@ -144,7 +141,7 @@ static heft_status run_serial(sweep *s, uint32_t checksum, heft_error *err)
     bool holds;
     heft_status st = heft_stored_checksum_compute(&holds, &c, heft_host_digest(h, c.algorithm),
                                                   h->allocator, pass_range, s, err);
-    s->result[checksum] = holds ? HEFT_CHECKSUM_MATCHES : HEFT_CHECKSUM_MISMATCH;
+    s->ledger->states[checksum] = holds ? HEFT_CHECKSUM_MATCHES : HEFT_CHECKSUM_MISMATCH;
     return st;
 }
 
@@ -168,13 +165,13 @@ static heft_status join_checksums(sweep *s, heft_error *err)
 {
     heft_status st = HEFT_OK;
     heft_partial_crcs_sort(&s->crcs);
-    for (uint32_t i = 0; i < heft_ix_checksums(&s->f->x) && !st; i++) {
+    for (uint32_t i = 0; i < s->ledger->checksums && !st; i++) {
         heft_stored_checksum c;
         bool holds;
         if (!get_wanted(s, i, &c) || !heft_partial_crcs_tracks(&s->crcs, c.algorithm))
             continue;
-        st = heft_stored_checksum_join_crcs(&holds, &c, s->f, &s->crcs, err);
-        s->result[i] = holds ? HEFT_CHECKSUM_MATCHES : HEFT_CHECKSUM_MISMATCH;
+        st = heft_stored_checksum_join(&holds, &c, s->f, &s->crcs, err);
+        s->ledger->states[i] = holds ? HEFT_CHECKSUM_MATCHES : HEFT_CHECKSUM_MISMATCH;
     }
     return st;
 }
@@ -189,10 +186,12 @@ uint64_t heft_checksum_sweep_bytes(const heft_file *f)
     return sum;
 }
 
-heft_status heft_checksum_sweep(heft_checksum_state *states, const heft_file *f,
-                                const uint8_t *skip, heft_progress *progress, heft_error *err)
+heft_status heft_checksum_sweep(heft_ledger *l, heft_progress *progress, heft_error *err)
 {
-    sweep s = { .f = f, .progress = progress, .result = states, .skip = skip };
+    const heft_file *f = l->f;
+    sweep s = { .f = f, .progress = progress, .ledger = l };
+    if (!l->checksums)
+        return HEFT_OK;
     s.mem = (heft_memory){ f->host->allocator, UINT64_MAX, 0 };
     heft_partial_crcs_init(&s.crcs, f->host);
     heft_borders_init(&s.borders, f->host);
@@ -212,20 +211,4 @@ heft_status heft_checksum_sweep(heft_checksum_state *states, const heft_file *f,
     heft_vec_free(&s.mem, &s.chunks, sizeof(heft_range));
     heft_vec_free(&s.mem, &s.serial, sizeof(uint32_t));
     return st;
-}
-
-bool heft_checksums_next(const heft_file *f, const heft_checksum_state *states, uint32_t *i,
-                         uint32_t *representative)
-{
-    uint32_t first = *i, at = first;
-    if (first >= heft_ix_checksums(&f->x))
-        return false;
-    *representative = first;
-    for (; heft_ix_checksum_is_alternative(&f->x, at) && at + 1 < heft_ix_checksums(&f->x); at++)
-        if (states[*representative] != HEFT_CHECKSUM_MATCHES)
-            *representative = at + 1;
-    if (states[*representative] != HEFT_CHECKSUM_MATCHES)
-        *representative = first;
-    *i = at + 1;
-    return true;
 }

@@ -96,9 +96,9 @@ heft_status heft_edit_check_all_checksums(heft_edit_job *g, heft_error *err)
 {
     if (g->all_checksums_hold)
         return HEFT_OK;
-    heft_status st = heft_source_verifier_check_now(&g->verifier, err);
+    heft_status st = heft_source_verifier_check_now(&g->ledger, err);
     if (!st)
-        st = heft_source_verifier_require(&g->verifier, true, err);
+        st = heft_ledger_require(&g->ledger, true, err);
     g->all_checksums_hold = !st;
     return st;
 }

@@ -48,35 +48,6 @@ void heft_part_check_release(heft_part_check *k)
     heft_running_digest_close(&k->digest);
 }
 
-/* ---- joining CRCs ---- */
-
-typedef struct crc_join {
-    const heft_file *f;
-    const heft_partial_crcs *crcs;
-} crc_join;
-
-/* Read bytes that are in no segment. */
-static heft_status read_missing(void *ctx, const heft_digest *d, heft_range r, void *state,
-                                heft_error *err)
-{
-    return heft_digest_stored(((const crc_join *)ctx)->f, d, state, r, err);
-}
-
-static heft_status join(void *ctx, const heft_digest *d, heft_range r, void *state, heft_error *err)
-{
-    const crc_join *j = ctx;
-    return heft_partial_crcs_join(j->crcs, d->name, r, state, read_missing, ctx, err);
-}
-
-heft_status heft_stored_checksum_join_crcs(bool *holds, const heft_stored_checksum *c,
-                                           const heft_file *f, const heft_partial_crcs *crcs,
-                                           heft_error *err)
-{
-    crc_join j = { f, crcs };
-    return heft_stored_checksum_compute(holds, c, heft_host_digest(f->host, c->algorithm),
-                                        f->host->allocator, join, &j, err);
-}
-
 /* ---- feeding in order ---- */
 
 /* Digest stored bytes from the current offset to `end`. */

@@ -2,7 +2,6 @@
  * last. */
 #ifndef HEFT_PART_CHECK_H
 #define HEFT_PART_CHECK_H
-#include "core/read/partial_crcs.h"
 #include "core/read/stored_checksum.h"
 
 typedef struct heft_part_check {
@@ -35,10 +34,5 @@ void heft_part_check_decoded(heft_part_check *k, const void *data, size_t len);
 /* After the last byte: read the covered bytes that were not seen, compare, and release.
  * HEFT_E_CHECKSUM on a mismatch. */
 heft_status heft_part_check_end(heft_part_check *k, heft_error *err);
-/* Set *holds to whether the checksum, joined from sorted partial CRCs, is right.  Missing bytes are
- * read. */
-heft_status heft_stored_checksum_join_crcs(bool *holds, const heft_stored_checksum *c,
-                                           const heft_file *f, const heft_partial_crcs *crcs,
-                                           heft_error *err);
 
 #endif

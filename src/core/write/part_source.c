@@ -26,7 +26,7 @@ bool heft_part_is_whole(const heft_copy_context *c, uint32_t part)
     bool any_order = heft_ix_is_plain(from) ||
                      (from->encoding == HEFT_RAW && from->flags & HEFT_P_VIEW);
     return c->origins[part].layout_target || !any_order || digest_to_compute(c, part) ||
-           heft_source_verifier_ordered_checksum(c->verifier, c->origins[part].part) != HEFT_NONE;
+           heft_ledger_in_order(c->ledger, c->origins[part].part) != HEFT_NONE;
 }
 
 static bool checksum_covers_decoded(const heft_part_source *w)
@@ -49,7 +49,7 @@ static void on_stored(void *ctx, const void *data, size_t len)
     uint64_t at = w->stream.row.offset + w->stream.fetched;
     if (!checksum_covers_decoded(w))
         heft_running_digest_update(&w->source_digest, data, len);
-    heft_status st = heft_source_verifier_add(w->c->verifier, at, data, len, &w->err);
+    heft_status st = heft_ledger_show(w->c->ledger, at, data, len, &w->err);
     if (st)
         heft_progress_fail(w->c->progress, st, &w->err);
 }
@@ -69,7 +69,7 @@ static heft_status read_source(heft_part_source *w, uint64_t from, void *dst, si
     if (!st && w->in_order && plain)
         heft_running_digest_update(&w->source_digest, dst, len);
     if (!st && plain)
-        st = heft_source_verifier_add(w->c->verifier, row->offset + from, dst, len, &w->err);
+        st = heft_ledger_show(w->c->ledger, row->offset + from, dst, len, &w->err);
     return st;
 }
 
@@ -247,7 +247,7 @@ static heft_status open_source(heft_part_source *w, const heft_origin *o)
     w->stream.on_decoded = on_decoded;
     w->stream.callback_ctx = w;
     w->stream.spill_sink = w->c->sink;
-    w->checksum = heft_source_verifier_ordered_checksum(w->c->verifier, o->part);
+    w->checksum = heft_ledger_in_order(w->c->ledger, o->part);
     return HEFT_OK;
 }
 
@@ -316,7 +316,9 @@ static void finish_part(heft_part_source *w)
     if (w->in_order && w->source_digest.digest) {
         uint32_t bytes = w->source_digest.digest->bytes;
         heft_running_digest_end(&w->source_digest, digest);
-        heft_source_verifier_compare(w->c->verifier, w->checksum, digest, bytes);
+        heft_stored_checksum c = heft_ix_checksum_at(&w->c->in->x, w->checksum);
+        w->c->ledger->states[w->checksum] = memcmp(c.expect, digest, bytes) ? HEFT_CHECKSUM_MISMATCH
+                                                                            : HEFT_CHECKSUM_MATCHES;
     }
     if (w->in_order && w->target_digest.digest)
         heft_running_digest_end(&w->target_digest, w->c->p->part_digests[w->part]);
