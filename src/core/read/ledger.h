@@ -7,12 +7,6 @@
 #include "core/read/partial_crcs.h"
 #include "core/read/stored_checksum.h"
 
-typedef enum heft_checksum_state {
-    HEFT_CHECKSUM_MATCHES,
-    HEFT_CHECKSUM_MISMATCH,
-    HEFT_CHECKSUM_UNCHECKED /* nothing was compared, or this build lacks the algorithm */
-} heft_checksum_state;
-
 /* How a checksum is compared. */
 typedef enum heft_ledger_way {
     HEFT_LEDGER_NOT,

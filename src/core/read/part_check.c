@@ -95,7 +95,9 @@ heft_status heft_part_check_end(heft_part_check *k, heft_error *err)
     st = heft_stored_checksum_get(&c, k->f, k->checksum, err);
     if (st)
         return st;
-    return bytes <= HEFT_CHECKSUM_BYTES && !memcmp(got, c.expect, bytes)
-               ? HEFT_OK
-               : heft_checksum_mismatch_error(k->f, k->checksum, k->part, err);
+    bool holds = bytes <= HEFT_CHECKSUM_BYTES && !memcmp(got, c.expect, bytes);
+    if (k->outcome)
+        *k->outcome = holds ? HEFT_CHECKSUM_MATCHES : HEFT_CHECKSUM_MISMATCH;
+    return holds || k->outcome ? HEFT_OK
+                               : heft_checksum_mismatch_error(k->f, k->checksum, k->part, err);
 }

@@ -8,9 +8,10 @@ typedef struct heft_part_check {
     const heft_file *f;
     heft_running_digest digest; /* zeroed: nothing is checked */
     uint32_t part, checksum;
-    bool decoded;  /* the digest covers decoded bytes, not stored bytes */
-    uint64_t next; /* offset of the next stored byte that the digest needs */
-    uint64_t end;  /* offset after the last byte */
+    bool decoded;                 /* the digest covers decoded bytes, not stored bytes */
+    uint64_t next;                /* offset of the next stored byte that the digest needs */
+    uint64_t end;                 /* offset after the last byte */
+    heft_checksum_state *outcome; /* receives the result; NULL: a mismatch is an error */
 } heft_part_check;
 
 /* Return the checksum that reading the whole part makes checkable, or HEFT_NONE.  all: even a
@@ -32,7 +33,7 @@ heft_status heft_part_check_stored(heft_part_check *k, uint64_t offset, const vo
 /* Add the next decoded bytes of a compressed part. */
 void heft_part_check_decoded(heft_part_check *k, const void *data, size_t len);
 /* After the last byte: read the covered bytes that were not seen, compare, and release.
- * HEFT_E_CHECKSUM on a mismatch. */
+ * HEFT_E_CHECKSUM on a mismatch, unless there is an outcome. */
 heft_status heft_part_check_end(heft_part_check *k, heft_error *err);
 
 #endif

@@ -5,6 +5,12 @@
 #include "core/read/progress.h"
 #include "core/read/running_digest.h"
 
+typedef enum heft_checksum_state {
+    HEFT_CHECKSUM_MATCHES,
+    HEFT_CHECKSUM_MISMATCH,
+    HEFT_CHECKSUM_UNCHECKED /* nothing was compared, or this build lacks the algorithm */
+} heft_checksum_state;
+
 /* heft_ix_checksum_at() for text that is mapped: an error if the file has been truncated. */
 heft_status heft_stored_checksum_get(heft_stored_checksum *out, const heft_file *f,
                                      uint32_t checksum, heft_error *err);
