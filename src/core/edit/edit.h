@@ -29,8 +29,6 @@ typedef struct heft_edit_job {
     heft_ledger ledger;
     uint32_t *checksums;  /* checksums of the file, sorted by offset */
     uint32_t *copy_order; /* copied extents, sorted by offset in the file before the edit */
-    /* By checksum: a checksum of the edited file is derived from this checksum. */
-    uint8_t *is_carried;
     /* number of copied extents; the checksum being checked, or HEFT_NONE */
     uint32_t copy_count, checking;
     bool all_checksums_hold;   /* all checksums of the file were checked */

@@ -99,8 +99,7 @@ static heft_status check_checksums(heft_edit_job *g)
         /* Skip appended tensors: the conversion has just computed the checksum. */
         if (heft_global_offset_file(x, c.range[0].offset))
             continue;
-        bool needs_check = c.part == HEFT_NONE && g->ledger.ways[i] == HEFT_LEDGER_SHOWN &&
-                           !g->is_carried[i];
+        bool needs_check = c.part == HEFT_NONE && g->ledger.ways[i] == HEFT_LEDGER_SHOWN;
         if (needs_check && !(is_copied_whole(g, c.range[0]) && is_copied_whole(g, c.range[1])))
             st = check_checksum(g, i);
     }
