@@ -7,7 +7,7 @@
 #include "base/bisect.h"
 #include "base/sort.h"
 #include "core/edit/edit.h"
-#include "core/read/part_check.h"
+#include "core/read/stored_checksum.h"
 
 /* ---- checksums of the file ---- */
 

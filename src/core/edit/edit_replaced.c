@@ -6,7 +6,7 @@
 #include "base/sort.h"
 #include "core/check/file_verify.h"
 #include "core/edit/edit.h"
-#include "core/read/part_check.h"
+#include "core/read/stored_checksum.h"
 
 /* ---- copied ranges ---- */
 

@@ -1,6 +1,7 @@
 /* open_checksums.c - compares checksums of the bytes that a parser has read, before the file is
  * open.  Joinable checksums are computed on all threads; pages of a mapped index are released on
- * the way. */
+ * the way.  No ledger is used, since no index is complete yet, and missing bytes are not read but
+ * requested from whoever feeds the parser. */
 #include "base/checked_math.h"
 #include "base/error.h"
 #include "core/read/stored_checksum.h"
