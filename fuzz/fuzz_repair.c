@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/read/running_digest.h"
+#include "core/read/stored_checksum.h"
 
 enum {
     MAX_PASSES = 4,     /* a checksum may cover other checksums */

@@ -42,21 +42,21 @@ static void end_plan(planned *p)
 static heft_status read_cast(planned *p, heft_dtype to, uint64_t elements, uint64_t from)
 {
     heft_progress progress = { .fn = NULL };
-    heft_source_verifier off;
+    heft_ledger off;
     heft_copy_context c = {
         .p = &p->c.p, .in = p->f, .origins = p->c.origins.ptr, .progress = &progress
     };
     heft_part_source w;
     uint8_t out[8];
     heft_assert_ok(heft_source_verifier_begin(&off, p->f, true, NULL, NULL, &p->err), &p->err);
-    c.verifier = &off;
+    c.ledger = &off;
     heft_ix_part_row_at(&p->c.p.x, 0)->dtype = to;
     ((heft_origin *)p->c.origins.ptr)->elements = elements;
     assert_true(heft_part_source_init(&w, &c));
     heft_status st = heft_part_source_read(&w, 0, from, sizeof out, out);
     p->err = w.err;
     heft_part_source_free(&w);
-    heft_source_verifier_free(&off);
+    heft_ledger_free(&off);
     return st;
 }
 

@@ -5,8 +5,8 @@
 
 #include "core/check/coverage.h"
 #include "core/read/open_file.h"
-#include "core/read/part_check.h"
 #include "core/read/sparse_read.h"
+#include "core/read/stored_checksum.h"
 
 /* ---- numbers of rows beyond 32 bits ---------------------------------------------------------- */
 

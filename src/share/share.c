@@ -13,11 +13,10 @@ enum {
 
 /* ---- the plan ---- */
 
-static heft_copy_context context(heft_share_plan *p, heft_source_verifier *v)
+static heft_copy_context context(heft_share_plan *p, heft_ledger *v)
 {
-    return (heft_copy_context){
-        .p = &p->c.p, .in = p->c.in, .origins = p->c.origins.ptr, .verifier = v
-    };
+    return (
+        heft_copy_context){ .p = &p->c.p, .in = p->c.in, .origins = p->c.origins.ptr, .ledger = v };
 }
 
 static heft_status refuse_unplannable(heft_share_plan *p, uint32_t count)
@@ -122,7 +121,7 @@ void heft_share_close(heft_share_plan *p)
     if (!p)
         return;
     if (p->uses.f)
-        heft_source_verifier_free(&p->uses);
+        heft_ledger_free(&p->uses);
     heft_conversion_release(&p->c);
     heft_free(p->host->allocator, p, sizeof *p, 64);
 }
@@ -282,7 +281,7 @@ static heft_status write_range(heft_share_plan *p, uint32_t number, heft_range r
 {
     heft_conversion *c = &p->c;
     heft_error *err = &p->err;
-    heft_source_verifier v;
+    heft_ledger v;
     heft_progress progress = { .fn = c->opt.progress,
                                .ctx = c->opt.progress_ctx,
                                .total = r.length };
@@ -303,7 +302,7 @@ static heft_status write_range(heft_share_plan *p, uint32_t number, heft_range r
     if (!st)
         st = heft_copy(&copying, err);
     if (!st)
-        st = heft_source_verifier_compact(&v, err);
+        st = heft_ledger_compact(&v, err);
     if (!st)
         st = heft_planner_compact_crcs(&c->p, err);
     heft_share_content content = {
@@ -311,7 +310,7 @@ static heft_status write_range(heft_share_plan *p, uint32_t number, heft_range r
     };
     if (!st)
         st = make_record(record, &content, number, err);
-    heft_source_verifier_free(&v);
+    heft_ledger_free(&v);
     return st;
 }
 
@@ -330,13 +329,7 @@ static heft_status check_sink(const heft_sink *sink, heft_error *err)
 /* Leave the input and end the sink. */
 static heft_status end_sink(heft_share_plan *p, heft_sink *take, heft_status st)
 {
-    st = heft_file_leave_after(p->c.in, st, &p->err);
-    if (!st) /* never mix two versions of the input in an output */
-        st = heft_file_is_unchanged(p->c.in, &p->err);
-    if (!st)
-        return take->ops->finish(take, &p->err);
-    heft_sink_discard(take);
-    return st;
+    return heft_sink_end(take, heft_file_end_reading(p->c.in, st, &p->err), &p->err);
 }
 
 heft_status heft_share_write(heft_blob *record, heft_share_plan *p, uint32_t number,
@@ -403,7 +396,7 @@ static heft_status read_records(const heft_share_content *content, const heft_st
 static heft_status require_content(const heft_share_content *content, heft_error *err)
 {
     const heft_planner *planner = &content->p->c.p;
-    const heft_source_verifier *v = content->source;
+    const heft_ledger *v = content->source;
     bool is_complete = true;
     for (uint32_t i = 0; i < planner->plan.order_count && is_complete; i++) {
         uint32_t part = planner->plan.order[i];
@@ -414,7 +407,7 @@ static heft_status require_content(const heft_share_content *content, heft_error
     for (uint32_t i = 0; i < planner->plan.order_count && is_complete; i++) {
         const heft_origin *o = (const heft_origin *)content->p->c.origins.ptr +
                                planner->plan.order[i];
-        uint32_t checksum = heft_source_verifier_ordered_checksum(v, o->part);
+        uint32_t checksum = heft_ledger_in_order(v, o->part);
         is_complete = checksum == HEFT_NONE || content->has_state[checksum];
     }
     return is_complete ? HEFT_OK
@@ -423,8 +416,7 @@ static heft_status require_content(const heft_share_content *content, heft_error
 }
 
 /* Read the records and verify the checksums of the input. */
-static heft_status join(heft_share_plan *p, const heft_str *records, uint32_t count,
-                        heft_source_verifier *v)
+static heft_status join(heft_share_plan *p, const heft_str *records, uint32_t count, heft_ledger *v)
 {
     heft_conversion *c = &p->c;
     heft_error *err = &p->err;
@@ -456,17 +448,13 @@ static heft_status write_frame(heft_share_plan *p, heft_sink *sink)
                          : HEFT_OK;
     if (!st)
         st = heft_planner_emit(planner, HEFT_HEADER, sink, &p->err);
-    if (!st)
-        st = heft_planner_digests(planner, &p->err);
-    if (!st && planner->plan.needs_preceding_digests)
-        st = heft_planner_write_record_headers(planner, sink, &p->err);
-    return st ? st : heft_planner_emit(planner, HEFT_TRAILER, sink, &p->err);
+    return st ? st : heft_planner_close_file(planner, sink, &p->err);
 }
 
 heft_status heft_share_join(heft_share_plan *p, const heft_str *records, uint32_t count,
                             heft_sink *take, heft_error *err)
 {
-    heft_source_verifier v;
+    heft_ledger v;
     heft_error_begin(&p->err, &p->err);
     p->c.p.plan.err = p->c.p.x.err = &p->err;
     heft_file_enter(p->c.in);
@@ -476,7 +464,7 @@ heft_status heft_share_join(heft_share_plan *p, const heft_str *records, uint32_
                                               p, &p->err);
         if (!st)
             st = join(p, records, count, &v);
-        heft_source_verifier_free(&v);
+        heft_ledger_free(&v);
     }
     if (!st)
         st = write_frame(p, take);

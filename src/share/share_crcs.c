@@ -16,13 +16,12 @@ void heft_share_end_array(heft_out *o, bool any)
 void heft_share_crcs_put(heft_out *o, const heft_partial_crcs *s, uint32_t kinds)
 {
     bool any = false;
+    const heft_crc_segment *all = s->segments.ptr;
     for (uint32_t i = 0; i < s->segments.len; i++) {
-        heft_range r;
-        const uint32_t *states = heft_partial_crcs_at(s, i, &r);
-        heft_share_put_number(o, &any, r.offset);
-        heft_share_put_number(o, &any, r.length);
+        heft_share_put_number(o, &any, all[i].offset);
+        heft_share_put_number(o, &any, all[i].len);
         for (uint32_t k = 0; k < kinds; k++)
-            heft_share_put_number(o, &any, states[k]);
+            heft_share_put_number(o, &any, all[i].state[k]);
     }
     heft_share_end_array(o, any);
 }
@@ -57,15 +56,15 @@ heft_status heft_share_crcs_read(heft_json *j, heft_partial_crcs *to, uint32_t k
     uint64_t v[2 + HEFT_PARTIAL_CRC_KINDS], end;
     heft_status st = HEFT_OK;
     while (!st && heft_share_next_number(j, v)) {
-        uint32_t states[HEFT_PARTIAL_CRC_KINDS] = { 0 };
+        heft_crc_segment segment = { .offset = v[0] };
         bool ok = heft_share_next_numbers(j, v + 1, 1 + kinds) && v[1] &&
                   heft_add(&end, v[0], v[1]);
         for (uint32_t i = 0; i < kinds && ok; i++) {
             ok = v[2 + i] <= UINT32_MAX;
-            states[i] = (uint32_t)v[2 + i];
+            segment.state[i] = (uint32_t)v[2 + i];
         }
-        st = ok ? heft_partial_crcs_put(to, (heft_range){ v[0], v[1] }, states, j->err)
-                : heft_share_damaged(j);
+        segment.len = ok ? v[1] : 0;
+        st = ok ? heft_partial_crcs_put(to, &segment, j->err) : heft_share_damaged(j);
     }
     return st ? st : j->st;
 }

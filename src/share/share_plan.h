@@ -8,7 +8,7 @@
 struct heft_share_plan {
     heft_conversion c;
     const heft_host *host;
-    heft_source_verifier uses; /* says whether a part has to stay whole; verifies nothing */
+    heft_ledger uses; /* says whether a part has to stay whole; verifies nothing */
     heft_hash id;
     uint32_t count;
     uint64_t *borders;    /* offsets in the output where shares begin; count + 1 numbers */
@@ -28,7 +28,7 @@ heft_status heft_share_compute_id(heft_share_plan *p, const heft_copy_context *c
 typedef struct heft_share_content {
     const heft_share_plan *p;
     heft_partial_crcs *target;
-    heft_source_verifier *source;
+    heft_ledger *source;
     size_t (*lost)[HEFT_CAST_LOSSES]; /* by part to write; NULL: nothing is counted */
     const heft_range *only;           /* while writing: the range of the share */
     uint8_t *has_digest;              /* while reading: parts with a digest in a record */

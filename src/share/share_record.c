@@ -56,7 +56,7 @@ static void put_states(heft_out *o, const heft_share_content *c)
     bool any = false;
     put_key(o, "checksums");
     for (uint32_t part = 0; part < c->p->c.in->x.parts.len; part++) {
-        uint32_t checksum = heft_source_verifier_ordered_checksum(c->source, part);
+        uint32_t checksum = heft_ledger_in_order(c->source, part);
         if (checksum == HEFT_NONE || !c->p->is_own[part])
             continue;
         heft_share_put_number(o, &any, checksum);
@@ -133,16 +133,16 @@ static heft_status read_digests(reader *r)
 
 /* Return true if a share compares the checksum in order; the other checksums are compared when the
  * records are joined. */
-static bool is_compared_in_order(const heft_source_verifier *v, uint64_t checksum)
+static bool is_compared_in_order(const heft_ledger *v, uint64_t checksum)
 {
     uint32_t part = checksum < v->checksums ? heft_ix_checksum_part(&v->f->x, (uint32_t)checksum)
                                             : HEFT_NONE;
-    return part < v->f->x.parts.len && heft_source_verifier_ordered_checksum(v, part) == checksum;
+    return part < v->f->x.parts.len && heft_ledger_in_order(v, part) == checksum;
 }
 
 static heft_status read_states(reader *r)
 {
-    const heft_source_verifier *v = r->c->source;
+    const heft_ledger *v = r->c->source;
     uint64_t n[2];
     while (heft_share_next_number(&r->j, n)) {
         if (!heft_share_next_numbers(&r->j, n + 1, 1) || !is_compared_in_order(v, n[0]) ||

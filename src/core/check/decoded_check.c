@@ -2,17 +2,15 @@
 #include "core/check/decoded_check.h"
 
 #include "core/read/chunks.h"
-#include "core/read/running_digest.h"
 #include "core/read/stream.h"
 #include "model/value_rules.h"
 
-typedef enum verdict { DECODED, UNDECODABLE, DIGEST_MISMATCH, DIGEST_UNCHECKED } verdict;
-
 typedef struct job {
-    uint32_t part, checksum; /* checksum: over decoded bytes, or HEFT_NONE */
-    verdict verdict;
+    uint32_t part, checksum;   /* checksum: over decoded bytes, or HEFT_NONE */
+    heft_checksum_state state; /* of the checksum; HEFT_CHECKSUM_MATCHES without a checksum */
+    bool is_undecodable;
     uint64_t bad_value; /* offset of the first invalid value, or HEFT_NOWHERE */
-    heft_error *error;  /* set if UNDECODABLE; NULL without memory */
+    heft_error *error;  /* set if is_undecodable; NULL without memory */
 } job;
 
 typedef struct decoded_checker {
@@ -68,10 +66,13 @@ static heft_status list_jobs(decoded_checker *c, heft_error *err)
             d++;
         if (!needs_check(c->f, i) || (c->selects && !c->selects(c->selects_ctx, i)))
             continue;
-        job j = { i, HEFT_NONE, DECODED, HEFT_NOWHERE, NULL };
+        job j = { i, HEFT_NONE, HEFT_CHECKSUM_MATCHES, false, HEFT_NOWHERE, NULL };
         uint32_t checksum = x->checksums.len + d;
-        if (d < x->digests.len && digests[d].part == i && heft_ix_checksum_at(x, checksum).decoded)
+        if (d < x->digests.len && digests[d].part == i &&
+            heft_ix_checksum_at(x, checksum).decoded) {
             j.checksum = checksum;
+            j.state = HEFT_CHECKSUM_UNCHECKED;
+        }
         if (!heft_vec_add(&c->mem, &c->jobs, &j, sizeof j))
             return heft_error_no_memory(err, purpose);
     }
@@ -84,21 +85,12 @@ typedef struct part_reader {
     decoded_checker *c;
     job *j;
     heft_stream s;
-    heft_running_digest digest; /* zeroed if there is no digest to check */
 } part_reader;
-
-static void update_digest(void *ctx, const void *data, size_t len)
-{
-    part_reader *r = ctx;
-    heft_running_digest_update(&r->digest, data, len);
-}
 
 static heft_status read_part(part_reader *r, heft_error *err)
 {
     const heft_ix_part_row *p = &r->s.row;
     heft_value_rule rule = rule_of(r->c->f, r->j->part);
-    r->s.on_decoded = update_digest;
-    r->s.callback_ctx = r;
     heft_chunks c;
     heft_status st = heft_chunks_open(&c, r->c->f->host->allocator, NULL, p->length, err);
     if (!st && !p->length)
@@ -127,7 +119,7 @@ static void record_failure(part_reader *r, heft_status st, const heft_error *err
         heft_progress_fail(r->c->progress, st, err);
         return;
     }
-    r->j->verdict = UNDECODABLE;
+    r->j->is_undecodable = true;
     r->j->error = heft_alloc(al, sizeof *err, 16);
     if (r->j->error)
         *r->j->error = *err;
@@ -142,26 +134,15 @@ static void run_job(void *arg, size_t i)
         return;
     heft_status st = heft_stream_start_for(&r.s, c->f, r.j->part, true, &err);
     bool is_open = !st;
-    if (!st && r.j->checksum != HEFT_NONE) {
-        heft_stored_checksum checksum = heft_ix_checksum_at(&c->f->x, r.j->checksum);
-        const heft_digest *d = heft_host_digest(c->f->host, checksum.algorithm);
-        r.j->verdict = d ? DECODED : DIGEST_UNCHECKED;
-        st = heft_running_digest_begin(&r.digest, d, c->f->host->allocator, purpose, &err);
-    }
+    if (!st)
+        st = heft_stream_check(&r.s, r.j->checksum, &err);
+    r.s.check.outcome = &r.j->state;
     if (!st)
         st = read_part(&r, &err);
     if (is_open)
         heft_stream_stop(&r.s);
     if (st)
         record_failure(&r, st, &err);
-    if (!st && r.digest.is_running) {
-        uint8_t got[64] = { 0 };
-        uint32_t bytes = r.digest.digest->bytes;
-        heft_running_digest_end(&r.digest, got);
-        if (memcmp(got, heft_ix_checksum_at(&c->f->x, r.j->checksum).expect, bytes))
-            r.j->verdict = DIGEST_MISMATCH;
-    }
-    heft_running_digest_close(&r.digest);
 }
 
 /* ---- reporting ---- */
@@ -172,23 +153,23 @@ static void report_job(const decoded_checker *c, const job *j,
     const heft_ix_part_row *p = heft_ix_part_row_at(&c->f->x, j->part);
     heft_decoded_fault f = { .where = { p->offset, p->stored },
                              .tensor = heft_ix_owner(&c->f->x, j->part) };
-    if (j->verdict == UNDECODABLE) {
+    if (j->is_undecodable) {
         bool is_unsupported = j->error && j->error->status == HEFT_E_UNSUPPORTED;
         f.severity = is_unsupported ? HEFT_WARNING : HEFT_FAULT;
         f.status = is_unsupported ? HEFT_E_UNSUPPORTED : HEFT_E_FORMAT;
         f.rule = is_unsupported ? "heft/unchecked" : "heft/decode";
         f.text = j->error ? j->error->message : "the part cannot be decoded";
-    } else if (j->verdict == DIGEST_MISMATCH) {
+    } else if (j->state == HEFT_CHECKSUM_MISMATCH) {
         f.severity = HEFT_FAULT;
         f.status = HEFT_E_CHECKSUM;
         f.rule = heft_ix_checksum_at(&c->f->x, j->checksum).rule;
         f.text = "the digest does not match the decoded bytes";
-    } else if (j->verdict == DIGEST_UNCHECKED) {
+    } else if (j->state == HEFT_CHECKSUM_UNCHECKED) {
         f.severity = HEFT_WARNING;
         f.rule = "heft/unchecked";
         f.text = "a digest was not checked: this build lacks its algorithm";
     }
-    if (j->verdict != DECODED)
+    if (f.rule)
         report(ctx, &f);
     if (j->bad_value != HEFT_NOWHERE) {
         heft_value_rule rule = rule_of(c->f, j->part);
@@ -214,7 +195,10 @@ static void report_all(decoded_checker *c,
         if (complete)
             report_job(c, &jobs[i], report, ctx);
         uint64_t length = heft_ix_part_row_at(&c->f->x, jobs[i].part)->length;
-        *bytes += jobs[i].verdict == DECODED && length != HEFT_UNKNOWN_LENGTH ? length : 0;
+        *bytes += !jobs[i].is_undecodable && jobs[i].state == HEFT_CHECKSUM_MATCHES &&
+                          length != HEFT_UNKNOWN_LENGTH
+                      ? length
+                      : 0;
         heft_free(al, jobs[i].error, sizeof(heft_error), 16);
     }
 }

@@ -82,13 +82,12 @@ static heft_status mark_missing(heft_doctor *d, heft_error *err)
 
 /* ---- checksums over bytes that are present ---- */
 
-static heft_status lose_mismatches(heft_doctor *d, const heft_checksum_state *states,
-                                   heft_error *err)
+static heft_status lose_mismatches(heft_doctor *d, const heft_ledger *l, heft_error *err)
 {
     heft_status st = HEFT_OK;
-    for (uint32_t i = 0, k; !st && heft_checksums_next(d->file, states, &i, &k);) {
+    for (uint32_t i = 0, k; !st && heft_ledger_next(l, &i, &k);) {
         heft_stored_checksum c = heft_ix_checksum_at(&d->file->x, k);
-        if (c.advisory || states[k] != HEFT_CHECKSUM_MISMATCH)
+        if (c.advisory || l->states[k] != HEFT_CHECKSUM_MISMATCH)
             continue;
         heft_doctor_row row = { HEFT_FAULT, c.tensor, c.rule, NULL, NULL, c.range[0] };
         heft_doctor_add(d, row, "the checksum does not match the bytes it covers");
@@ -102,23 +101,19 @@ static heft_status lose_mismatches(heft_doctor *d, const heft_checksum_state *st
 
 static heft_status check_present(heft_doctor *d, heft_progress *progress, heft_error *err)
 {
-    uint32_t n = heft_ix_checksums(&d->file->x);
-    size_t bytes = n * (sizeof(heft_checksum_state) + 1);
-    heft_checksum_state *states = n ? heft_mem_alloc(&d->mem, bytes) : NULL;
-    if (!n)
-        return HEFT_OK;
-    if (!states)
-        return heft_error_no_memory(err, "to check checksums");
-    uint8_t *skip = (uint8_t *)(states + n);
-    for (uint32_t i = 0; i < n; i++) {
+    heft_ledger l;
+    heft_status st = heft_ledger_open(&l, d->file, false, err);
+    for (uint32_t i = 0; i < l.checksums && !st; i++) {
         heft_stored_checksum c = heft_ix_checksum_at(&d->file->x, i);
-        skip[i] = !heft_range_in(c.range[0], d->source->size) ||
-                  !heft_range_in(c.range[1], d->source->size);
+        if (heft_range_in(c.range[0], d->source->size) &&
+            heft_range_in(c.range[1], d->source->size))
+            l.ways[i] = HEFT_LEDGER_SWEEP;
     }
-    heft_status st = heft_checksum_sweep(states, d->file, skip, progress, err);
     if (!st)
-        st = lose_mismatches(d, states, err);
-    heft_mem_free(&d->mem, states, bytes);
+        st = heft_checksum_sweep(&l, progress, err);
+    if (!st)
+        st = lose_mismatches(d, &l, err);
+    heft_ledger_free(&l);
     return st;
 }
 

@@ -158,7 +158,7 @@ static heft_status hash_piece(hashing *s, size_t i, heft_stream *stream, heft_er
         if (!st)
             heft_blake3_update(&h, data, len);
         if (!st)
-            st = heft_partial_crcs_add(&s->checks.crcs, row->offset + p->from, data, len, err);
+            st = heft_ledger_show(&s->checks.ledger, row->offset + p->from, data, len, err);
     }
     heft_blake3_final(&h, s->digests[i].bytes);
     heft_progress_add(s->progress, len);
@@ -181,7 +181,8 @@ static heft_status hash_streamed(hashing *s, size_t i, uint32_t digest, heft_err
     st = heft_stream_skip(&stream, p->from, err);
     if (!st)
         st = heft_stream_check(&stream, digest, err);
-    stream.crcs = heft_ix_is_plain(row) && s->checks.is_enabled ? &s->checks.crcs : NULL;
+    stream.crcs = heft_ix_is_plain(row) && s->checks.ledger.checksums ? &s->checks.ledger.crcs
+                                                                      : NULL;
     do {
         st = st ? st : hash_piece(s, i++, &stream, err);
         p = (const piece *)s->pieces.ptr + i;
@@ -197,7 +198,7 @@ static void run_piece(void *arg, size_t i)
     heft_error err;
     if (heft_progress_halted(s->progress))
         return;
-    uint32_t digest = heft_checked_read_in_order(&s->checks, p->part);
+    uint32_t digest = heft_ledger_in_order(&s->checks.ledger, p->part);
     heft_status st = digest == HEFT_NONE && heft_part_in_place(s->f, p->part)
                          ? hash_piece(s, i, NULL, &err)
                          : hash_streamed(s, i, digest, &err);
@@ -353,10 +354,8 @@ static heft_status hash_file(const heft_file *f, const choice *c, heft_progress_
     heft_progress progress = { .fn = on_progress, .ctx = progress_ctx };
     hashing s = { .f = f, .mem = { f->host->allocator, UINT64_MAX, 0 }, .progress = &progress };
     heft_file_enter(f); /* names are mapped, too */
-    heft_status st = heft_file_leave_after(f, hash_bytes_of(&s, c, err), err);
-    if (!st)
-        st = heft_file_is_unchanged(f, err);
-    heft_checked_read_free(&s.checks);
+    heft_status st = heft_file_end_reading(f, hash_bytes_of(&s, c, err), err);
+    heft_ledger_free(&s.checks.ledger);
     heft_mem_free(&s.mem, s.digests, (s.pieces.len + (size_t)1) * sizeof *s.digests);
     heft_vec_free(&s.mem, &s.pieces, sizeof(piece));
     heft_vec_free(&s.mem, &s.parts, sizeof(uint32_t));

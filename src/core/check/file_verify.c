@@ -182,33 +182,27 @@ static void report_checksum(verify *v, const heft_stored_checksum *c, heft_check
 
 static heft_status check_checksums(verify *v)
 {
-    heft_memory mem = { v->f->host->allocator, UINT64_MAX, 0 };
-    uint32_t checksums = heft_ix_checksums(&v->f->x);
-    size_t bytes = checksums * (sizeof(heft_checksum_state) + 1);
-    if (!checksums)
-        return HEFT_OK;
-    heft_checksum_state *states = heft_mem_alloc(&mem, bytes);
-    if (!states)
-        return heft_error_no_memory(v->check.err, "to check checksums");
-    uint8_t *skip = (uint8_t *)(states + checksums);
+    heft_ledger l;
     share_cut part_of = cut(v, heft_checksum_sweep_bytes(v->f));
     bool is_own = true;
-    for (uint32_t i = 0; i < checksums; i++) {
+    heft_status st = heft_ledger_open(&l, v->f, false, v->check.err);
+    for (uint32_t i = 0; i < l.checksums && !st; i++) {
         heft_stored_checksum c = heft_ix_checksum_at(&v->f->x, i);
-        /* Skip checksums of shards that are not open, already reported as missing. */
         if (!i || !heft_ix_checksum_is_alternative(&v->f->x, i - 1)) /* alternatives together */
             is_own = cut_next(&part_of, c.range[0].length + c.range[1].length);
-        skip[i] = !heft_file_has_bytes(v->f, c.range[0].offset) ||
-                  (v->check.is_quick && !c.at_open) || !is_own;
+        /* Skip checksums of shards that are not open, already reported as missing. */
+        if (heft_file_has_bytes(v->f, c.range[0].offset) && (!v->check.is_quick || c.at_open) &&
+            is_own)
+            l.ways[i] = HEFT_LEDGER_SWEEP;
     }
-    heft_status st = heft_checksum_sweep(states, v->f, skip, v->progress, v->check.err);
-    for (uint32_t i = 0, representative;
-         !st && heft_checksums_next(v->f, states, &i, &representative);) {
+    if (!st)
+        st = heft_checksum_sweep(&l, v->progress, v->check.err);
+    for (uint32_t i = 0, representative; !st && heft_ledger_next(&l, &i, &representative);) {
         heft_stored_checksum c = heft_ix_checksum_at(&v->f->x, representative);
-        if (!c.decoded && !skip[representative])
-            report_checksum(v, &c, states[representative]);
+        if (!c.decoded && l.ways[representative])
+            report_checksum(v, &c, l.states[representative]);
     }
-    heft_mem_free(&mem, states, bytes);
+    heft_ledger_free(&l);
     return st;
 }
 
@@ -500,9 +494,7 @@ heft_status heft_file_verify(heft_verify_result *out, const heft_file *f,
     if (!st)
         st = heft_file_coverage(&v.result->payload_bytes, &v.result->payload_checked, f, o.quick,
                                 err);
-    st = heft_file_leave_after(f, st, err);
-    if (!st)
-        st = heft_file_is_unchanged(f, err);
+    st = heft_file_end_reading(f, st, err);
     heft_mem_free(&v.mem, v.own_parts, f->x.parts.len + (size_t)1);
     heft_ix_order_free_in(&v.mem, &f->x, v.order);
     return heft_error_end(err, st);

@@ -335,7 +335,7 @@ static heft_status plan_edit(heft_edit_job *g)
     if (!st)
         st = heft_edit_check_request(g);
     if (!st && !g->size_only)
-        st = heft_edit_check_checksums(&g->verifier, g->in, g->err);
+        st = heft_edit_check_checksums(&g->ledger, g->in, g->err);
     if (!st)
         st = plan_model(g);
     if (!st && g->size_only) {
@@ -365,7 +365,7 @@ heft_status heft_edit_plan_job(heft_edit **out, heft_edit_job *g)
     g->e->arena.mem = &g->e->mem;
     heft_file_enter(g->in); /* the file lends names and metadata */
     st = plan_edit(g);
-    heft_source_verifier_free(&g->verifier);
+    heft_ledger_free(&g->ledger);
     if (g->p.host)
         heft_planner_free(&g->p);
     heft_vocab_close(g->vocab);

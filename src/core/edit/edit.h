@@ -26,11 +26,9 @@ typedef struct heft_edit_job {
     heft_identity *identities;
     heft_vocab *vocab; /* owned: the file's vocabulary, or a copy of the requested vocabulary */
     /* Tracks the checksums of the file before the edit: confirmed, or not yet checked. */
-    heft_source_verifier verifier;
+    heft_ledger ledger;
     uint32_t *checksums;  /* checksums of the file, sorted by offset */
     uint32_t *copy_order; /* copied extents, sorted by offset in the file before the edit */
-    /* By checksum: a checksum of the edited file is derived from this checksum. */
-    uint8_t *is_carried;
     /* number of copied extents; the checksum being checked, or HEFT_NONE */
     uint32_t copy_count, checking;
     bool all_checksums_hold;   /* all checksums of the file were checked */
@@ -94,7 +92,7 @@ heft_status heft_edit_check_replaced(heft_edit_job *g);
 
 /* edit_check.c: check all checksums that cover no tensor data, before the edit repeats the
  * assertions of the file.  The caller frees w. */
-heft_status heft_edit_check_checksums(heft_source_verifier *w, const heft_file *f, heft_error *err);
+heft_status heft_edit_check_checksums(heft_ledger *w, const heft_file *f, heft_error *err);
 /* Open the edited file and compare the model with the expected model. */
 heft_status heft_edit_check(heft_edit_job *g);
 

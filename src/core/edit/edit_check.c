@@ -16,10 +16,10 @@ static heft_part_use use_no_part(void *ctx, uint32_t part)
     return HEFT_PART_UNUSED;
 }
 
-heft_status heft_edit_check_checksums(heft_source_verifier *w, const heft_file *f, heft_error *err)
+heft_status heft_edit_check_checksums(heft_ledger *w, const heft_file *f, heft_error *err)
 {
     heft_status st = heft_source_verifier_begin(w, f, false, use_no_part, NULL, err);
-    return st ? st : heft_source_verifier_require(w, true, err);
+    return st ? st : heft_ledger_require(w, true, err);
 }
 
 /* ---- the edited file as a source ---- */
@@ -454,7 +454,7 @@ heft_status heft_edit_check(heft_edit_job *g)
 {
     heft_error why;
     heft_file *edited;
-    heft_source_verifier w;
+    heft_ledger w;
     edited_source source = { { &edited_ops, g->e->size }, g };
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     o.format = g->in->format;
@@ -463,7 +463,7 @@ heft_status heft_edit_check(heft_edit_job *g)
     heft_status st = heft_file_open_source(&edited, &source.base, &o, &why);
     if (!st) {
         st = heft_edit_check_checksums(&w, edited, &why);
-        heft_source_verifier_free(&w);
+        heft_ledger_free(&w);
         if (st)
             heft_file_close(edited);
     }

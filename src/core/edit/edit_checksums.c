@@ -7,7 +7,7 @@
 #include "base/bisect.h"
 #include "base/sort.h"
 #include "core/edit/edit.h"
-#include "core/read/part_check.h"
+#include "core/read/stored_checksum.h"
 
 /* ---- checksums of the file ---- */
 
@@ -21,8 +21,7 @@ heft_status heft_edit_sort_checksums(heft_edit_job *g)
 {
     uint32_t n = heft_ix_checksums(&g->in->x);
     g->checksums = heft_plan_alloc(&g->p.plan, 2 * (size_t)n * sizeof *g->checksums);
-    g->is_carried = heft_plan_alloc(&g->p.plan, n);
-    if (!g->checksums || !g->is_carried)
+    if (!g->checksums)
         return HEFT_E_NOMEM;
     for (uint32_t i = 0; i < n; i++)
         g->checksums[i] = i;
@@ -86,7 +85,7 @@ static bool derive_tail(const heft_edit_job *g, const heft_digest *d, heft_range
     d->combine(&head_crc, &none, r.length);
     *checksum = heft_le32(c.expect) ^ head_crc;
     if (g->checking == HEFT_NONE)
-        g->is_carried[g->checksums[i]] = true;
+        g->ledger.ways[g->checksums[i]] = HEFT_LEDGER_NOT; /* damage makes the new one wrong */
     return true;
 }
 
@@ -96,9 +95,9 @@ heft_status heft_edit_check_all_checksums(heft_edit_job *g, heft_error *err)
 {
     if (g->all_checksums_hold)
         return HEFT_OK;
-    heft_status st = heft_source_verifier_check_now(&g->verifier, err);
+    heft_status st = heft_source_verifier_check_now(&g->ledger, err);
     if (!st)
-        st = heft_source_verifier_require(&g->verifier, true, err);
+        st = heft_ledger_require(&g->ledger, true, err);
     g->all_checksums_hold = !st;
     return st;
 }

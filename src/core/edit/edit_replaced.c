@@ -6,7 +6,7 @@
 #include "base/sort.h"
 #include "core/check/file_verify.h"
 #include "core/edit/edit.h"
-#include "core/read/part_check.h"
+#include "core/read/stored_checksum.h"
 
 /* ---- copied ranges ---- */
 
@@ -81,8 +81,9 @@ static heft_status check_checksum(heft_edit_job *g, uint32_t checksum)
     heft_stored_checksum c = heft_ix_checksum_at(&g->in->x, checksum);
     bool holds;
     g->checking = checksum;
-    heft_status st = heft_stored_checksum_join(
-        &holds, &c, heft_host_digest(g->in->host, c.algorithm), digest_original, g, g->err);
+    heft_status st =
+        heft_stored_checksum_compute(&holds, &c, heft_host_digest(g->in->host, c.algorithm),
+                                     g->e->host->allocator, digest_original, g, g->err);
     g->checking = HEFT_NONE;
     if (st || g->all_checksums_hold || holds)
         return st;
@@ -98,8 +99,7 @@ static heft_status check_checksums(heft_edit_job *g)
         /* Skip appended tensors: the conversion has just computed the checksum. */
         if (heft_global_offset_file(x, c.range[0].offset))
             continue;
-        bool needs_check = c.part == HEFT_NONE &&
-                           heft_source_verifier_is_pending(&g->verifier, i) && !g->is_carried[i];
+        bool needs_check = c.part == HEFT_NONE && g->ledger.ways[i] == HEFT_LEDGER_SHOWN;
         if (needs_check && !(is_copied_whole(g, c.range[0]) && is_copied_whole(g, c.range[1])))
             st = check_checksum(g, i);
     }

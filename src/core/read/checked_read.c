@@ -21,12 +21,12 @@ typedef struct coverage {
 static heft_status init_coverage(coverage *cov, heft_checked_read *r, const uint32_t *parts,
                                  uint32_t count, heft_error *err)
 {
-    const heft_index *x = &r->f->x;
+    const heft_index *x = &r->ledger.f->x;
     uint32_t all = heft_ix_all_parts(x);
     *cov = (coverage){ .order = NULL };
-    cov->order = heft_ix_order_in(&r->mem, x, &cov->count);
+    cov->order = heft_ix_order_in(&r->ledger.mem, x, &cov->count);
     cov->unread_bytes = ((size_t)all + 1) * sizeof *cov->unread + all;
-    cov->unread = heft_mem_alloc(&r->mem, cov->unread_bytes);
+    cov->unread = heft_mem_alloc(&r->ledger.mem, cov->unread_bytes);
     if (!cov->order || !cov->unread)
         return heft_error_no_memory(err, purpose);
     cov->is_read = (uint8_t *)(cov->unread + all + 1);
@@ -74,44 +74,38 @@ static bool is_compared(const heft_index *x, uint32_t i)
            !c->covers_metadata_only && !c->advisory;
 }
 
-static heft_status select_range_checksums(heft_checked_read *r, const coverage *cov,
-                                          heft_error *err)
+static void select_range_checksums(heft_checked_read *r, const coverage *cov)
 {
-    const heft_index *x = &r->f->x;
+    const heft_index *x = &r->ledger.f->x;
     const heft_stored_checksum *checksums = x->checksums.ptr;
     for (uint32_t i = 0; i < x->checksums.len; i++)
-        if (is_compared(x, i) && covers_only_read_parts(cov, x, &checksums[i]) &&
-            heft_partial_crcs_track(&r->crcs, r->f->host, heft_ix_checksum_algorithm(x, i)) &&
-            !heft_vec_add(&r->mem, &r->checksums, &i, sizeof i))
-            return heft_error_no_memory(err, purpose);
-    return HEFT_OK;
+        if (is_compared(x, i) && covers_only_read_parts(cov, x, &checksums[i]))
+            (void)heft_ledger_join(&r->ledger, i);
 }
 
 /* Return true if the digest of a part is joined from chunks. */
 static bool is_joinable(const heft_checked_read *r, uint32_t part, uint32_t checksum)
 {
-    if (!r->is_chunked || !heft_ix_is_plain(heft_ix_part_row_at(&r->f->x, part)))
+    const heft_file *f = r->ledger.f;
+    if (!r->is_chunked || !heft_ix_is_plain(heft_ix_part_row_at(&f->x, part)))
         return false;
-    const heft_digest *d = heft_host_digest(r->f->host,
-                                            heft_ix_checksum_algorithm(&r->f->x, checksum));
+    const heft_digest *d = heft_host_digest(f->host, heft_ix_checksum_algorithm(&f->x, checksum));
     return d && heft_partial_crcs_supports(d);
 }
 
 static heft_status select_part_digests(heft_checked_read *r, const coverage *cov, heft_error *err)
 {
-    const heft_index *x = &r->f->x;
+    const heft_index *x = &r->ledger.f->x;
     heft_status st = HEFT_OK;
-    for (uint32_t i = x->checksums.len; i < heft_ix_checksums(x) && !st; i++) {
+    for (uint32_t i = x->checksums.len; i < r->ledger.checksums && !st; i++) {
         uint32_t part = heft_ix_checksum_part(x, i);
-        if (!cov->is_read[part])
-            continue;
-        if (!heft_ix_part_row_at(x, part)->length)
-            st = heft_part_verify(NULL, r->f, part, err); /* an empty part is never read */
-        else if (is_joinable(r, part, i) &&
-                 !(heft_partial_crcs_track(&r->crcs, r->f->host,
-                                           heft_ix_checksum_algorithm(x, i)) &&
-                   heft_vec_add(&r->mem, &r->checksums, &i, sizeof i)))
-            st = heft_error_no_memory(err, purpose);
+        bool joins = is_joinable(r, part, i), is_empty = !heft_ix_part_row_at(x, part)->length;
+        if (!joins) /* even of a part that is not in the list, if its stream is opened */
+            r->ledger.ways[i] = HEFT_LEDGER_IN_ORDER;
+        if (cov->is_read[part] && is_empty) /* an empty part is never read */
+            st = heft_part_verify(NULL, r->ledger.f, part, err);
+        else if (cov->is_read[part] && joins)
+            (void)heft_ledger_join(&r->ledger, i);
     }
     return st;
 }
@@ -121,55 +115,32 @@ heft_status heft_checked_read_begin(heft_checked_read *r, const heft_file *f, bo
                                     heft_error *err)
 {
     coverage cov;
-    *r = (heft_checked_read){ .f = f, .is_chunked = is_chunked };
-    r->mem = (heft_memory){ f->host->allocator, UINT64_MAX, 0 };
-    heft_partial_crcs_init(&r->crcs, f->host);
-    r->is_enabled = is_enabled && heft_ix_checksums(&f->x);
-    if (!r->is_enabled)
-        return HEFT_OK;
-    heft_status st = init_coverage(&cov, r, parts, count, err);
-    if (!st)
-        st = select_range_checksums(r, &cov, err);
-    if (!st)
+    r->is_chunked = is_chunked;
+    heft_status st = heft_ledger_open(&r->ledger, f, !is_enabled, err);
+    if (st || !r->ledger.checksums)
+        return st;
+    st = init_coverage(&cov, r, parts, count, err);
+    if (!st) {
+        select_range_checksums(r, &cov);
         st = select_part_digests(r, &cov, err);
-    heft_ix_order_free_in(&r->mem, &f->x, cov.order);
-    heft_mem_free(&r->mem, cov.unread, cov.unread_bytes);
+    }
+    heft_ix_order_free_in(&r->ledger.mem, &f->x, cov.order);
+    heft_mem_free(&r->ledger.mem, cov.unread, cov.unread_bytes);
     return st;
-}
-
-uint32_t heft_checked_read_in_order(const heft_checked_read *r, uint32_t part)
-{
-    uint32_t row = r->is_enabled ? heft_ix_digest_find(&r->f->x, part) : HEFT_NONE;
-    if (row == HEFT_NONE || is_joinable(r, part, r->f->x.checksums.len + row))
-        return HEFT_NONE;
-    return r->f->x.checksums.len + row;
 }
 
 /* ---- comparing ---- */
 
 heft_status heft_checked_read_end(heft_checked_read *r, heft_error *err)
 {
-    const uint32_t *checksums = r->checksums.ptr;
+    const heft_file *f = r->ledger.f;
     heft_error own;
-    heft_status st = HEFT_OK;
     err = heft_error_begin(err, &own);
-    heft_partial_crcs_sort(&r->crcs);
-    for (uint32_t i = 0; i < r->checksums.len && !st; i++) {
-        heft_stored_checksum c;
-        bool holds = true;
-        st = heft_stored_checksum_get(&c, r->f, checksums[i], err);
-        if (!st)
-            st = heft_stored_checksum_join_crcs(&holds, &c, r->f, &r->crcs, err);
-        if (!st && !holds)
-            st = heft_checksum_mismatch_error(r->f, checksums[i], c.part, err);
-    }
+    heft_status st = heft_ledger_settle(&r->ledger, err);
+    for (uint32_t i = 0; i < r->ledger.checksums && !st; i++)
+        if (r->ledger.states[i] == HEFT_CHECKSUM_MISMATCH)
+            st = heft_checksum_mismatch_error(f, i, heft_ix_checksum_part(&f->x, i), err);
     return heft_error_end(err, st);
-}
-
-void heft_checked_read_free(heft_checked_read *r)
-{
-    heft_vec_free(&r->mem, &r->checksums, sizeof(uint32_t));
-    heft_partial_crcs_free(&r->crcs);
 }
 
 /* ---- public functions ---- */
@@ -200,17 +171,18 @@ heft_status heft_checked_read_open(heft_checked_read **out, const heft_file *f,
 heft_status heft_checked_read_stream(heft_stream **out, heft_checked_read *r, uint32_t part,
                                      heft_error *err)
 {
-    heft_status st = heft_file_find_part(r->f, part, err);
-    uint32_t checksum = st ? HEFT_NONE : heft_checked_read_in_order(r, part);
+    const heft_file *f = r->ledger.f;
+    heft_status st = heft_file_find_part(f, part, err);
+    uint32_t checksum = st ? HEFT_NONE : heft_ledger_in_order(&r->ledger, part);
     *out = NULL;
-    return st ? st : heft_stream_open_with(out, r->f, part, checksum, &r->crcs, err);
+    return st ? st : heft_stream_open_with(out, f, part, checksum, &r->ledger.crcs, err);
 }
 
 void heft_checked_read_close(heft_checked_read *r)
 {
     if (!r)
         return;
-    const heft_allocator *al = r->f->host->allocator;
-    heft_checked_read_free(r);
+    const heft_allocator *al = r->ledger.f->host->allocator;
+    heft_ledger_free(&r->ledger);
     heft_free(al, r, sizeof *r, 16);
 }

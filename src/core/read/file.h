@@ -177,6 +177,9 @@ static inline heft_status heft_file_leave_after(const heft_file *f, heft_status 
     heft_status source_st = heft_file_leave(f, err);
     return source_st ? source_st : st;
 }
+/* heft_file_leave_after() and heft_file_is_unchanged(): a result never mixes two versions of the
+ * file. */
+heft_status heft_file_end_reading(const heft_file *f, heft_status st, heft_error *err);
 void heft_file_disarm(const heft_file *f); /* leave without asking for the sources' state */
 
 #endif

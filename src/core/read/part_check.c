@@ -3,8 +3,6 @@
  * here. */
 #include "core/read/part_check.h"
 
-#include "core/read/chunks.h"
-
 enum { MAX_EXTRA = 64 << 10 }; /* maximum of bytes outside the part to read for a checksum */
 
 /* ---- selecting the checksum ---- */
@@ -28,14 +26,6 @@ uint32_t heft_part_checksum(const heft_file *f, uint32_t part, bool all)
 
 /* ---- computing the digest ---- */
 
-heft_status heft_stored_checksum_get(heft_stored_checksum *out, const heft_file *f,
-                                     uint32_t checksum, heft_error *err)
-{
-    heft_file_enter(f);
-    *out = heft_ix_checksum_at(&f->x, checksum);
-    return heft_file_leave(f, err);
-}
-
 heft_status heft_part_check_begin(heft_part_check *k, const heft_file *f, uint32_t part,
                                   uint32_t checksum, heft_error *err)
 {
@@ -56,73 +46,6 @@ heft_status heft_part_check_begin(heft_part_check *k, const heft_file *f, uint32
 void heft_part_check_release(heft_part_check *k)
 {
     heft_running_digest_close(&k->digest);
-}
-
-heft_status heft_pass_stored(const heft_file *f, heft_range r, const heft_progress *progress,
-                             heft_feed_function *feed, void *ctx, heft_error *err)
-{
-    heft_chunks c;
-    const void *in_place = r.length && heft_file_has_bytes(f, r.offset)
-                               ? heft_file_in_place(f, r.offset, r.length)
-                               : NULL;
-    heft_status st = heft_chunks_open(&c, f->host->allocator, in_place, r.length, err);
-    while (!st && !(progress && heft_progress_halted(progress)) && heft_chunks_next(&c)) {
-        st = heft_file_count_read(f, HEFT_NONE, c.len, err);
-        if (!st && c.buf)
-            st = heft_file_read_stored(f, r.offset + c.at, c.buf, c.len, err);
-        if (!st)
-            feed(ctx, c.data, c.len);
-    }
-    heft_chunks_close(&c);
-    return st;
-}
-
-typedef struct digest_state {
-    const heft_digest *digest;
-    void *state;
-} digest_state;
-
-static void update_digest(void *ctx, const uint8_t *p, size_t len)
-{
-    const digest_state *d = ctx;
-    d->digest->update(d->state, p, len);
-}
-
-heft_status heft_digest_stored(const heft_file *f, const heft_digest *d, void *state, heft_range r,
-                               heft_error *err)
-{
-    digest_state to = { d, state };
-    heft_file_enter(f);
-    return heft_file_leave_after(f, heft_pass_stored(f, r, NULL, update_digest, &to, err), err);
-}
-
-/* ---- joining CRCs ---- */
-
-typedef struct crc_join {
-    const heft_file *f;
-    const heft_partial_crcs *crcs;
-} crc_join;
-
-/* Read bytes that are in no segment. */
-static heft_status read_missing(void *ctx, const heft_digest *d, heft_range r, void *state,
-                                heft_error *err)
-{
-    return heft_digest_stored(((const crc_join *)ctx)->f, d, state, r, err);
-}
-
-static heft_status join(void *ctx, const heft_digest *d, heft_range r, void *state, heft_error *err)
-{
-    const crc_join *j = ctx;
-    return heft_partial_crcs_join(j->crcs, d->name, r, state, read_missing, ctx, err);
-}
-
-heft_status heft_stored_checksum_join_crcs(bool *holds, const heft_stored_checksum *c,
-                                           const heft_file *f, const heft_partial_crcs *crcs,
-                                           heft_error *err)
-{
-    crc_join j = { f, crcs };
-    return heft_stored_checksum_join(holds, c, heft_host_digest(f->host, c->algorithm), join, &j,
-                                     err);
 }
 
 /* ---- feeding in order ---- */
@@ -157,35 +80,6 @@ void heft_part_check_decoded(heft_part_check *k, const void *data, size_t len)
         heft_running_digest_update(&k->digest, data, len);
 }
 
-/* Names are mapped: read them between enter and leave. */
-heft_status heft_checksum_mismatch_error(const heft_file *f, uint32_t checksum, uint32_t part,
-                                         heft_error *err)
-{
-    heft_status st = HEFT_E_CHECKSUM;
-    heft_file_enter(f);
-    heft_stored_checksum c = heft_ix_checksum_at(&f->x, checksum);
-    uint32_t owner = part == HEFT_NONE ? c.tensor : heft_ix_owner(&f->x, part);
-    const char *of = c.decoded ? "decoded " : "";
-    if (part == HEFT_NONE && owner != HEFT_NONE)
-        part = heft_ix_row(&f->x, owner)->first_part;
-    heft_str role = part == HEFT_NONE ? (heft_str){ NULL, 0 }
-                                      : heft_ix_role(&f->x, heft_ix_part_row_at(&f->x, part)->role);
-    if (part == HEFT_NONE)
-        heft_error_plain(err, st, "%s: the %s checksum does not match the %U bytes it covers",
-                         c.rule, c.algorithm, c.range[0].length + c.range[1].length);
-    else if (owner == HEFT_NONE)
-        heft_error_plain(err, st,
-                         "part %q of the file: %s: the %s digest does not match its %sbytes", role,
-                         c.rule, c.algorithm, of);
-    else
-        heft_error_plain(err, st,
-                         "tensor %q, part %q: %s: the %s digest does not match its %sbytes",
-                         heft_ix_name(&f->x, owner), role, c.rule, c.algorithm, of);
-    heft_error_rule(err, st, c.rule);
-    heft_file_error_at(f, c.range[0].offset, st, err);
-    return heft_file_leave_after(f, st, err);
-}
-
 heft_status heft_part_check_end(heft_part_check *k, heft_error *err)
 {
     uint8_t got[64] = { 0 };
@@ -201,7 +95,9 @@ heft_status heft_part_check_end(heft_part_check *k, heft_error *err)
     st = heft_stored_checksum_get(&c, k->f, k->checksum, err);
     if (st)
         return st;
-    return bytes <= HEFT_CHECKSUM_BYTES && !memcmp(got, c.expect, bytes)
-               ? HEFT_OK
-               : heft_checksum_mismatch_error(k->f, k->checksum, k->part, err);
+    bool holds = bytes <= HEFT_CHECKSUM_BYTES && !memcmp(got, c.expect, bytes);
+    if (k->outcome)
+        *k->outcome = holds ? HEFT_CHECKSUM_MATCHES : HEFT_CHECKSUM_MISMATCH;
+    return holds || k->outcome ? HEFT_OK
+                               : heft_checksum_mismatch_error(k->f, k->checksum, k->part, err);
 }

@@ -2,25 +2,21 @@
  * last. */
 #ifndef HEFT_PART_CHECK_H
 #define HEFT_PART_CHECK_H
-#include "core/read/partial_crcs.h"
-#include "core/read/progress.h"
-#include "core/read/running_digest.h"
+#include "core/read/stored_checksum.h"
 
 typedef struct heft_part_check {
     const heft_file *f;
     heft_running_digest digest; /* zeroed: nothing is checked */
     uint32_t part, checksum;
-    bool decoded;  /* the digest covers decoded bytes, not stored bytes */
-    uint64_t next; /* offset of the next stored byte that the digest needs */
-    uint64_t end;  /* offset after the last byte */
+    bool decoded;                 /* the digest covers decoded bytes, not stored bytes */
+    uint64_t next;                /* offset of the next stored byte that the digest needs */
+    uint64_t end;                 /* offset after the last byte */
+    heft_checksum_state *outcome; /* receives the result; NULL: a mismatch is an error */
 } heft_part_check;
 
 /* Return the checksum that reading the whole part makes checkable, or HEFT_NONE.  all: even a
  * checksum that covers many more bytes than the part has. */
 uint32_t heft_part_checksum(const heft_file *f, uint32_t part, bool all);
-/* heft_ix_checksum_at() for text that is mapped: an error if the file has been truncated. */
-heft_status heft_stored_checksum_get(heft_stored_checksum *out, const heft_file *f,
-                                     uint32_t checksum, heft_error *err);
 /* checksum: from heft_part_checksum(), or HEFT_NONE.  Nothing is checked if this build lacks the
  * algorithm.  Releasing a zeroed struct is harmless. */
 heft_status heft_part_check_begin(heft_part_check *k, const heft_file *f, uint32_t part,
@@ -37,23 +33,7 @@ heft_status heft_part_check_stored(heft_part_check *k, uint64_t offset, const vo
 /* Add the next decoded bytes of a compressed part. */
 void heft_part_check_decoded(heft_part_check *k, const void *data, size_t len);
 /* After the last byte: read the covered bytes that were not seen, compare, and release.
- * HEFT_E_CHECKSUM on a mismatch. */
+ * HEFT_E_CHECKSUM on a mismatch, unless there is an outcome. */
 heft_status heft_part_check_end(heft_part_check *k, heft_error *err);
-/* Return HEFT_E_CHECKSUM with a message that names the checksum and the part. */
-heft_status heft_checksum_mismatch_error(const heft_file *f, uint32_t checksum, uint32_t part,
-                                         heft_error *err);
-/* Set *holds to whether the checksum, joined from sorted partial CRCs, is right.  Missing bytes are
- * read. */
-heft_status heft_stored_checksum_join_crcs(bool *holds, const heft_stored_checksum *c,
-                                           const heft_file *f, const heft_partial_crcs *crcs,
-                                           heft_error *err);
-typedef void heft_feed_function(void *ctx, const uint8_t *p, size_t len);
-/* Call feed for each chunk of stored bytes, in place or read into a buffer, until the progress is
- * halted.  progress may be NULL. */
-heft_status heft_pass_stored(const heft_file *f, heft_range r, const heft_progress *progress,
-                             heft_feed_function *feed, void *ctx, heft_error *err);
-/* Update a digest with stored bytes of the file. */
-heft_status heft_digest_stored(const heft_file *f, const heft_digest *d, void *state, heft_range r,
-                               heft_error *err);
 
 #endif

@@ -59,7 +59,7 @@ static heft_status check_parts(read_job *j, heft_error *err)
 
 static uint32_t digest_in_order(const read_job *j, uint32_t at)
 {
-    return heft_checked_read_in_order(&j->checks, j->parts[j->order[at]]);
+    return heft_ledger_in_order(&j->checks.ledger, j->parts[j->order[at]]);
 }
 
 /* Return the host's executor, or that of the source of the first part: a source whose requests take
@@ -125,7 +125,7 @@ static heft_status read_range(read_job *j, uint32_t at, uint64_t from, uint64_t 
     heft_status st = heft_read_unchecked(to, j->f, j->parts[i], from, (size_t)n, err);
     if (st || !heft_ix_is_plain(row))
         return st;
-    return heft_partial_crcs_add(&j->checks.crcs, row->offset + from, to, (size_t)n, err);
+    return heft_ledger_show(&j->checks.ledger, row->offset + from, to, (size_t)n, err);
 }
 
 static void read_chunk(void *arg, size_t chunk)
@@ -174,7 +174,7 @@ heft_status heft_part_read_many(void *const *buffers, const heft_file *f, const 
     }
     if (!st)
         st = heft_checked_read_end(&j.checks, err);
-    heft_checked_read_free(&j.checks);
+    heft_ledger_free(&j.checks.ledger);
     heft_vec_free(&j.mem, &j.chunks, sizeof(chunk_start));
     heft_mem_free(&j.mem, j.order, bytes);
     return st;

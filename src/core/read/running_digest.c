@@ -1,7 +1,6 @@
-/* running_digest.c - manages a digest's state; compares checksums over joined ranges. */
+/* running_digest.c - manages a digest's state. */
 #include "core/read/running_digest.h"
 
-#include "base/error.h"
 #include "base/sized.h"
 
 heft_status heft_running_digest_begin(heft_running_digest *r, const heft_digest *d,
@@ -42,38 +41,4 @@ void heft_running_digest_close(heft_running_digest *r)
         heft_free(r->al, r->allocated, r->digest->state_bytes, 64);
     r->allocated = NULL;
     r->digest = NULL;
-}
-
-heft_status heft_stored_checksum_mismatch(const heft_file *f, const heft_stored_checksum *c,
-                                          heft_error *err)
-{
-    heft_error_plain(err, HEFT_E_CHECKSUM, "%s: the checksum does not match the bytes it covers",
-                     c->rule);
-    heft_error_rule(err, HEFT_E_CHECKSUM, c->rule);
-    return heft_file_error_at(f, c->range[0].offset, HEFT_E_CHECKSUM, err);
-}
-
-void heft_stored_checksum_add_zeros(const heft_stored_checksum *c, const heft_digest *d,
-                                    void *state)
-{
-    static const uint8_t zeros[64] = { 0 };
-    if (c->zeros)
-        d->update(state, zeros, c->zeros < sizeof zeros ? c->zeros : sizeof zeros);
-}
-
-heft_status heft_stored_checksum_join(
-    bool *holds, const heft_stored_checksum *c, const heft_digest *d,
-    heft_status (*add)(void *ctx, const heft_digest *d, heft_range r, void *state, heft_error *err),
-    void *ctx, heft_error *err)
-{
-    _Alignas(16) uint8_t state[HEFT_DIGEST_SMALL];
-    uint8_t got[64];
-    d->init(state);
-    heft_status st = add(ctx, d, c->range[0], state, err);
-    heft_stored_checksum_add_zeros(c, d, state);
-    if (!st)
-        st = add(ctx, d, c->range[1], state, err);
-    d->final(got, state);
-    *holds = !st && d->bytes <= HEFT_CHECKSUM_BYTES && !memcmp(got, c->expect, d->bytes);
-    return st;
 }

@@ -1,5 +1,4 @@
-/* running_digest.h - a digest over bytes that come in order, including the memory of the state; and
- * checksums over ranges, joined from states of segments. */
+/* running_digest.h - a digest over bytes that come in order, including the memory of the state. */
 #ifndef HEFT_RUNNING_DIGEST_H
 #define HEFT_RUNNING_DIGEST_H
 #include "core/read/file.h"
@@ -32,18 +31,5 @@ static inline void heft_running_digest_update(heft_running_digest *r, const void
 void heft_running_digest_end(heft_running_digest *r, uint8_t *out);
 /* End and release; harmless without a digest. */
 void heft_running_digest_close(heft_running_digest *r);
-
-/* Return HEFT_E_CHECKSUM with the message for a checksum that does not match. */
-heft_status heft_stored_checksum_mismatch(const heft_file *f, const heft_stored_checksum *c,
-                                          heft_error *err);
-/* Add the zero bytes between the two ranges of the checksum to state. */
-void heft_stored_checksum_add_zeros(const heft_stored_checksum *c, const heft_digest *d,
-                                    void *state);
-/* Compute a checksum with a joinable state of at most HEFT_DIGEST_SMALL bytes; *holds: the checksum
- * matches.  add() extends the state by a range. */
-heft_status heft_stored_checksum_join(
-    bool *holds, const heft_stored_checksum *c, const heft_digest *d,
-    heft_status (*add)(void *ctx, const heft_digest *d, heft_range r, void *state, heft_error *err),
-    void *ctx, heft_error *err);
 
 #endif

@@ -82,6 +82,12 @@ heft_status heft_file_is_unchanged(const heft_file *f, heft_error *err)
     return st;
 }
 
+heft_status heft_file_end_reading(const heft_file *f, heft_status st, heft_error *err)
+{
+    st = heft_file_leave_after(f, st, err);
+    return st ? st : heft_file_is_unchanged(f, err);
+}
+
 void heft_file_begin_origin_digests(const heft_file *f)
 {
     for (uint32_t i = 0; i <= f->opened_shard_count; i++) {

@@ -87,6 +87,22 @@ heft_status heft_stream_check(heft_stream *s, uint32_t checksum, heft_error *err
     return heft_part_check_begin(&s->check, s->f, s->part, checksum, err);
 }
 
+heft_status heft_stream_show(heft_stream *s, heft_ledger *l, heft_error *err)
+{
+    uint32_t checksum = heft_ledger_in_order(l, s->part);
+    heft_status st = heft_stream_check(s, checksum, err);
+    s->check.outcome = checksum == HEFT_NONE ? NULL : &l->states[checksum];
+    s->crcs = l->crcs.digest_count ? &l->crcs : NULL;
+    return st;
+}
+
+static heft_status observe_stored(heft_stream *s, uint64_t at, const void *data, size_t len,
+                                  heft_error *err)
+{
+    heft_status st = heft_part_check_stored(&s->check, at, data, len, err);
+    return st || !s->crcs ? st : heft_partial_crcs_add(s->crcs, at, data, len, err);
+}
+
 /* Fetch more stored bytes, if any are left. */
 static heft_status refill(heft_stream *s, heft_error *err)
 {
@@ -102,12 +118,10 @@ static heft_status refill(heft_stream *s, heft_error *err)
         st = heft_file_read_stored(s->f, s->row.offset + s->fetched, s->buf, n, err);
     if (st)
         return st;
-    if (s->on_stored)
-        s->on_stored(s->callback_ctx, s->in, n);
     uint64_t at = s->row.offset + s->fetched;
     s->fetched += n;
     s->in_len = n;
-    return heft_part_check_stored(&s->check, at, s->in, n, err);
+    return observe_stored(s, at, s->in, n, err);
 }
 
 static heft_status decode(heft_stream *s, uint8_t *out, size_t *len, heft_error *err)
@@ -218,13 +232,6 @@ heft_status heft_stream_start(heft_stream *s, const heft_file *f, uint32_t part,
 
 /* ---- reading ---- */
 
-static heft_status observe_stored(heft_stream *s, uint64_t at, const void *data, size_t len,
-                                  heft_error *err)
-{
-    heft_status st = heft_part_check_stored(&s->check, at, data, len, err);
-    return st || !s->crcs ? st : heft_partial_crcs_add(s->crcs, at, data, len, err);
-}
-
 /* Read in steps that stay in the processor's cache until the digest is updated. */
 static heft_status read_stored(heft_stream *s, uint8_t *buf, size_t len, heft_error *err)
 {
@@ -242,7 +249,7 @@ static heft_status read_stored(heft_stream *s, uint8_t *buf, size_t len, heft_er
 
 static bool is_observed(const heft_stream *s)
 {
-    return s->on_stored || s->crcs || heft_part_check_is_on(&s->check);
+    return s->crcs || heft_part_check_is_on(&s->check);
 }
 
 /* Observers see the stored bytes before the byte-swap. */
@@ -255,9 +262,6 @@ static heft_status read_raw(heft_stream *s, void *buf, size_t len, heft_error *e
         st = read_stored(s, buf, len, err);
         if (st)
             return st;
-        s->fetched = s->delivered;
-        if (s->on_stored)
-            s->on_stored(s->callback_ctx, buf, len);
     }
     return heft_strided_reader_read(&s->strided, s->delivered, buf, len, err);
 }
@@ -271,8 +275,6 @@ static heft_status read_content(heft_stream *s, uint8_t *out, size_t len, heft_e
         st = decode(s, out, &n, err);
         if (st)
             break;
-        if (s->on_decoded)
-            s->on_decoded(s->callback_ctx, out, n);
         heft_part_check_decoded(&s->check, out, n);
         out += n;
         s->decoded += n;

@@ -1,8 +1,8 @@
 /* stream.h - reads the decoded bytes of a part sequentially. */
 #ifndef HEFT_STREAM_H
 #define HEFT_STREAM_H
+#include "core/read/ledger.h"
 #include "core/read/part_check.h"
-#include "core/read/partial_crcs.h"
 #include "core/read/spill.h"
 #include "core/read/strided.h"
 #include "model/msgpack_numbers.h"
@@ -30,14 +30,8 @@ struct heft_stream {
     /* Byte-swapped number that a read has returned only in part; the last bytes follow. */
     uint8_t partial[HEFT_STREAM_PARTIAL];
     uint32_t partial_left;
-    /* on_stored receives the stored bytes of a compressed part, and of a contiguous raw part that
-     * is not plain, see heft_ix_is_plain().  on_decoded receives the content of a compressed part.
-     * Both may be NULL. */
-    void (*on_stored)(void *ctx, const void *data, size_t len);
-    void (*on_decoded)(void *ctx, const void *data, size_t len);
-    void *callback_ctx;
     heft_part_check check; /* compares the part's digest after the last byte */
-    /* Collects CRCs of the stored bytes of a contiguous raw part; or NULL. */
+    /* Collects CRCs of the stored bytes of a part that is compressed or contiguous; or NULL. */
     heft_partial_crcs *crcs;
 };
 
@@ -56,6 +50,9 @@ heft_status heft_stream_open_with(heft_stream **out, const heft_file *f, uint32_
 /* Before the first byte: request to compare a checksum after the last byte.  checksum: from
  * heft_part_checksum(), or HEFT_NONE. */
 heft_status heft_stream_check(heft_stream *s, uint32_t checksum, heft_error *err);
+/* Before the first byte: show the stored bytes to the ledger, which also gets the result of the
+ * digest of the part that is compared in order. */
+heft_status heft_stream_show(heft_stream *s, heft_ledger *l, heft_error *err);
 /* Skip the next len bytes; at least len bytes must be left. */
 heft_status heft_stream_skip(heft_stream *s, uint64_t len, heft_error *err);
 

@@ -198,7 +198,7 @@ static uint64_t payload_bytes(const heft_conversion *c)
  * nothing. */
 static heft_status count_cast_losses(heft_conversion *c)
 {
-    heft_source_verifier off;
+    heft_ledger off;
     heft_progress progress = { .fn = c->opt.progress,
                                .ctx = c->opt.progress_ctx,
                                .total = payload_bytes(c) };
@@ -210,7 +210,7 @@ static heft_status count_cast_losses(heft_conversion *c)
         st = heft_cast_losses_count(&copying, c->err);
     if (!st)
         st = heft_cast_losses_report(&copying, c->err);
-    heft_source_verifier_free(&off);
+    heft_ledger_free(&off);
     return st;
 }
 
@@ -325,10 +325,11 @@ heft_status heft_conversion_plan(heft_conversion *c, const heft_file *in, const 
 heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink)
 {
     const heft_plan *plan = &c->p.plan;
-    heft_source_verifier verifier;
+    heft_ledger ledger;
     heft_progress progress = { .fn = c->opt.progress, .ctx = c->opt.progress_ctx };
-    heft_copy_context copying = { &c->p,     c->in,     c->origins.ptr, sink,
-                                  &verifier, &progress, NULL,           NULL };
+    heft_copy_context copying = {
+        &c->p, c->in, c->origins.ptr, sink, &ledger, &progress, NULL, NULL
+    };
     if (c->opt.dry_run)
         return count_cast_losses(c);
     if (!sink)
@@ -342,7 +343,7 @@ heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink)
         return st;
     progress.total = plan->appended ? payload_bytes(c) : plan->data_end - plan->header_bytes;
     bool is_off = !sink->ops->write_at || c->opt.no_verify;
-    st = heft_source_verifier_begin(&verifier, c->in, is_off, heft_conversion_part_use, c, c->err);
+    st = heft_source_verifier_begin(&ledger, c->in, is_off, heft_conversion_part_use, c, c->err);
     if (!st && !counts_losses_first(c, sink))
         st = heft_cast_losses_begin(&copying, c->err);
     if (!st && sink->ops->reserve && plan->file_bytes)
@@ -352,18 +353,14 @@ heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink)
     if (!st)
         st = plan->appended ? heft_copy_encoded(&copying, c->err) : heft_copy(&copying, c->err);
     if (!st)
-        st = heft_source_verifier_end(&verifier, c->err);
+        st = heft_source_verifier_end(&ledger, c->err);
     if (!st)
         st = heft_cast_losses_report(&copying, c->err);
     if (!st)
-        st = heft_planner_digests(&c->p, c->err);
-    if (!st && plan->needs_preceding_digests && sink->ops->write_at)
-        st = heft_planner_write_record_headers(&c->p, sink, c->err);
-    if (!st)
-        st = heft_planner_emit(&c->p, HEFT_TRAILER, sink, c->err);
+        st = heft_planner_close_file(&c->p, sink, c->err);
     if (!st)
         st = check_origin(c);
-    heft_source_verifier_free(&verifier);
+    heft_ledger_free(&ledger);
     return st;
 }
 
@@ -376,10 +373,7 @@ void heft_conversion_release(heft_conversion *c)
 
 heft_status heft_conversion_end(heft_conversion *c, heft_sink *take, heft_status st)
 {
-    heft_status left = heft_file_leave(c->in, c->err);
-    st = left ? left : st;
-    if (!st) /* never mix two versions of the input in an output */
-        st = heft_file_is_unchanged(c->in, c->err);
+    st = heft_file_end_reading(c->in, st, c->err);
     bool is_written = !st && !c->opt.dry_run;
     if (is_written && c->opt.planned_bytes) /* the size of compressed parts is known now */
         *c->opt.planned_bytes = c->p.plan.file_bytes;

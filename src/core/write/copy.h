@@ -24,7 +24,7 @@ typedef struct heft_copy_context {
     const heft_file *in;
     const heft_origin *origins;
     heft_sink *sink;
-    heft_source_verifier *verifier;
+    heft_ledger *ledger;
     heft_progress *progress;
     size_t (*lost)
         [HEFT_CAST_LOSSES]; /* by part: values that the cast loses, by kind; NULL: not counted */

@@ -163,7 +163,8 @@ heft_status heft_planner_write_record_header(heft_planner *p, const uint32_t *fi
     return st;
 }
 
-heft_status heft_planner_write_record_headers(heft_planner *p, heft_sink *sink, heft_error *err)
+/* Write all record headers of a plan with needs_preceding_digests, once the digests are known. */
+static heft_status write_record_headers(heft_planner *p, heft_sink *sink, heft_error *err)
 {
     uint32_t *file_order, count;
     uint64_t at = p->plan.header_bytes;
@@ -174,5 +175,27 @@ heft_status heft_planner_write_record_headers(heft_planner *p, heft_sink *sink, 
         st = heft_planner_write_record_header(p, file_order, count, i, at, end, sink, err);
         at = part ? end + part->stored : end;
     }
+    return st;
+}
+
+heft_status heft_planner_close_file(heft_planner *p, heft_sink *sink, heft_error *err)
+{
+    heft_status st = heft_planner_digests(p, err);
+    if (!st && p->plan.needs_preceding_digests && sink->ops->write_at)
+        st = write_record_headers(p, sink, err);
+    return st ? st : heft_planner_emit(p, HEFT_TRAILER, sink, err);
+}
+
+void heft_sink_discard(heft_sink *s)
+{
+    if (s)
+        s->ops->discard(s);
+}
+
+heft_status heft_sink_end(heft_sink *take, heft_status st, heft_error *err)
+{
+    if (!st)
+        return take->ops->finish(take, err);
+    heft_sink_discard(take);
     return st;
 }

@@ -26,32 +26,7 @@ bool heft_part_is_whole(const heft_copy_context *c, uint32_t part)
     bool any_order = heft_ix_is_plain(from) ||
                      (from->encoding == HEFT_RAW && from->flags & HEFT_P_VIEW);
     return c->origins[part].layout_target || !any_order || digest_to_compute(c, part) ||
-           heft_source_verifier_ordered_checksum(c->verifier, c->origins[part].part) != HEFT_NONE;
-}
-
-static bool checksum_covers_decoded(const heft_part_source *w)
-{
-    return w->checksum != HEFT_NONE && heft_ix_checksum_at(&w->c->in->x, w->checksum).decoded;
-}
-
-/* Update the digest with decoded bytes of a compressed part. */
-static void on_decoded(void *ctx, const void *data, size_t len)
-{
-    heft_part_source *w = ctx;
-    if (checksum_covers_decoded(w))
-        heft_running_digest_update(&w->source_digest, data, len);
-}
-
-/* Update checksums with stored bytes of a part that is not plain. */
-static void on_stored(void *ctx, const void *data, size_t len)
-{
-    heft_part_source *w = ctx;
-    uint64_t at = w->stream.row.offset + w->stream.fetched;
-    if (!checksum_covers_decoded(w))
-        heft_running_digest_update(&w->source_digest, data, len);
-    heft_status st = heft_source_verifier_add(w->c->verifier, at, data, len, &w->err);
-    if (st)
-        heft_progress_fail(w->c->progress, st, &w->err);
+           heft_ledger_in_order(c->ledger, c->origins[part].part) != HEFT_NONE;
 }
 
 /* ---- source bytes ---- */
@@ -66,10 +41,8 @@ static heft_status read_source(heft_part_source *w, uint64_t from, void *dst, si
     bool plain = heft_ix_is_plain(row);
     heft_status st = w->in_order ? heft_stream_read(dst, &w->stream, len, &w->err)
                                  : heft_part_read(dst, w->c->in, o->part, from, len, &w->err);
-    if (!st && w->in_order && plain)
-        heft_running_digest_update(&w->source_digest, dst, len);
-    if (!st && plain)
-        st = heft_source_verifier_add(w->c->verifier, row->offset + from, dst, len, &w->err);
+    if (!st && plain && !w->in_order) /* the stream shows its bytes itself */
+        st = heft_ledger_show(w->c->ledger, row->offset + from, dst, len, &w->err);
     return st;
 }
 
@@ -243,12 +216,11 @@ static heft_status open_source(heft_part_source *w, const heft_origin *o)
     st = heft_stream_start(&w->stream, w->c->in, o->part, &w->err);
     if (st)
         return st;
-    w->stream.on_stored = on_stored;
-    w->stream.on_decoded = on_decoded;
-    w->stream.callback_ctx = w;
     w->stream.spill_sink = w->c->sink;
-    w->checksum = heft_source_verifier_ordered_checksum(w->c->verifier, o->part);
-    return HEFT_OK;
+    st = heft_stream_show(&w->stream, w->c->ledger, &w->err);
+    if (st)
+        heft_stream_stop(&w->stream);
+    return st;
 }
 
 static void close_source(heft_part_source *w)
@@ -273,7 +245,6 @@ static void close_part(heft_part_source *w)
     }
     if (w->part != HEFT_NONE && w->in_order) {
         close_source(w);
-        heft_running_digest_close(&w->source_digest);
         heft_running_digest_close(&w->target_digest);
     }
     heft_spill_close(&w->transpose_spill);
@@ -287,7 +258,6 @@ static heft_status open_part(heft_part_source *w, uint32_t part)
     close_part(w);
     w->unit_first = HEFT_NOWHERE;
     w->in_order = heft_part_is_whole(w->c, part);
-    w->checksum = HEFT_NONE;
     if (!w->in_order) {
         w->part = part;
         return HEFT_OK;
@@ -296,14 +266,8 @@ static heft_status open_part(heft_part_source *w, uint32_t part)
     if (st)
         return st;
     w->part = part;
-    if (w->checksum != HEFT_NONE)
-        st = heft_running_digest_begin(
-            &w->source_digest,
-            heft_host_digest(host, heft_ix_checksum_at(&w->c->in->x, w->checksum).algorithm),
-            host->allocator, "for a digest", &w->err);
-    if (!st)
-        st = heft_running_digest_begin(&w->target_digest, digest_to_compute(w->c, part),
-                                       host->allocator, "for a digest", &w->err);
+    st = heft_running_digest_begin(&w->target_digest, digest_to_compute(w->c, part),
+                                   host->allocator, "for a digest", &w->err);
     if (!st && o->transposed) /* a compressed matrix is decoded before transposing */
         st = heft_spill_fill(&w->transpose_spill, host, w->c->sink, w->stream.row.length,
                              next_decoded, w, &w->err);
@@ -312,12 +276,6 @@ static heft_status open_part(heft_part_source *w, uint32_t part)
 
 static void finish_part(heft_part_source *w)
 {
-    uint8_t digest[64];
-    if (w->in_order && w->source_digest.digest) {
-        uint32_t bytes = w->source_digest.digest->bytes;
-        heft_running_digest_end(&w->source_digest, digest);
-        heft_source_verifier_compare(w->c->verifier, w->checksum, digest, bytes);
-    }
     if (w->in_order && w->target_digest.digest)
         heft_running_digest_end(&w->target_digest, w->c->p->part_digests[w->part]);
     close_part(w);

@@ -19,8 +19,7 @@ typedef struct heft_part_source {
     bool in_order;    /* the part is read from first byte to last */
     heft_stream stream;
     heft_layout_converter *converter; /* converts the layout, instead of the stream; or NULL */
-    heft_running_digest source_digest, target_digest;
-    uint32_t checksum;          /* checksum that source_digest computes */
+    heft_running_digest target_digest;
     heft_spill transpose_spill; /* the whole decoded part, if a compressed part is transposed */
     uint64_t unit_first;        /* number of the unit in `unit`, or HEFT_NOWHERE */
     uint64_t lost[HEFT_CAST_LOSSES]; /* values of the part lost by casts so far */

@@ -130,8 +130,11 @@ heft_status heft_planner_record_header(const heft_planner *p, const uint32_t *fi
 heft_status heft_planner_write_record_header(heft_planner *p, const uint32_t *file_order,
                                              uint32_t count, uint32_t i, uint64_t at, uint64_t to,
                                              heft_sink *sink, heft_error *err);
-/* Write all record headers of a plan with needs_preceding_digests, once the digests are known. */
-heft_status heft_planner_write_record_headers(heft_planner *p, heft_sink *sink, heft_error *err);
+/* Write what the file still needs once all data are written: record headers that contain digests
+ * of preceding parts, unless they are in the stream already, and the trailer. */
+heft_status heft_planner_close_file(heft_planner *p, heft_sink *sink, heft_error *err);
+/* Finish the sink after work that returned st; discard the sink after a failure. */
+heft_status heft_sink_end(heft_sink *take, heft_status st, heft_error *err);
 /* Write bytes of the file and update the plan's digests of ranges. */
 heft_status heft_planner_write(heft_planner *p, heft_sink *sink, uint64_t at, const void *data,
                                size_t len, heft_error *err);

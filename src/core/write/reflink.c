@@ -15,8 +15,7 @@ static bool can_reflink(const heft_copy_context *c, uint32_t part)
     const heft_origin *o = &c->origins[part];
     const heft_ix_part_row *from = heft_ix_part_row_at(&c->in->x, o->part);
     if (heft_planner_digest_of(c->p, part) || c->p->written.digest_count ||
-        c->verifier->crcs.digest_count ||
-        heft_source_verifier_ordered_checksum(c->verifier, o->part) != HEFT_NONE)
+        c->ledger->crcs.digest_count || heft_ledger_in_order(c->ledger, o->part) != HEFT_NONE)
         return false;
     return !o->layout_target && !o->transposed && heft_ix_is_plain(from) &&
            o->dtype == heft_ix_part_row_at(&c->p->x, part)->dtype;

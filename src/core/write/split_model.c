@@ -270,10 +270,7 @@ static heft_status write_text_index(split_job *s)
     if (!st)
         st = put_index(s, &set, sink);
     heft_mem_resize(&s->mem, ids, bytes, 0);
-    if (!st)
-        return sink->ops->finish(sink, s->err);
-    heft_sink_discard(sink);
-    return st;
+    return heft_sink_end(sink, st, s->err);
 }
 
 /* ---- the index as a file that links the shards ---- */

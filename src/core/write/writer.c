@@ -119,16 +119,8 @@ heft_status heft_writer_finish(heft_writer *w, heft_error *err)
     if (!st && w->is_late)
         st = heft_planner_replan(&w->p, err);
     if (!st)
-        st = heft_planner_digests(&w->p, err);
-    if (!st && w->sink->ops->write_at && w->p.plan.needs_preceding_digests)
-        st = heft_planner_write_record_headers(&w->p, w->sink, err);
-    if (!st)
-        st = heft_planner_emit(&w->p, HEFT_TRAILER, w->sink, err);
-    if (st) {
-        heft_writer_discard(w);
-        return heft_error_end(err, st);
-    }
-    st = w->sink->ops->finish(w->sink, err);
+        st = heft_planner_close_file(&w->p, w->sink, err);
+    st = heft_sink_end(w->sink, st, err);
     free_writer(w);
     return heft_error_end(err, st);
 }
