@@ -3,6 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <heft/doctor.h>
+
 #include "command.h"
 #include "inputs.h"
 #include "job.h"

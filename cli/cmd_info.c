@@ -3,6 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <heft/scheme.h>
+
 #include "burn.h"
 #include "command.h"
 #include "model_kind.h"

@@ -1,6 +1,8 @@
 /* identity.h - the options --set-id, --new-ids, --fill-ids and --id-seed for Burn parameter ids. */
 #ifndef HEFT_CLI_IDENTITY_H
 #define HEFT_CLI_IDENTITY_H
+#include <heft/ids.h>
+
 #include "cmd.h"
 #include "opt.h"
 

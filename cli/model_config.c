@@ -1,5 +1,7 @@
 #include "model_config.h"
 
+#include <heft/companion.h>
+
 #include <stdlib.h>
 
 #include "model.h"

@@ -1,6 +1,8 @@
 /* notices.h - print the warnings found while a file was opened. */
 #ifndef HEFT_CLI_NOTICES_H
 #define HEFT_CLI_NOTICES_H
+#include <heft/check.h>
+
 #include "escape.h"
 
 /* Write "RULE: text (tensor "w", at byte 10 of FILE)", escaped. */

@@ -1,5 +1,8 @@
 #include "quantised.h"
 
+#include <heft/companion.h>
+#include <heft/scheme.h>
+
 #include <string.h>
 
 #include "model.h"

@@ -1,5 +1,7 @@
 #include "recover.h"
 
+#include <heft/split.h>
+
 int recover_set(bool *recovered, const char *path)
 {
     heft_recovery how;

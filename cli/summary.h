@@ -1,6 +1,8 @@
 /* summary.h - statistics of a tensor's values. */
 #ifndef HEFT_CLI_SUMMARY_H
 #define HEFT_CLI_SUMMARY_H
+#include <heft/check.h>
+
 #include "bins.h"
 #include "quantiles.h"
 #include "work.h"

@@ -11,6 +11,7 @@
 
 #include <heft/heft.h>
 #include <heft/params.h>
+#include <heft/write.h>
 
 /* ---- the model ---- */
 

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include <heft/check.h>
 #include <heft/heft.h>
 
 static void print_tensor(const heft_file *file, uint32_t id)

@@ -1,6 +1,9 @@
 /* fuzz_companion.c - fuzzes the parsers of vocabularies, configurations and profiles. */
 #include <string.h>
 
+#include <heft/companion.h>
+#include <heft/vocabulary.h>
+
 #include "fuzz.h"
 
 typedef heft_status (*vocab_reader)(heft_vocab **out, heft_str text, const heft_host *host,

@@ -2,6 +2,9 @@
  * tensors form a sound file. */
 #include <stdlib.h>
 
+#include <heft/doctor.h>
+#include <heft/write.h>
+
 #include "fuzz.h"
 
 static void check_diagnoses(const heft_doctor *d, const heft_doctor_summary *summary)

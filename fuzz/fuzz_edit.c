@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <heft/editing.h>
+#include <heft/vocabulary.h>
+
 #include "fuzz_request.h"
 
 typedef struct edit {

@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <heft/vocabulary.h>
+#include <heft/write.h>
+
 #include "base/crc.h"
 #include "fuzz.h"
 

@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <heft/check.h>
+
 #include "fuzz.h"
 
 const heft_limits fuzz_limits = { .size = sizeof fuzz_limits,

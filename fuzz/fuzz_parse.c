@@ -2,6 +2,8 @@
  * of the index leaves the file, and verification ends. */
 #include <stdlib.h>
 
+#include <heft/check.h>
+
 #include "fuzz.h"
 
 static void look_at_parts(const heft_file *f, uint32_t first, uint32_t count)

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <heft/write.h>
+
 #include "fuzz.h"
 
 enum { MAX_TENSORS = 24, MAX_ELEMENTS = 64, MAX_CALLS = 48 };

@@ -6,12 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <heft/all.h>
 #include <heft/floats.h>
-#include <heft/heft_ext.h>
-#include <heft/params.h>
-#include <heft/remote.h>
-#include <heft/share.h>
-#include <heft/sign.h>
 
 /* heft.h: version, status, errors */
 static int print_error(const char *path)
@@ -92,7 +88,7 @@ static void print_license(const heft_file *file)
         printf("license: %.*s\n", (int)v.as.s.len, v.as.s.ptr);
 }
 
-/* heft.h: identities */
+/* ids.h: finding tensors */
 static void print_name_of_parameter(const heft_file *file, uint64_t burn_id)
 {
     heft_id id = { .kind = HEFT_ID_BURN, .burn = burn_id };
@@ -268,6 +264,26 @@ static heft_status is_signed(bool *out, const char *path, heft_str text, heft_st
     return st;
 }
 
+/* check.h: checked reads */
+static heft_status read_checked(void *buf, const heft_file *file, uint32_t part, size_t bytes,
+                                heft_error *err)
+{
+    heft_checked_read *read;
+    heft_stream *stream;
+    heft_status st = heft_checked_read_open(&read, file, &part, 1, err);
+    if (st)
+        return st;
+    st = heft_checked_read_stream(&stream, read, part, err);
+    if (!st) {
+        st = heft_stream_read(buf, stream, bytes, err);
+        heft_stream_close(stream);
+    }
+    if (!st)
+        st = heft_checked_read_end(read, err);
+    heft_checked_read_close(read);
+    return st;
+}
+
 /* check.h: hashes */
 static heft_status same_tensors(bool *out, const heft_file *a, const heft_file *b, heft_error *err)
 {
@@ -283,7 +299,7 @@ static heft_status same_tensors(bool *out, const heft_file *a, const heft_file *
     return st;
 }
 
-/* companion.h: vocabulary */
+/* vocabulary.h: vocabulary */
 static heft_status find_token(uint32_t *id, heft_str lines, const char *token, heft_error *err)
 {
     heft_vocab *vocab;
@@ -469,7 +485,7 @@ static heft_status write_a_share(heft_blob *record, const heft_file *file, uint3
     return st;
 }
 
-/* write.h: editing */
+/* editing.h: editing */
 static heft_status set_license(const char *path, heft_error *err)
 {
     const heft_value license = { .kind = HEFT_KIND_STR,
@@ -481,7 +497,7 @@ static heft_status set_license(const char *path, heft_error *err)
     return heft_file_edit(NULL, path, &options, err);
 }
 
-/* write.h: appending */
+/* editing.h: appending */
 static heft_status append(const char *path, const heft_file *more, heft_error *err)
 {
     heft_append_options options = HEFT_APPEND_OPTIONS_INIT;
@@ -489,7 +505,13 @@ static heft_status append(const char *path, const heft_file *more, heft_error *e
     return heft_file_append(NULL, path, more, &options, err);
 }
 
-/* write.h: splitting */
+/* split.h: sets of files */
+static heft_status recover_folder(heft_recovery *done, const char *folder, heft_error *err)
+{
+    return heft_sink_dir_recover(done, folder, err); /* after a program was killed */
+}
+
+/* split.h: splitting */
 static heft_status add_file(heft_sink **out, void *ctx, const char *name, heft_error *err)
 {
     return heft_sink_dir_add(out, ctx, name, err);
@@ -512,7 +534,18 @@ static heft_status split(const heft_file *file, const char *folder, heft_error *
     return st;
 }
 
-/* params.h: identity */
+/* ids.h: identities */
+static void print_base_id(const char *name)
+{
+    heft_id128 base;
+    char text[33];
+    if (!heft_param_base_id(&base, heft_str_from(name)))
+        return; /* not ASCII */
+    heft_id128_text(text, base);
+    printf("%s: %s\n", name, text);
+}
+
+/* params.h: keys */
 static void print_key(heft_id128 model, const char *name)
 {
     heft_id128 base;
@@ -601,7 +634,7 @@ static size_t count_repositories(heft_error *err)
     return heft_hub_list(count_repository, &count, err) ? 0 : count;
 }
 
-/* heft_ext.h: editing */
+/* editing.h: plans of edits */
 static heft_status planned_size(uint64_t *out, const heft_file *file, heft_error *err)
 {
     heft_edit *edit;
@@ -716,6 +749,7 @@ static void use_store(const char *path)
     heft_params *store;
     heft_param values;
     heft_id128 model, key;
+    print_base_id("wte.weight");
     print_key(heft_param_namespace_new(), "wte.weight");
     require(!use_under_budget(opened(path), &err), "store");
     require(!heft_params_open(&store, NULL, &err), "open");
@@ -778,6 +812,10 @@ int main(int argc, char **argv)
     more = opened("bias.mag");
     require(!join_with_lora(&both, file, more, &err), "join");
     require(!split(both, "shards", &err), "split");
+    heft_recovery done;
+    require(!recover_folder(&done, "shards", &err) && !done, "recover");
+    float first[32];
+    require(!read_checked(first, file, 0, sizeof first, &err) && *first == 1, "checked");
     heft_file_close(both);
     require(!convert_to_half(file, "half.zt", &err), "convert");
     require(!convert_two_shares(file, "shares.zt", &err), "shares");

@@ -9,8 +9,10 @@
  * process, so that a crash is reported and the other cases continue. TAP on stdout, and a comment
  * with figures. */
 #include "damage_cases.h"
+
 #include "damage_read.h"
 #include "keep_heap.h"
+#include <heft/check.h>
 
 #include <inttypes.h>
 #include <signal.h>

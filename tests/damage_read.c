@@ -1,6 +1,8 @@
 /* damage_read.c - reads a file that may be damaged, with bounded memory. */
 #include "damage_read.h"
 
+#include <heft/check.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

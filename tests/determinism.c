@@ -6,6 +6,7 @@
  * Each conversion runs once for each combination, or 100 times with --full. TAP on stdout, and a
  * comment with figures. */
 #include <heft/heft_ext.h>
+#include <heft/write.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>

@@ -5,8 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <heft/check.h>
+#include <heft/editing.h>
 #include <heft/heft_ext.h>
 #include <heft/params.h>
+#include <heft/split.h>
+#include <heft/write.h>
 
 #define REQUIRE(condition)                                    \
     do {                                                      \

@@ -10,8 +10,10 @@
 
 #include <cmocka.h>
 
+#include <heft/check.h>
 #include <heft/heft.h>
 #include <heft/heft_ext.h>
+#include <heft/write.h>
 
 #include "base/text.h"
 #include "format/format.h"

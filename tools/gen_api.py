@@ -16,8 +16,9 @@ import tap
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/api.md"
 EXAMPLES = ROOT / "tests/api_examples.c"
-HEADERS = ["heft.h", "source.h", "memory_limits.h", "check.h", "companion.h", "scheme.h", "write.h",
-           "doctor.h", "share.h", "sign.h", "params.h", "floats.h", "remote.h", "heft_ext.h"]
+HEADERS = ["heft.h", "source.h", "memory_limits.h", "write.h", "check.h", "editing.h",
+           "split.h", "ids.h", "vocabulary.h", "companion.h", "scheme.h", "doctor.h", "share.h",
+           "sign.h", "params.h", "floats.h", "remote.h", "heft_ext.h"]
 SECTION = re.compile(r"^/\* ---- (.*?) -+ \*/$", re.M)
 BLOCK = re.compile(
     r"^(?P<comment>/\*(?:(?!\*/).)*\*/\n)?(?P<code>(?:HEFT_API|static inline) "

@@ -5,6 +5,9 @@
  * fails, and the call is repeated when the bytes are there. */
 #include "heft_web.h"
 
+#include <heft/check.h>
+#include <heft/vocabulary.h>
+
 #include <stddef.h>
 
 web_results web_result;

@@ -1,20 +1,14 @@
-/* check.h - verify checksums and format rules, hash tensors, look for hostile pickles.  Included by
- * heft.h; the general rules of heft.h apply. */
-#include <heft/heft.h> /* before the guard: heft.h ends by including this header */
+/* check.h - verify checksums and format rules, hash tensors, look for hostile pickles.  The
+ * general rules of heft.h apply. */
 #ifndef HEFT_CHECK_H
 #define HEFT_CHECK_H
+#include <heft/heft.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* ---- findings ----------------------------------------------------------------------------- */
-
-typedef enum heft_severity {
-    HEFT_NOTE,    /* nothing is wrong */
-    HEFT_WARNING, /* allowed, but other readers may fail */
-    HEFT_FAULT    /* a rule of the format is broken, or a checksum does not match */
-} heft_severity;
 
 typedef struct heft_finding {
     heft_severity severity;
@@ -103,12 +97,29 @@ typedef struct heft_part_digest { /* the digest that the file states for a part 
  * bytes, such as the compressed ones. */
 HEFT_API bool heft_part_stated_digest(heft_part_digest *out, const heft_file *f, uint32_t part);
 
+/* ---- checked reads ------------------------------------------------------------------------ */
+
+/* Read many parts through streams, on any threads, and compare all checksums that cover the parts:
+ * the digest of each part (by the stream), and checksums over several parts, such as the checksum
+ * of all data of an EMBD file (by heft_checked_read_end()). */
+typedef struct heft_checked_read heft_checked_read;
+/* Open a checked read of `count` parts; parts NULL: all parts of all tensors. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_checked_read_open(heft_checked_read **out,
+                                                            const heft_file *f,
+                                                            const uint32_t *parts, uint32_t count,
+                                                            heft_error *err);
+/* Open a stream of one of the parts.  Thread-safe. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_checked_read_stream(heft_stream **out,
+                                                              heft_checked_read *r, uint32_t part,
+                                                              heft_error *err);
+/* Compare the checksums after the last byte was read.  Covered bytes that no stream has read, such
+ * as headers before arrays, are read now.  HEFT_E_CHECKSUM at the first mismatch. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_checked_read_end(heft_checked_read *r, heft_error *err);
+/* Close a checked read, after all its streams.  NULL is ignored. */
+HEFT_API void heft_checked_read_close(heft_checked_read *r);
+
 /* ---- hashes ------------------------------------------------------------------------------- */
 
-enum { HEFT_HASH_BYTES = 32 };
-typedef struct heft_hash {
-    uint8_t bytes[HEFT_HASH_BYTES];
-} heft_hash;
 /* Compute BLAKE3 hashes of element type, shape, layout and decoded bytes.  Equal tensors have equal
  * hashes in every format (docs/hash.md).  tensors: array of heft_tensor_count() hashes; *model
  * hashes the sorted (name, hash) pairs.  progress may be NULL.

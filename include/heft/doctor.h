@@ -1,8 +1,8 @@
-/* doctor.h - find out why a file does not open, and salvage the intact tensors.  Included by
- * heft.h; the general rules of heft.h apply. */
-#include <heft/heft.h> /* before the guard: heft.h ends by including this header */
+/* doctor.h - find out why a file does not open, and salvage the intact tensors.  The general
+ * rules of heft.h apply. */
 #ifndef HEFT_DOCTOR_H
 #define HEFT_DOCTOR_H
+#include <heft/write.h>
 
 #ifdef __cplusplus
 extern "C" {

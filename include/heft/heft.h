@@ -27,14 +27,24 @@
  *         heft_file_close(file);
  *     }
  *
- * This header includes
+ * This header is for programs that open and read files.  Further headers include it:
  *   source.h         sources of bytes, feeding, joining files;
  *   memory_limits.h  limits and allocators;
  *   check.h          verify checksums and rules, hash tensors;
- *   companion.h      vocabularies, settings and model profiles;
+ *   write.h          write and convert files;
+ *   editing.h        change files, append tensors;
+ *   split.h          write a model as several files;
+ *   ids.h            identities of tensors in gpt-rs and Burn;
+ *   vocabulary.h     vocabularies;
+ *   companion.h      settings and profiles of models;
  *   scheme.h         quantised tensors that several stored tensors represent;
- *   write.h          write, convert, edit, append and split files.
- * Not included: heft_ext.h (your own sources, sinks, threads), params.h (parameters in a budget).
+ *   doctor.h         find out why a file does not open;
+ *   share.h          convert in shares on several machines;
+ *   sign.h           signatures of models;
+ *   params.h         parameters in a memory budget;
+ *   remote.h         files on servers;
+ *   heft_ext.h       your own sources, sinks, threads, digests;
+ *   all.h            all of these.
  *
  * Rules for all functions, unless a comment says otherwise:
  *   Errors     A function that can fail returns heft_status and takes a heft_error last, which may
@@ -116,6 +126,12 @@ typedef struct heft_error {
     uint64_t reserved[2]; /* 0 */
 } heft_error;
 
+typedef enum heft_severity {
+    HEFT_NOTE,    /* nothing is wrong */
+    HEFT_WARNING, /* allowed, but other readers may fail */
+    HEFT_FAULT    /* a rule of the format is broken, or a checksum does not match */
+} heft_severity;
+
 /* Return the name of a status, "format" or "io"; "unknown" for any other value. */
 HEFT_API const char *heft_status_name(heft_status s);
 
@@ -137,9 +153,10 @@ typedef struct heft_range {
     uint64_t offset, length;
 } heft_range;
 
-typedef struct heft_id128 { /* 128-bit number, little-endian as in gpt-rs */
-    uint8_t bytes[16];
-} heft_id128;
+enum { HEFT_HASH_BYTES = 32 };
+typedef struct heft_hash {
+    uint8_t bytes[HEFT_HASH_BYTES];
+} heft_hash;
 
 /* Progress in bytes; done stays 0 while a conversion is planned.  Return false to stop with
  * HEFT_E_CANCELLED.  Called on any thread of the host's executor, by one thread at a time; the
@@ -156,6 +173,10 @@ typedef struct heft_allocator heft_allocator;
 typedef struct heft_host heft_host;                 /* memory, threads, codecs: heft_ext.h */
 typedef struct heft_shard_folder heft_shard_folder; /* access to shards: heft_ext.h */
 typedef struct heft_folder heft_folder;             /* files next to the file: heft_ext.h */
+typedef struct heft_sink heft_sink;                 /* receives a file: write.h */
+typedef struct heft_vocab heft_vocab;               /* tokens: vocabulary.h */
+typedef struct heft_settings heft_settings;         /* values of a config.json: companion.h */
+typedef struct heft_schemes heft_schemes;           /* quantised tensors: scheme.h */
 
 /* Chooses the element types of arrays that a file stores without a type: NumPy does so with types
  * that it does not know (bfloat16 is V2). */
@@ -250,6 +271,14 @@ typedef enum heft_encoding {
     HEFT_ENCODING_OTHER, /* an unknown encoding: parts are listed, but not decoded */
     HEFT_MSGPACK         /* consecutive MessagePack numbers, each with a type byte */
 } heft_encoding;
+
+/* How a part of a tensor is to be stored: see write.h. */
+typedef struct heft_storage {
+    heft_encoding encoding; /* a part that would not get smaller may stay raw */
+    int level;              /* 0: the codec's default */
+    const char *digest;     /* algorithm, "crc32c", "sha256" or "xxh3"; NULL: none */
+    uint64_t reserved[2];   /* 0 */
+} heft_storage;
 
 typedef struct heft_tensor {
     heft_str name;
@@ -405,25 +434,6 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_stream_view(const void **data, heft_st
 /* Close a stream, read to the end or not.  NULL is ignored. */
 HEFT_API void heft_stream_close(heft_stream *s);
 
-/* Read many parts through streams, on any threads, and compare all checksums that cover the parts:
- * the digest of each part (by the stream), and checksums over several parts, such as the checksum
- * of all data of an EMBD file (by heft_checked_read_end()). */
-typedef struct heft_checked_read heft_checked_read;
-/* Open a checked read of `count` parts; parts NULL: all parts of all tensors. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_checked_read_open(heft_checked_read **out,
-                                                            const heft_file *f,
-                                                            const uint32_t *parts, uint32_t count,
-                                                            heft_error *err);
-/* Open a stream of one of the parts.  Thread-safe. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_checked_read_stream(heft_stream **out,
-                                                              heft_checked_read *r, uint32_t part,
-                                                              heft_error *err);
-/* Compare the checksums after the last byte was read.  Covered bytes that no stream has read, such
- * as headers before arrays, are read now.  HEFT_E_CHECKSUM at the first mismatch. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_checked_read_end(heft_checked_read *r, heft_error *err);
-/* Close a checked read, after all its streams.  NULL is ignored. */
-HEFT_API void heft_checked_read_close(heft_checked_read *r);
-
 /* ---- element types (numbers: dtypes.h) ---------------------------------------------------- */
 
 typedef struct heft_dtype_info {
@@ -517,32 +527,6 @@ HEFT_API bool heft_meta_find(heft_value *out, const heft_file *f, heft_str key);
  * value. */
 HEFT_API bool heft_attribute_at(heft_value *out, const heft_file *f, uint32_t tensor, uint32_t i);
 
-/* ---- identities --------------------------------------------------------------------------- */
-
-/* Identities of tensors besides names. */
-typedef enum heft_id_kind {
-    HEFT_ID_BASE, /* gpt-rs: derived from the name; ASCII names only */
-    HEFT_ID_BURN  /* Burn: number stored in Burnpack files */
-} heft_id_kind;
-typedef struct heft_id {
-    heft_id_kind kind;
-    heft_id128 base; /* HEFT_ID_BASE: see heft_param_base_id() */
-    uint64_t burn;   /* HEFT_ID_BURN */
-} heft_id;
-/* Return the first tensor with that identity, or HEFT_NONE; *count (may be NULL) becomes the number
- * of matching tensors.  Base ids are derived from the names; base ids stored in the file are
- * ignored.  Linear time: for many searches use heft_ids_open(). */
-HEFT_API uint32_t heft_tensor_find_id(const heft_file *f, const heft_id *id, uint32_t *count);
-/* A sorted table of all identities, searched from any thread.  Close the table before the file. */
-typedef struct heft_ids heft_ids;
-/* Open a table of all identities, for many searches by heft_ids_find(). */
-HEFT_API HEFT_MUST_CHECK heft_status heft_ids_open(heft_ids **out, const heft_file *f,
-                                                   heft_error *err);
-/* Like heft_tensor_find_id(), in logarithmic time. */
-HEFT_API uint32_t heft_ids_find(const heft_ids *ids, const heft_id *id, uint32_t *count);
-/* Close a table of identities.  NULL is ignored. */
-HEFT_API void heft_ids_close(heft_ids *ids);
-
 /* ---- facts of the file -------------------------------------------------------------------- */
 
 /* Return the format of the file; static. */
@@ -624,13 +608,4 @@ HEFT_API uint32_t heft_format_caps(const heft_format *f);
 #ifdef __cplusplus
 }
 #endif
-
-#include <heft/check.h>
-#include <heft/companion.h>
-#include <heft/memory_limits.h>
-#include <heft/scheme.h>
-#include <heft/source.h>
-#include <heft/write.h>
-/* doctor.h needs write.h. */
-#include <heft/doctor.h>
 #endif

@@ -6,7 +6,8 @@
  */
 #ifndef HEFT_EXT_H
 #define HEFT_EXT_H
-#include <heft/heft.h>
+#include <heft/memory_limits.h>
+#include <heft/source.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -222,45 +223,6 @@ typedef struct heft_sink_ops {
 struct heft_sink {
     const heft_sink_ops *ops;
 };
-
-/* ---- editing ------------------------------------------------------------------------------ */
-
-/* The plan of an edit, for programs that store the bytes themselves: a list of extents that form
- * the edited file from first to last. */
-typedef struct heft_edit heft_edit;
-typedef struct heft_edit_extent {
-    uint64_t at, length; /* range of the edited file */
-    uint64_t from;       /* if data is NULL: offset of the bytes in the source file */
-    const void *data;    /* new bytes, valid until heft_edit_close(), or NULL */
-    uint32_t file;       /* source file: 0 for the file, 1 for the file with added tensors */
-} heft_edit_extent;
-/* Plan an edit like heft_file_edit(), with the same errors, except that a shard listed in an index
- * is not recognised.  f may be closed afterwards.  opt NULL: the file as this library would write
- * it; dry_run and progress of the options are ignored. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_edit_plan(heft_edit **out, const heft_file *f,
-                                                    const heft_edit_options *opt, heft_error *err);
-/* Do the first half of heft_file_append(): write the tensors of `from` as a file in the format
- * and version of f.  *tensors becomes the number of tensors written; 0: there is nothing to
- * add.  On a dry run take may be NULL, and planned_bytes becomes the size of both files
- * together, or 0.  no_sync is ignored. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_append_convert(uint32_t *tensors, const heft_file *f,
-                                                         const heft_file *from, heft_sink *take,
-                                                         const heft_append_options *opt,
-                                                         heft_error *err);
-/* Do the second half of heft_file_append(): plan a file with the tensors of f and of `added`,
- * the file written by heft_append_convert().  Both may be closed afterwards. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_append_plan(heft_edit **out, const heft_file *f,
-                                                      const heft_file *added,
-                                                      const heft_append_options *opt,
-                                                      heft_error *err);
-/* Return the number of extents; *out is borrowed from e. */
-HEFT_API size_t heft_edit_extents(const heft_edit *e, const heft_edit_extent **out);
-/* Return the size of the edited file. */
-HEFT_API uint64_t heft_edit_size(const heft_edit *e);
-/* Return true if all copied extents keep their offsets. */
-HEFT_API bool heft_edit_is_in_place(const heft_edit *e);
-/* Close a plan.  NULL is ignored. */
-HEFT_API void heft_edit_close(heft_edit *e);
 
 /* ---- threads ------------------------------------------------------------------------------ */
 

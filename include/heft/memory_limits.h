@@ -1,8 +1,8 @@
-/* memory_limits.h - limits on memory and on bytes to read, and the allocator.  Included by heft.h;
- * the general rules of heft.h apply. */
-#include <heft/heft.h> /* before the guard: heft.h ends by including this header */
+/* memory_limits.h - limits on memory and on bytes to read, and the allocator.  The general rules
+ * of heft.h apply. */
 #ifndef HEFT_MEMORY_LIMITS_H
 #define HEFT_MEMORY_LIMITS_H
+#include <heft/heft.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,5 +1,5 @@
-/* scheme.h - quantised tensors: which stored tensors of a file belong together.  Included by
- * heft.h; the general rules of heft.h apply.
+/* scheme.h - quantised tensors: which stored tensors of a file belong together.  The general
+ * rules of heft.h apply.
  *
  * Quantised models store a weight as several tensors, such as packed numbers and their scales.  A
  * scheme is the rule that joins them; docs/quantisation.md lists the schemes.  Schemes are
@@ -8,9 +8,9 @@
  *
  * Numbers of a stored tensor that is part of a scheme mean nothing alone: heft_file_convert(),
  * heft_array_read(), heft_array_read_slice() and heft_derivation_f32() refuse to cast them. */
-#include <heft/heft.h> /* before the guard: heft.h includes this header before write.h */
 #ifndef HEFT_SCHEME_H
 #define HEFT_SCHEME_H
+#include <heft/heft.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,12 +36,10 @@ typedef struct heft_quantised_part {
     const char *role; /* "weight", "scale", "zero_point", ...; static */
 } heft_quantised_part;
 
-/* The quantised tensors of a file.  Several threads may use one object at the same time. */
-typedef struct heft_schemes heft_schemes;
 /* Find the quantised tensors of f.  settings: values of the config.json, quantize_config.json or
- * hf_quant_config.json that belongs to the model, or NULL; not used after the call.  The
- * time grows with the number of tensors, not with the size of the data.  f must outlive the
- * object. */
+ * hf_quant_config.json that belongs to the model, or NULL; not used after the call.  The time grows
+ * with the number of tensors, not with the size of the data.  f must outlive the object, which
+ * several threads may use at the same time. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_schemes_open(heft_schemes **out, const heft_file *f,
                                                        const heft_settings *settings,
                                                        heft_error *err);

@@ -1,6 +1,5 @@
 /* share.h - a conversion as several shares, written by processes on several machines that need no
  * messages, to a file that all see or to an object of S3.  The general rules of heft.h apply.
- * Include this header in addition to heft.h.
  *
  *   heft_share_convert()   writes a share beside the output; the last share completes the output
  *   heft_share_find()      takes number and count from Open MPI, MPICH or Slurm
@@ -13,7 +12,7 @@
  */
 #ifndef HEFT_SHARE_H
 #define HEFT_SHARE_H
-#include <heft/heft.h>
+#include <heft/write.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,5 +1,5 @@
 /* sign.h - digests of whole files, and signatures of models in the format of OpenSSF Model Signing
- * (OMS) 1.0.  Not included by heft.h; the general rules of heft.h apply.
+ * (OMS) 1.0.  The general rules of heft.h apply.
  *
  * A signature is a Sigstore bundle: JSON text with a signed statement, the list of the files of a
  * model with their digests.  To verify a model, read the signature, check the key or the
@@ -8,7 +8,7 @@
  * Source: https://github.com/ossf/model-signing-spec, DSSE 1.0, in-toto Statement 1. */
 #ifndef HEFT_SIGN_H
 #define HEFT_SIGN_H
-#include <heft/heft_ext.h>
+#include <heft/heft.h>
 
 #ifdef __cplusplus
 extern "C" {

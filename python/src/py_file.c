@@ -4,6 +4,8 @@
 #include <structmember.h>
 
 #include <heft/companion.h>
+#include <heft/source.h>
+#include <heft/vocabulary.h>
 
 typedef struct file_object {
     PyObject_HEAD PyObject *handle; /* NULL after close() */

@@ -1,9 +1,11 @@
 /* settings.c - reads a JSON object into a flat list of values, with each container before the
  * members. */
 #include "base/error.h"
+
 #include "base/text.h"
 #include "companion/companion_text.h"
 #include "model/index.h"
+#include <heft/companion.h>
 
 /* Limits memory, since a value takes far more than the two bytes of "1,". */
 enum { MAX_VALUES = 1 << 20 };

@@ -4,10 +4,12 @@
  * For these, in the order of the schemes, the other parts are looked up by name.  A tensor belongs
  * to one quantised tensor at most. */
 #include "base/sized.h"
+
 #include "base/text.h"
 #include "core/read/file.h"
 #include "model/names.h"
 #include "scheme/recognition.h"
+#include <heft/scheme.h>
 
 typedef struct quantised { /* stored form of heft_quantised, which borrows the texts */
     heft_str name;

@@ -3,6 +3,8 @@
  * read. */
 #ifndef HEFT_CHECKED_READ_H
 #define HEFT_CHECKED_READ_H
+#include <heft/check.h>
+
 #include "core/read/partial_crcs.h"
 
 struct heft_checked_read {

@@ -1,6 +1,8 @@
 /* convert.c - convert the model of a file, changed by the options, to a format. */
 #include "core/write/convert_model.h"
 
+#include <heft/scheme.h>
+
 #include "core/check/decoded_check.h"
 #include "core/read/decode.h"
 #include "core/write/cast_losses.h"

@@ -1,6 +1,8 @@
 /* salvage.c - writes the intact tensors of a damaged file. */
 #include "base/error.h"
+
 #include "base/sized.h"
+#include <heft/doctor.h>
 
 static bool keep_intact(void *ctx, const heft_tensor *t)
 {

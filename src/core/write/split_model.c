@@ -1,11 +1,13 @@
 /* split_model.c - split a model into several files: cut the sequence of units (split_units.c)
  * into runs, convert each run to a file, and write an index of the files. */
 #include "core/check/source_verifier.h"
+
 #include "core/shards/shard_join.h"
 #include "core/write/convert.h"
 #include "core/write/shard_cut.h"
 #include "core/write/shard_set_writer.h"
 #include "core/write/split_units.h"
+#include <heft/split.h>
 
 #include "base/sort.h"
 
