@@ -1,6 +1,7 @@
 #include "quantised.h"
 
 #include <heft/companion.h>
+#include <heft/private.h>
 #include <heft/scheme.h>
 
 #include <string.h>

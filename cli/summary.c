@@ -112,7 +112,7 @@ static bool add_floats(summary *s, stream *t, const uint8_t *chunk, uint64_t at,
     float values[BLOCK];
     if (!read_floats(values, chunk, at, n))
         return false;
-    heft_f32_summary b = heft_f32_summarise(values, n);
+    heft_f32_summary b = heft_f32_summarize(values, n);
     if (!b.is_finite)
         return add_values(s, t, chunk, at, n);
     if (t->has_quantiles)

@@ -1,6 +1,7 @@
 #include "verify_share.h"
 
 #include <heft/heft_ext.h>
+#include <heft/private.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <heft/all.h>
-#include <heft/floats.h>
 
 /* heft.h: version, status, errors */
 static int print_error(const char *path)
@@ -454,8 +453,7 @@ static heft_status convert_two_shares(const heft_file *file, const char *path, h
 {
     const char *const texts[] = { "2/2", "1/2" }; /* each by a process of its own, or "auto" */
     heft_share_result result = { .missing = 2 };
-    heft_hash id; /* in records of other results: whether they belong to this file */
-    heft_status st = heft_share_file_id(&id, file, err);
+    heft_status st = HEFT_OK;
     for (int i = 0; i < 2 && !st; i++) {
         heft_share share;
         st = heft_share_find(&share, texts[i], err);
@@ -588,14 +586,6 @@ static heft_status acquire_as_f32(heft_param *out, heft_params *store, heft_id12
     return heft_params_resolve(out, store, key, &f32, err); /* heft_params_release_form() */
 }
 
-/* floats.h: blocks of f32 values */
-static double mean_square_distance(const float *values, size_t count)
-{
-    heft_f32_summary s = heft_f32_summarise(values, count);
-    double mean = s.sum / (double)count;
-    return s.is_finite ? heft_f32_squares(values, count, mean) / (double)count : -1;
-}
-
 /* heft_ext.h: sources */
 static bool bring_into_memory(const heft_file *file, uint32_t part, heft_error *err)
 {
@@ -620,18 +610,6 @@ static heft_status join_as_vae(heft_file **out, heft_source *take_index, heft_fi
 static heft_status locate_gpt2(char *out, size_t capacity, heft_error *err)
 {
     return heft_hub_path(out, capacity, "hub:openai-community/gpt2/model.safetensors", err);
-}
-
-static void count_repository(void *ctx, const char *name)
-{
-    (void)name;
-    ++*(size_t *)ctx;
-}
-
-static size_t count_repositories(heft_error *err)
-{
-    size_t count = 0;
-    return heft_hub_list(count_repository, &count, err) ? 0 : count;
 }
 
 /* editing.h: plans of edits */
@@ -806,7 +784,6 @@ int main(int argc, char **argv)
     require(!open_mapped_in(&source, ".", &err), "folder");
     char cached[4096];
     require(locate_gpt2(cached, sizeof cached, &err) != HEFT_OK || *cached, "cache");
-    (void)count_repositories(&err);
     heft_source_close(source);
     file = opened("model.safetensors");
     more = opened("bias.mag");
@@ -839,7 +816,6 @@ int main(int argc, char **argv)
     require(!join_as_vae(&both, source, opened("model.safetensors"), &err), "pipeline");
     require(!heft_file_is_complete(both, &err), "pipeline");
     heft_file_close(both);
-    require(mean_square_distance((const float[]){ 1, 3 }, 2) == 1, "statistics");
     require(heft_is_url("https://127.0.0.1:1/a") && open_private(&both, "model.mag", &err), "URL");
     require(convert_resumably("model.mag", "half.bpk", &err), "URL");
     puts("ok");

@@ -1,6 +1,8 @@
 /* test_schemes.c - tests of recognising quantised tensors, and of refusing to cast their parts. */
 #include "models.h"
 
+#include <heft/private.h>
+
 #include <stdio.h>
 
 static heft_file *open_model(heft_bytes *b, const test_tensor *tensors, size_t count)

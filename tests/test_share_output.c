@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <heft/private.h>
 #include <heft/share.h>
 
 #include "port/share_store.h"

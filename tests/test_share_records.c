@@ -1,5 +1,6 @@
 /* test_share_records.c - shares of a conversion with sinks of the caller: the joined output has the
  * bytes of a conversion by one process, and every wrong record is refused. */
+#include <heft/private.h>
 #include <heft/share.h>
 
 #include "base/blake3.h"

@@ -2,6 +2,7 @@
 #include "starved.h"
 
 #include "core/check/coverage.h"
+#include "core/check/file_hash.h"
 
 #include <heft/share.h>
 

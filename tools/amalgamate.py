@@ -54,7 +54,7 @@ CORE = Kind(
 DESKTOP = Kind(
     "heft", ("base", "model", "grammar", "format", "core", "companion", "folder", "scheme", "scan",
              "share", "sign", "port", "params", "simd/floats.c", "port_none/no_kernels.c"),
-    (*CORE_HEADERS, "params", "share", "sign", "floats"),
+    (*CORE_HEADERS, "params", "share", "sign"),
     """Functions that need a library which
  * heft.c is compiled without return HEFT_E_UNSUPPORTED, among them those of remote files.""",
     """Compile it together with the

@@ -1,5 +1,7 @@
 /* check.h - verify checksums and format rules, hash tensors, look for hostile pickles.  The
- * general rules of heft.h apply. */
+ * general rules of heft.h apply.
+ *
+ * Stability: provisional. */
 #ifndef HEFT_CHECK_H
 #define HEFT_CHECK_H
 #include <heft/heft.h>
@@ -128,10 +130,6 @@ HEFT_API void heft_checked_read_close(heft_checked_read *r);
 HEFT_API HEFT_MUST_CHECK heft_status heft_file_hash(heft_hash *model, heft_hash *tensors,
                                                     const heft_file *f, heft_progress_fn progress,
                                                     void *progress_ctx, heft_error *err);
-/* Compute the hash of the model from the hashes of all tensors, as heft_file_hash() does.  The
- * tensors are not read again. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_hash_model(heft_hash *model, const heft_hash *tensors,
-                                                     const heft_file *f, heft_error *err);
 /* Hash the content of the model that is not among the tensors (findings with left_out), except the
  * state of an optimizer.  *has_any is false, and *out not set, if the file has no such content.
  * The hash of the model covers this hash.

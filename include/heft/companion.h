@@ -3,7 +3,9 @@
  *
  * Several threads may read one settings or profile object at the same time.  Text given to a parser
  * is copied.  A parser fails with HEFT_E_FORMAT for text that is malformed.  host NULL:
- * heft_host_default(); the host must outlive the object. */
+ * heft_host_default(); the host must outlive the object.
+ *
+ * Stability: provisional. */
 #ifndef HEFT_COMPANION_H
 #define HEFT_COMPANION_H
 #include <heft/check.h>

@@ -1,5 +1,7 @@
 /* doctor.h - find out why a file does not open, and salvage the intact tensors.  The general
- * rules of heft.h apply. */
+ * rules of heft.h apply.
+ *
+ * Stability: provisional. */
 #ifndef HEFT_DOCTOR_H
 #define HEFT_DOCTOR_H
 #include <heft/write.h>

@@ -4,7 +4,8 @@
  *   heft_file_edit()    changes names, metadata, identities and vocabularies;
  *   heft_file_append()  adds the tensors of another file;
  *   heft_edit_plan()    plans either, for programs that store the bytes themselves.
- */
+ *
+ * Stability: provisional. */
 #ifndef HEFT_EDITING_H
 #define HEFT_EDITING_H
 #include <heft/source.h>

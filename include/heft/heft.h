@@ -65,7 +65,8 @@
  *              never while the library holds a lock.
  *   Units      Offsets and sizes are bytes.  Shapes are row-major, outermost dimension first.
  *              Numbers in files are little-endian.  Text is UTF-8 and not terminated.
- */
+ *
+ * Stability: stable. */
 #ifndef HEFT_H
 #define HEFT_H
 #include <stdbool.h>

@@ -1,9 +1,10 @@
-/* heft_ext.h - sources, sinks, allocators, threads, digests and codecs of your own.  Stable within
- * a minor version.  The general rules of heft.h apply.
+/* heft_ext.h - sources, sinks, allocators, threads, digests and codecs of your own.  The
+ * general rules of heft.h apply.
  *
  * Fill in a table of functions and return HEFT_OK or an error: set *err to the same status (err may
  * be NULL).  Contexts and tables must outlive the objects that refer to them.
- */
+ *
+ * Stability: provisional. */
 #ifndef HEFT_EXT_H
 #define HEFT_EXT_H
 #include <heft/memory_limits.h>
@@ -71,12 +72,6 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_part_populate(const heft_file *f, uint
                                                         heft_error *err);
 /* Hint that the stored bytes of a part of a mapped file are not needed for now. */
 HEFT_API void heft_part_dont_need(const heft_file *f, uint32_t part);
-
-/* Warn that content beside an open file belongs to the model, but is not among the tensors, such as
- * a file of weights that no index names.  `rule` is static; the text is copied.  Call before other
- * threads use the file. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_file_add_left_out(heft_file *f, const char *rule,
-                                                            heft_str text, heft_error *err);
 
 /* ---- shards -------------------------------------------------------------------------------- */
 
@@ -167,11 +162,6 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_file_join_pipeline(
  *   HEFT_E_LIMIT     the path has `capacity` bytes or more */
 HEFT_API HEFT_MUST_CHECK heft_status heft_hub_path(char *out, size_t capacity, const char *name,
                                                    heft_error *err);
-/* Call fn with the name of every repository of a model in the cache, "OWNER/NAME", in any order.
- * The name is borrowed for the time of the call.  Errors as for heft_hub_path("hub:"), and
- * HEFT_E_IO if the folder cannot be read. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_hub_list(void (*fn)(void *ctx, const char *name),
-                                                   void *ctx, heft_error *err);
 
 /* ---- temporary storage --------------------------------------------------------------------- */
 

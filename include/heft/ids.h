@@ -1,5 +1,7 @@
 /* ids.h - identities of tensors besides names: base ids of gpt-rs, parameter ids of Burn.  The
- * general rules of heft.h apply. */
+ * general rules of heft.h apply.
+ *
+ * Stability: stable. */
 #ifndef HEFT_IDS_H
 #define HEFT_IDS_H
 #include <heft/heft.h>

@@ -1,5 +1,7 @@
 /* memory_limits.h - limits on memory and on bytes to read, and the allocator.  The general rules
- * of heft.h apply. */
+ * of heft.h apply.
+ *
+ * Stability: stable. */
 #ifndef HEFT_MEMORY_LIMITS_H
 #define HEFT_MEMORY_LIMITS_H
 #include <heft/heft.h>

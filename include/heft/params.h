@@ -8,7 +8,8 @@
  *   key        derived from both: identifies the parameter within a process.
  *
  * All functions on a store are thread-safe, except heft_params_close().
- */
+ *
+ * Stability: provisional. */
 #ifndef HEFT_PARAMS_H
 #define HEFT_PARAMS_H
 #include <heft/ids.h>

@@ -5,7 +5,9 @@
  *     s3://BUCKET/KEY                                S3, with the variables and files of AWS
  *
  * A build without libcurl returns HEFT_E_UNSUPPORTED for every URL.  docs/remote.md describes
- * requests and trust. */
+ * requests and trust.
+ *
+ * Stability: provisional. */
 #ifndef HEFT_REMOTE_H
 #define HEFT_REMOTE_H
 #include <heft/heft.h>

@@ -7,7 +7,9 @@
  * settings of the model.  No data are read.
  *
  * Numbers of a stored tensor that is part of a scheme mean nothing alone: heft_file_convert(),
- * heft_array_read(), heft_array_read_slice() and heft_derivation_f32() refuse to cast them. */
+ * heft_array_read(), heft_array_read_slice() and heft_derivation_f32() refuse to cast them.
+ *
+ * Stability: provisional. */
 #ifndef HEFT_SCHEME_H
 #define HEFT_SCHEME_H
 #include <heft/heft.h>
@@ -53,8 +55,6 @@ HEFT_API heft_quantised heft_schemes_at(const heft_schemes *s, uint32_t i);
 HEFT_API heft_quantised_part heft_schemes_part_at(const heft_schemes *s, uint32_t i, uint32_t k);
 /* Return the quantised tensor that a stored tensor is part of, or HEFT_NONE. */
 HEFT_API uint32_t heft_schemes_find(const heft_schemes *s, uint32_t tensor);
-/* Return true if the settings say how a model is quantised, under the usual keys. */
-HEFT_API bool heft_settings_are_quantised(const heft_settings *s);
 
 #ifdef __cplusplus
 }

@@ -9,7 +9,8 @@
  * small record for each share has the checksums of the bytes and the numbers of values that casts
  * lose.  Header, record headers and trailer are written when the records are joined.  The output
  * has the same bytes as after heft_file_convert().
- */
+ *
+ * Stability: provisional. */
 #ifndef HEFT_SHARE_H
 #define HEFT_SHARE_H
 #include <heft/write.h>
@@ -75,14 +76,6 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_share_finish(heft_share_result *out, c
  * write shares fail.
  *   HEFT_E_NOTFOUND  there are no shares */
 HEFT_API HEFT_MUST_CHECK heft_status heft_share_abort(const char *path, heft_error *err);
-
-/* Compute an id of a file, equal on every machine and for every copy of the file: of names, types,
- * shapes, metadata, offsets, stored checksums, and 256 blocks of 4096 bytes spread over the file
- * and all shards (all bytes up to 1 MiB).  The records of `heft verify
- * --share` have the id, so that the records of two versions of a file are not mixed; a change of a
- * few values of a large file may leave the id unchanged. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_share_file_id(heft_hash *out, const heft_file *f,
-                                                        heft_error *err);
 
 /* ---- with sinks of your own --------------------------------------------------------------- */
 

@@ -5,7 +5,9 @@
  * model with their digests.  To verify a model, read the signature, check the key or the
  * certificates, and compare the digests of the files with the resources.  A signature proves
  * nothing before heft_signature_check_key() or heft_signature_check_chain() succeeds.
- * Source: https://github.com/ossf/model-signing-spec, DSSE 1.0, in-toto Statement 1. */
+ * Source: https://github.com/ossf/model-signing-spec, DSSE 1.0, in-toto Statement 1.
+ *
+ * Stability: provisional. */
 #ifndef HEFT_SIGN_H
 #define HEFT_SIGN_H
 #include <heft/heft.h>

@@ -1,5 +1,7 @@
 /* source.h - where the bytes of a model come from: files and memory, bytes that the caller feeds,
- * several open files.  The general rules of heft.h apply. */
+ * several open files.  The general rules of heft.h apply.
+ *
+ * Stability: stable. */
 #ifndef HEFT_SOURCE_H
 #define HEFT_SOURCE_H
 #include <heft/heft.h>

@@ -1,5 +1,7 @@
 /* split.h - write a model as several files, which appear together.  The general rules of heft.h
- * apply. */
+ * apply.
+ *
+ * Stability: provisional. */
 #ifndef HEFT_SPLIT_H
 #define HEFT_SPLIT_H
 #include <heft/write.h>

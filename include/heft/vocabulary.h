@@ -2,7 +2,9 @@
  *
  * Several threads may read one vocabulary at the same time.  Text given to a parser is copied.  A
  * parser fails with HEFT_E_FORMAT for text that is malformed.  host NULL: heft_host_default(); the
- * host must outlive the vocabulary. */
+ * host must outlive the vocabulary.
+ *
+ * Stability: provisional. */
 #ifndef HEFT_VOCABULARY_H
 #define HEFT_VOCABULARY_H
 #include <heft/heft.h>

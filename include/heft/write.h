@@ -9,7 +9,8 @@
  * cannot represent) are reported.  Lost metadata is a warning, unless `strict`; for a tensor that
  * cannot be stored the call fails with HEFT_E_LOSSY, unless losses are allowed.  Files appear and
  * are replaced atomically.
- */
+ *
+ * Stability: stable. */
 #ifndef HEFT_WRITE_H
 #define HEFT_WRITE_H
 #include <heft/ids.h>

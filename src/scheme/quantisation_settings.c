@@ -3,6 +3,7 @@
 #include "scheme/quantisation_settings.h"
 
 #include <heft/companion.h>
+#include <heft/private.h>
 #include <heft/scheme.h>
 
 #include "base/out.h"

@@ -1,4 +1,4 @@
-/* float_loops.c - the loops of floats.h, compiled for several instruction sets: meson.build
+/* float_loops.c - the loops of floats.c, compiled for several instruction sets: meson.build
  * renames heft_float_loops for each. */
 #include "simd/float_loops.h"
 

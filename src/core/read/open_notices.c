@@ -49,16 +49,6 @@ heft_finding heft_file_finding(const heft_file *f, const heft_note *note)
                            .left_out = note->left_out != HEFT_LEFT_OUT_NOT };
 }
 
-heft_status heft_file_add_left_out(heft_file *f, const char *rule, heft_str text, heft_error *err)
-{
-    heft_str copy = heft_arena_join(&f->x.arena, text, (heft_str){ "", 1 }, (heft_str){ NULL, 0 });
-    if (copy.ptr)
-        heft_ix_left_out(&f->x, HEFT_LEFT_OUT, rule, (heft_range){ HEFT_NOWHERE, 0 }, "%s",
-                         copy.ptr);
-    return !copy.ptr || f->x.lost_notes ? heft_error_no_memory(err, "for the notes about the file")
-                                        : HEFT_OK;
-}
-
 bool heft_notice_at(heft_finding *out, const heft_file *f, size_t i)
 {
     static const heft_note truncated = {
