@@ -23,8 +23,8 @@ typedef struct heft_finding {
     /* The finding names content of the model that is not among the tensors.  A conversion reports
      * the content as a loss; a strict conversion fails with HEFT_E_LOSSY. */
     bool left_out;
-    uint8_t reserved8[3];
-    uint32_t reserved[3];
+    uint8_t reserved8[3]; /* 0: up to the next member */
+    uint32_t reserved[3]; /* 0: room for three numbers */
 } heft_finding;
 /* Report a finding. */
 typedef void (*heft_finding_fn)(void *ctx, const heft_finding *finding);
@@ -55,12 +55,12 @@ typedef struct heft_verify_options {
      * the size of the data.  The note "heft/quick" lists skipped checks: digests and values of
      * data, padding between parts. */
     bool quick;
-    uint8_t reserved; /* 0 */
+    uint8_t reserved; /* 0: up to the next member */
     /* Check only share `share` of `share_count`: a run of checksums, of decoded parts and of sparse
      * tensors, each of nearly equal bytes.  Share 1 makes all other checks.  The findings and
      * bytes_checked of all shares together are those of the whole file.  0: no shares. */
     uint16_t share, share_count;
-    uint16_t reserved2; /* 0 */
+    uint16_t reserved2; /* 0: up to 8 bytes */
 } heft_verify_options;
 #define HEFT_VERIFY_OPTIONS_INIT                                               \
     {                                                                          \
@@ -82,9 +82,9 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_part_verify(bool *checked, const heft_
                                                       uint32_t part, heft_error *err);
 typedef struct heft_checksum { /* a checksum stored in the file */
     const char *rule, *algorithm;
-    heft_range range; /* covered bytes; the first range if there are several */
-    uint32_t shard;   /* file of the range, as in heft_part */
-    uint32_t reserved[3];
+    heft_range range;     /* covered bytes; the first range if there are several */
+    uint32_t shard;       /* file of the range, as in heft_part */
+    uint32_t reserved[3]; /* 0: room for three numbers */
 } heft_checksum;
 /* Get checksum number i of the file; false after the last checksum. */
 HEFT_API bool heft_checksum_at(heft_checksum *out, const heft_file *f, size_t i);
@@ -92,7 +92,7 @@ typedef struct heft_part_digest { /* the digest that the file states for a part 
     const char *algorithm;        /* "sha256", "xxh3-64", "crc32c"; valid as long as the file */
     uint32_t len;                 /* bytes */
     uint8_t bytes[32];
-    uint32_t reserved[3];
+    uint32_t reserved[3]; /* 0: room for three numbers */
 } heft_part_digest;
 /* Get the digest of the decoded bytes of a part, as the file states the digest: nothing is read or
  * compared.  False: the part does not exist, the file states none, or the digest covers other
@@ -156,14 +156,14 @@ typedef struct heft_scan_finding {
     heft_str module, name;  /* the imported name; any bytes, empty if not known */
     const char *text;       /* one line; valid, like the strings, until the callback returns */
     bool is_decoded;        /* the finding is in a compressed member, or a compressed file */
-    uint8_t reserved[31];
+    uint8_t reserved[31];   /* 0: room for a range and a number */
 } heft_scan_finding;
 /* Report a finding. */
 typedef void (*heft_scan_finding_fn)(void *ctx, const heft_scan_finding *finding);
 
 typedef struct heft_scan_result {
     uint64_t pickles, findings; /* numbers of pickles and findings */
-    uint64_t reserved[6];
+    uint64_t reserved[6];       /* 0: room for six counts */
 } heft_scan_result;
 
 typedef struct heft_scan_options {

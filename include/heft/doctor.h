@@ -20,8 +20,8 @@ typedef struct heft_diagnosis {
     heft_range where; /* offset HEFT_NOWHERE: no particular bytes */
     uint32_t tensor;  /* id in heft_doctor_file(), or HEFT_NONE */
     const char *text,
-        *advice; /* a line each; advice may be NULL.  Valid until heft_doctor_close() */
-    uint64_t reserved[4];
+        *advice;          /* a line each; advice may be NULL.  Valid until heft_doctor_close() */
+    uint64_t reserved[4]; /* 0: room for a second range and text */
 } heft_diagnosis;
 
 typedef struct heft_doctor_options {
@@ -58,9 +58,9 @@ typedef struct heft_doctor_summary {
     uint32_t lost;             /* tensors with missing bytes or with a wrong checksum */
     uint32_t faults, warnings; /* among all diagnoses, also beyond the listed */
     bool can_salvage;          /* heft_doctor_salvage() has something to write */
-    uint8_t reserved8[3];
+    uint8_t reserved8[3];      /* 0: up to the next member */
     uint32_t left_out; /* contents of the file that are not among the tensors, and not salvaged */
-    uint8_t reserved[32];
+    uint8_t reserved[32]; /* 0: room for four sizes */
 } heft_doctor_summary;
 /* Get the figures of a diagnosis. */
 HEFT_API void heft_doctor_summarize(heft_doctor_summary *out, const heft_doctor *d);

@@ -49,9 +49,9 @@ typedef struct heft_edit_options {
     const heft_vocab *vocab;
     const heft_special_id *special; /* special tokens to change */
     size_t special_count;
-    heft_str config; /* JSON text (gpt-rs checkpoints); ptr NULL: keep */
-    bool strict;     /* a warning ends the edit, too: HEFT_E_LOSSY */
-    uint8_t reserved[7];
+    heft_str config;     /* JSON text (gpt-rs checkpoints); ptr NULL: keep */
+    bool strict;         /* a warning ends the edit, too: HEFT_E_LOSSY */
+    uint8_t reserved[7]; /* 0: up to 8 bytes */
 } heft_edit_options;
 #define HEFT_EDIT_OPTIONS_INIT                                                                     \
     {                                                                                              \
@@ -63,14 +63,14 @@ typedef struct heft_edit_options {
     }
 
 typedef struct heft_edit_result {
-    uint64_t size;       /* size of the edited file */
-    uint64_t written;    /* new bytes that were written */
-    uint64_t copied;     /* bytes of data that were copied to a new file */
-    uint32_t hard_links; /* further hard links to the file: see docs/edit.md */
-    bool in_place;       /* false: a new file replaced the old file */
-    bool changed;        /* false: already up to date, file left unchanged */
-    bool rolled_back;    /* an interrupted edit was rolled back first */
-    uint8_t reserved[17];
+    uint64_t size;        /* size of the edited file */
+    uint64_t written;     /* new bytes that were written */
+    uint64_t copied;      /* bytes of data that were copied to a new file */
+    uint32_t hard_links;  /* further hard links to the file: see docs/edit.md */
+    bool in_place;        /* false: a new file replaced the old file */
+    bool changed;         /* false: already up to date, file left unchanged */
+    bool rolled_back;     /* an interrupted edit was rolled back first */
+    uint8_t reserved[17]; /* 0: room for two sizes */
 } heft_edit_result;
 
 /* Edit a file atomically, also if the program is killed: see heft_edit_recover().  Format, version
@@ -112,7 +112,7 @@ typedef struct heft_append_result {
     heft_edit_result edit; /* changed false: nothing to append; size 0: not known on a dry run */
     uint32_t tensors;      /* number of appended tensors */
     bool source_failed;    /* on failure: the error is about `from`, not about the file at path */
-    uint8_t reserved[11];
+    uint8_t reserved[11];  /* 0: room for two numbers */
 } heft_append_result;
 
 /* Append the tensors of an open file, of any format, to the file at path; atomic as

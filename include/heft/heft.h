@@ -46,6 +46,30 @@
  *   heft_ext.h       your own sources, sinks, threads, digests;
  *   all.h            all of these.
  *
+ * Which way to read?  Opening reads the index only; data are read when they are asked for.
+ *
+ *     the file is               open it with               cost; who owns the bytes
+ *     at a path, or a folder    heft_file_open()           mapped, or read on demand
+ *     in memory                 heft_source_open_memory(), no copy; yours, until the file
+ *                               heft_file_open_source()    is closed
+ *     in flash memory           heft_file_open_in_place()  as in memory, with the least code
+ *     fetched by you            heft_file_begin(), _feed() you feed ranges; no call waits
+ *     on a server               heft_file_open()           requests for the ranges that are read
+ *     of another kind           heft_source of heft_ext.h  that of your functions
+ *
+ *     you want                  call                       cost; who owns the result
+ *     a tensor as any type      heft_array_read()          a copy, converted; heft_array_free()
+ *     a tensor as stored        heft_array_view()          no copy if possible; heft_array_free()
+ *     a slice of a tensor       heft_array_read_slice()    little more than its bytes; your buffer
+ *     a part in place           heft_part_view()           none; the file; NULL if not possible
+ *     bytes of a part           heft_part_read()           a copy; your buffer
+ *     many parts                heft_part_read_many()      a copy, on all threads; your buffers
+ *     a large or encoded part   heft_stream_read()         pieces of any size; your buffer
+ *     all checksums compared    heft_checked_read_open()   streams; covered bytes are read once
+ *     parameters, lazily        heft_params_acquire()      loaded on first use, under a budget;
+ *                                                          the store, until they are released
+ *     parameters as f32, tiles  heft_params_resolve()      made once, then as above
+ *
  * Rules for all functions, unless a comment says otherwise:
  *   Errors     A function that can fail returns heft_status and takes a heft_error last, which may
  *              be NULL.  HEFT_E_NOMEM, HEFT_E_IO and HEFT_E_LIMIT can come from every such function
@@ -223,7 +247,7 @@ typedef struct heft_open_options {
     /* heft_array_read(), heft_array_read_slice() and heft_derivation_f32() convert the stored
      * numbers of quantised tensors, without their scales; by default this is an error. */
     bool raw_tensors;
-    uint8_t reserved[3]; /* 0 */
+    uint8_t reserved[3]; /* 0: up to 8 bytes */
 } heft_open_options;
 #define HEFT_OPEN_OPTIONS_INIT                                                                \
     {                                                                                         \
@@ -278,7 +302,7 @@ typedef struct heft_storage {
     heft_encoding encoding; /* a part that would not get smaller may stay raw */
     int level;              /* 0: the codec's default */
     const char *digest;     /* algorithm, "crc32c", "sha256" or "xxh3"; NULL: none */
-    uint64_t reserved[2];   /* 0 */
+    uint64_t reserved[2];   /* 0: room for two options of codecs */
 } heft_storage;
 
 typedef struct heft_tensor {
@@ -287,8 +311,8 @@ typedef struct heft_tensor {
     uint32_t rank;                   /* number of dims */
     uint32_t first_part, part_count; /* part_count may be 0 */
     heft_dtype dtype;
-    uint8_t layout; /* heft_layout; heft_tensor_layout_name() returns the name */
-    uint8_t reserved;
+    uint8_t layout;   /* heft_layout; heft_tensor_layout_name() returns the name */
+    uint8_t reserved; /* 0: up to 8 bytes */
 } heft_tensor;
 
 typedef struct heft_part {
@@ -298,8 +322,8 @@ typedef struct heft_part {
     heft_str digest;         /* spelled as in the file, "crc32c:0x1A2B3C4D"; empty: none */
     heft_dtype dtype;
     uint8_t encoding; /* heft_encoding */
-    uint8_t reserved;
-    uint32_t shard; /* 0: the part is in this file; else in heft_shard_file_at(f, shard - 1) */
+    uint8_t reserved; /* 0: up to the next member */
+    uint32_t shard;   /* 0: the part is in this file; else in heft_shard_file_at(f, shard - 1) */
 } heft_part;
 
 /* Return the number of tensors.  Ids are 0 to number - 1, in the order of the file. */
@@ -548,9 +572,9 @@ HEFT_API uint64_t heft_file_memory(const heft_file *f);
 
 typedef struct heft_shard_file { /* a further file with parts of the model */
     heft_str name;               /* file name; if not known, the label used in this file */
-    uint64_t size;      /* bytes; of a shard that is not open as stated, or HEFT_UNKNOWN_LENGTH */
-    heft_status status; /* HEFT_E_IO: missing or unreadable; HEFT_E_FORMAT: not that file */
-    uint32_t reserved[3];
+    uint64_t size;        /* bytes; of a shard that is not open as stated, or HEFT_UNKNOWN_LENGTH */
+    heft_status status;   /* HEFT_E_IO: missing or unreadable; HEFT_E_FORMAT: not that file */
+    uint32_t reserved[3]; /* 0: room for a size and a number */
 } heft_shard_file;
 /* Return the number of other files that hold parts of the model. */
 HEFT_API uint32_t heft_shard_file_count(const heft_file *f);

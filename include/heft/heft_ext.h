@@ -224,7 +224,7 @@ struct heft_executor {
     void (*run)(void *ctx, size_t n, void (*fn)(void *arg, size_t i), void *arg);
     void *ctx;
     uint32_t width;       /* number of threads */
-    uint32_t reserved[3]; /* 0 */
+    uint32_t reserved[3]; /* 0: room for a function and a number */
 };
 /* Return an executor with that many system threads; 0: one for each available processor. */
 HEFT_API heft_executor heft_executor_threads(uint32_t width);

@@ -26,7 +26,7 @@ typedef struct heft_identity {
     /* gpt-rs' base id.  If not set, a format that stores base ids derives the id from the name; all
      * zero bytes: store no id. */
     heft_id128 base_id;
-    uint64_t reserved[2]; /* 0 */
+    uint64_t reserved[2]; /* 0: room for another id of 16 bytes */
 } heft_identity;
 
 /* Compute a base id: the first 16 bytes of BLAKE3(name).  False: the name is not ASCII and has

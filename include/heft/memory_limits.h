@@ -16,7 +16,7 @@ extern "C" {
 typedef struct heft_read_counter {
     uint64_t bytes;
     uint32_t lock;     /* for the library */
-    uint32_t reserved; /* 0 */
+    uint32_t reserved; /* 0: up to 8 bytes */
 } heft_read_counter;
 
 struct heft_limits {      /* 0: the default in parentheses */
@@ -45,7 +45,7 @@ struct heft_allocator {
      * once. */
     void *(*resize)(void *ctx, void *ptr, size_t old_size, size_t new_size, size_t align);
     void *ctx;
-    void *reserved; /* NULL */
+    void *reserved; /* NULL: room for a function */
 };
 
 #ifdef __cplusplus

@@ -48,7 +48,7 @@ typedef struct heft_params_stats {
     uint64_t hits, loads, evictions, stalls;
     uint64_t bytes_loaded;
     uint64_t resident, peak; /* bytes counted against the budget: now, maximum */
-    uint64_t reserved[3];
+    uint64_t reserved[3];    /* 0: room for three counts */
 } heft_params_stats;
 
 typedef struct heft_params_options {
@@ -66,7 +66,7 @@ typedef struct heft_params_options {
      * was opened without check_parts.  On a mismatch nothing is loaded: HEFT_E_CHECKSUM.  Mapped
      * parameters are read once for the check. */
     bool check_parts;
-    uint8_t reserved[7]; /* 0 */
+    uint8_t reserved[7]; /* 0: up to 8 bytes */
 } heft_params_options;
 #define HEFT_PARAMS_OPTIONS_INIT                                        \
     {                                                                   \

@@ -34,10 +34,10 @@ typedef struct heft_url_options {
      * bytes that an earlier process has kept; heft_url_remove_kept() removes the files.  NULL: keep
      * nothing. */
     const char *resume;
-    bool offline; /* refuse every URL, as with HF_HUB_OFFLINE=1 */
-    uint8_t unused[3];
-    uint32_t slowest; /* bytes per second; 0: the variable HEFT_SLOWEST, or 1024 */
-    uint8_t reserved[8];
+    bool offline;        /* refuse every URL, as with HF_HUB_OFFLINE=1 */
+    uint8_t unused[3];   /* 0: up to the next member */
+    uint32_t slowest;    /* bytes per second; 0: the variable HEFT_SLOWEST, or 1024 */
+    uint8_t reserved[8]; /* 0: room for a pointer */
 } heft_url_options;
 #define HEFT_URL_OPTIONS_INIT                                                    \
     {                                                                            \

@@ -28,8 +28,8 @@ typedef struct heft_quantised {
     /* Rows and columns of a block of elements with the same scale; 0: all rows or columns.  {1, 32}
      * are groups of 32 elements in a row, {1, 0} is a scale for each row. */
     uint64_t block[2];
-    bool has_block; /* block is known */
-    uint8_t reserved[31];
+    bool has_block;       /* block is known */
+    uint8_t reserved[31]; /* 0: room for three numbers */
 } heft_quantised;
 
 /* A stored tensor, and what it is for the quantised tensor. */

@@ -40,7 +40,7 @@ typedef struct heft_share_result {
     uint32_t missing;     /* number of shares without a record; 0: the output is complete */
     bool was_written;     /* an earlier run had written the share */
     bool about_output;    /* after a failure: the error is about the output, not the input */
-    uint8_t reserved[18];
+    uint8_t reserved[18]; /* 0: room for two sizes */
 } heft_share_result;
 
 /* Write a share of a conversion to `path`.  The data and a record for each share are in the folder

@@ -57,10 +57,10 @@ typedef struct heft_signature_options {
     const heft_resource *resources; /* whole files with SHA-256 digests, in any order */
     uint32_t resource_count;
     bool allow_symlinks;     /* some files are symbolic links */
-    uint8_t reserved[3];     /* 0 */
+    uint8_t reserved[3];     /* 0: up to the next member */
     const heft_str *ignored; /* paths relative to the folder: "sub", not "./sub" or "sub/" */
     uint32_t ignored_count;
-    uint32_t reserved_too; /* 0 */
+    uint32_t reserved_too; /* 0: up to the next member */
     const heft_host *host; /* NULL: heft_host_default() */
 } heft_signature_options;
 /* Make the statement about a model; sign it with heft_signature_sign().
@@ -81,7 +81,7 @@ typedef struct heft_signature_info { /* strings are valid until heft_signature_c
     heft_str key_hint;  /* SHA-256 of the public key in PEM form, in hex digits; may be empty */
     uint32_t resources, ignored, certificates; /* counts */
     bool allow_symlinks;
-    uint8_t reserved[19];
+    uint8_t reserved[19]; /* 0: room for a text */
 } heft_signature_info;
 /* Get the facts about a signature.  The strings are borrowed. */
 HEFT_API void heft_signature_get(heft_signature_info *out, const heft_signature *s);

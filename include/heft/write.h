@@ -72,7 +72,7 @@ typedef struct heft_write_sums {
     uint64_t tensors;     /* all tensors, written or left out */
     uint64_t reshaped;    /* stored with a new shape */
     uint64_t left_out;    /* not stored, because the format cannot */
-    uint64_t reserved[5]; /* 0 */
+    uint64_t reserved[5]; /* 0: room for five counts */
 } heft_write_sums;
 
 typedef struct heft_write_options {
@@ -156,7 +156,7 @@ typedef struct heft_tensor_spec {
     /* Flat list as in heft_attribute_at(): a list or map precedes its children and counts them. */
     const heft_value *attributes;
     uint32_t attribute_count;
-    uint32_t reserved; /* 0 */
+    uint32_t reserved; /* 0: up to 8 bytes */
 } heft_tensor_spec;
 #define HEFT_TENSOR_SPEC_INIT                                                                   \
     {                                                                                           \
@@ -276,7 +276,7 @@ typedef struct heft_convert_options {
     /* Add no metadata that the input lacks.  By default "format" is "pt" in a safetensors file that
      * has other metadata: transformers loads no file without it. */
     bool exact_metadata;
-    uint8_t reserved[6];
+    uint8_t reserved[6]; /* 0: up to 8 bytes */
 } heft_convert_options;
 #define HEFT_CONVERT_OPTIONS_INIT                                                               \
     {                                                                                           \
