@@ -13,13 +13,13 @@ typedef struct job {
     bool quantiles;
 } job;
 
-static void summarise_one(void *ctx, size_t i)
+static void summarize_one(void *ctx, size_t i)
 {
     work *w = ctx;
     job *v = w->ctx;
     summary_options options = { v->checks.read, v->quantiles };
     if (work_step(w, 0))
-        (void)summarise(&v->sums[i], w, v->f, v->path, selected(v->chosen, (uint32_t)i), &options);
+        (void)summarize(&v->sums[i], w, v->f, v->path, selected(v->chosen, (uint32_t)i), &options);
 }
 
 /* Register the parts with the elements of tensors. */
@@ -38,7 +38,7 @@ static int compute(job *v)
     work w = { .ctx = v, .path = v->path };
     for (uint32_t i = 0; i < v->chosen->count; i++)
         w.total += 2 * heft_tensor_bytes(v->f, selected(v->chosen, i));
-    if (work_run(&w, v->chosen->count, summarise_one))
+    if (work_run(&w, v->chosen->count, summarize_one))
         return say_error(w.path, &w.err);
     return checks_end(&v->checks, v->path);
 }

@@ -317,7 +317,7 @@ static void add_spread(summary *s, stream *t)
     }
 }
 
-static bool summarise_counts(summary *s, work *w, stream *t)
+static bool summarize_counts(summary *s, work *w, stream *t)
 {
     if (!value_counts_open(&t->counts, t->type))
         return fail_without_memory(w, t->bytes.path);
@@ -338,7 +338,7 @@ static bool summarise_counts(summary *s, work *w, stream *t)
     return pass(s, w, t, find_not_finite);
 }
 
-static bool summarise_values(summary *s, work *w, stream *t)
+static bool summarize_values(summary *s, work *w, stream *t)
 {
     if (!pass(s, w, t, t->type == HEFT_F32 ? add_floats : add_values))
         return false;
@@ -346,7 +346,7 @@ static bool summarise_values(summary *s, work *w, stream *t)
     return !s->finite || second_pass(s, w, t);
 }
 
-bool summarise(summary *s, work *w, const heft_file *f, const char *path, uint32_t tensor,
+bool summarize(summary *s, work *w, const heft_file *f, const char *path, uint32_t tensor,
                const summary_options *options)
 {
     stream t;
@@ -356,9 +356,9 @@ bool summarise(summary *s, work *w, const heft_file *f, const char *path, uint32
         return true;
     bool ok = open_stream(&t, w, f, path, tensor, options);
     if (ok && value_counts_suit(t.type, elements_in(t.type, t.bytes.length, t.elements)))
-        ok = summarise_counts(s, w, &t);
+        ok = summarize_counts(s, w, &t);
     else if (ok)
-        ok = summarise_values(s, w, &t);
+        ok = summarize_values(s, w, &t);
     value_counts_close(&t.counts);
     quantiles_close(&t.q);
     chunk_reader_close(&t.bytes);

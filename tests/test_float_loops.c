@@ -26,7 +26,7 @@ static void fill(uint32_t seed)
 
 static void assert_same(const heft_float_functions *a, const heft_float_functions *b, size_t n)
 {
-    heft_f32_summary x = a->summarise(values, n), y = b->summarise(values, n);
+    heft_f32_summary x = a->summarize(values, n), y = b->summarize(values, n);
     assert_true(x.is_finite == y.is_finite);
     if (!x.is_finite)
         return;

@@ -6,7 +6,7 @@
 
 /* The functions of private.h, for one instruction set. */
 typedef struct heft_float_functions {
-    heft_f32_summary (*summarise)(const float *v, size_t n);
+    heft_f32_summary (*summarize)(const float *v, size_t n);
     double (*squares)(const float *v, size_t n, double mean);
     void (*count)(uint64_t counts[HEFT_F32_BINS], const float *v, size_t n,
                   const heft_f32_edges *edges);

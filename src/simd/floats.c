@@ -4,7 +4,7 @@
 
 heft_f32_summary heft_f32_summarize(const float *values, size_t count)
 {
-    return heft_kernels_now()->floats->summarise(values, count);
+    return heft_kernels_now()->floats->summarize(values, count);
 }
 
 double heft_f32_squares(const float *values, size_t count, double mean)
