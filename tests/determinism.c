@@ -127,8 +127,8 @@ static heft_status convert(heft_blob *out, const heft_blob *from, const heft_for
     open.host = write.host = &host;
     write.version = *version ? version : NULL;
     write.allow_loss = true;
-    write.encoding = v->encoding;
-    write.digest = v->digest;
+    write.storage.encoding = v->encoding;
+    write.storage.digest = v->digest;
     opt.write = &write;
     opt.cast = v->cast == HEFT_UNTYPED ? NULL : cast;
     opt.ctx = (void *)(uintptr_t)v;

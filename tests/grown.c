@@ -181,7 +181,7 @@ static void write_model(void)
     heft_writer *w;
     uint32_t part;
     o.value.host = &host.value;
-    o.value.digest = "crc32c";
+    o.value.storage.digest = "crc32c";
     spec.value.name = (heft_str){ "w", 1 };
     spec.value.dtype = HEFT_F32;
     spec.value.rank = 1;

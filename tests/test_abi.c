@@ -38,7 +38,7 @@ static const size_row sizes[] = {
     { "heft_resource", sizeof(heft_resource), 120 },
     { "heft_signature_options", sizeof(heft_signature_options), 64 },
     { "heft_signature_info", sizeof(heft_signature_info), 96 },
-    { "heft_write_options", sizeof(heft_write_options), 72 },
+    { "heft_write_options", sizeof(heft_write_options), 88 },
     { "heft_write_sums", sizeof(heft_write_sums), 64 },
     { "heft_storage", sizeof(heft_storage), 32 },
     { "heft_identity", sizeof(heft_identity), 48 },

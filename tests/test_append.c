@@ -495,7 +495,7 @@ static void damage_in_the_source_is_reported(void **state)
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options c = HEFT_CONVERT_OPTIONS_INIT;
     c.write = &write;
-    write.digest = "crc32c";
+    write.storage.digest = "crc32c";
     heft_bytes broken = heft_test_converted("safetensors", &v, 1, "ztensor", &c);
     broken.p[100] ^= 1;
     restore(&s);

@@ -96,7 +96,7 @@ static heft_status convert_to(const heft_file *f, const char *format, heft_encod
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
     o.progress = run_rest;
     o.write = &write;
-    write.encoding = encoding;
+    write.storage.encoding = encoding;
     write.host = host;
     heft_status st = heft_file_convert(f, heft_format_find(heft_str_from(format)),
                                        heft_test_sink_init(&sink, false), &o, err);

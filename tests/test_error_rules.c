@@ -112,7 +112,7 @@ static void checksum_mismatch_sets_the_rule_of_the_checksum(void **state)
     heft_test_sink sink;
     heft_writer *w;
     uint32_t part;
-    write.digest = "crc32c";
+    write.storage.digest = "crc32c";
     heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("ztensor")),
                                     heft_test_sink_init(&sink, false), &write, &err),
                    &err);

@@ -152,7 +152,7 @@ static void ztensor_stores_only_zstd(void **state)
         host.codecs = codecs;
         opt.host = &host;
         opt.version = rows[i].version;
-        opt.encoding = HEFT_DEFLATE;
+        opt.storage.encoding = HEFT_DEFLATE;
         heft_assert_fails(plan("ztensor", &opt, &err), HEFT_E_UNSUPPORTED, &err, rows[i].words);
     }
 }

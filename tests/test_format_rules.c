@@ -548,7 +548,7 @@ static void reads_any_range_of_a_compressed_part(void **state)
     if (!heft_host_default()->codecs)
         skip();
     opt.write = &write;
-    write.encoding = HEFT_ZSTD;
+    write.storage.encoding = HEFT_ZSTD;
     heft_bytes raw = heft_test_model("mag", t, 1);
     heft_bytes packed = heft_test_converted("mag", t, 1, "ztensor", &opt);
     heft_assert_ok(heft_test_open(&plain, raw, NULL, &err), &err);

@@ -492,7 +492,7 @@ static void digests_are_compared_on_request(void **state)
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
     (void)state;
-    write.digest = "sha256";
+    write.storage.digest = "sha256";
     convert.write = &write;
     for (int checks = 0; checks < 2; checks++) {
         heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;

@@ -127,14 +127,14 @@ static void compare_with_declared(const char *version, heft_encoding encoding, c
 {
     fixture whole, late;
     prepare(&whole, version);
-    whole.opt.encoding = encoding;
-    whole.opt.digest = digest;
+    whole.opt.storage.encoding = encoding;
+    whole.opt.storage.digest = digest;
     write_model(&whole, TENSORS, false);
     for (uint32_t declared = 0; declared < TENSORS; declared++)
         for (int is_stream = 0; is_stream < 2; is_stream++) {
             prepare(&late, version);
-            late.opt.encoding = encoding;
-            late.opt.digest = digest;
+            late.opt.storage.encoding = encoding;
+            late.opt.storage.digest = digest;
             write_model(&late, declared, is_stream);
             heft_assert_same_bytes(heft_test_sink_bytes(&whole.sink),
                                    heft_test_sink_bytes(&late.sink));
@@ -511,7 +511,7 @@ static void reports_every_failed_allocation(void **state)
         heft_test_memory_init(&m, calls);
         opt.host = &m.host;
         opt.version = "1.2";
-        opt.digest = "sha256";
+        opt.storage.digest = "sha256";
         heft_status st = heft_writer_open(&w, heft_format_find(HEFT_STR("ztensor")),
                                           heft_test_sink_init(&sink, true), &opt, &err);
         if (!st)
@@ -550,7 +550,7 @@ static void memory_does_not_grow_with_the_data_size(void **state)
         uint32_t part;
         uint64_t elements = i ? 4000 * 2500 : 4000;
         prepare(&f, "1.0");
-        f.opt.digest = "crc32c";
+        f.opt.storage.digest = "crc32c";
         open_writer(&f, false);
         begin(&f);
         heft_assert_ok(

@@ -79,12 +79,10 @@ typedef struct heft_write_options {
     size_t size;           /* = sizeof(heft_write_options) */
     const heft_host *host; /* NULL: heft_host_default() */
     const char *version;   /* version of the format; NULL: the default */
-    const char *digest;    /* "crc32c", "sha256": stored if the format can; NULL: none */
+    heft_storage storage;  /* storage of all parts; a digest is stored if the format can */
     uint32_t align;        /* alignment of data in bytes, a power of two; 0: the format's default */
-    heft_encoding encoding;
-    int encoding_level; /* 0: the codec's default */
-    bool allow_loss;    /* continue after HEFT_FAULT: drop or alter the parts concerned */
-    bool strict;        /* fail with HEFT_E_LOSSY after HEFT_WARNING */
+    bool allow_loss;       /* continue after HEFT_FAULT: drop or alter the parts concerned */
+    bool strict;           /* fail with HEFT_E_LOSSY after HEFT_WARNING */
     /* Called while planning, before a byte is written.  For "heft/cast": called after the data are
      * converted, before the file appears; before a byte is written if strict, on a dry run or when
      * writing to a stream.  May be NULL. */
@@ -93,10 +91,10 @@ typedef struct heft_write_options {
     /* The numbers of each plan are added, also if the losses are not allowed.  May be NULL. */
     heft_write_sums *sums;
 } heft_write_options;
-#define HEFT_WRITE_OPTIONS_INIT                                                                 \
-    {                                                                                           \
-        sizeof(heft_write_options), NULL, NULL, NULL, 0, HEFT_RAW, 0, false, false, NULL, NULL, \
-            NULL                                                                                \
+#define HEFT_WRITE_OPTIONS_INIT                                                                \
+    {                                                                                          \
+        sizeof(heft_write_options), NULL, NULL, { HEFT_RAW, 0, NULL, { 0 } }, 0, false, false, \
+            NULL, NULL, NULL                                                                   \
     }
 
 typedef struct heft_writer heft_writer;
