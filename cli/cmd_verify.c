@@ -161,7 +161,8 @@ static void out_algorithms(outbuf *o, const heft_file *f)
     const char *seen[DISTINCT];
     size_t count = 0;
     heft_checksum c;
-    for (size_t i = 0; count < DISTINCT && heft_checksum_at(&c, f, i); i++) {
+    for (uint32_t i = 0, n = heft_checksum_count(f); count < DISTINCT && i < n; i++) {
+        c = heft_checksum_at(f, i);
         size_t k = 0;
         while (k < count && strcmp(seen[k], c.algorithm) != 0)
             k++;
@@ -187,13 +188,12 @@ static bool is_download(const report *r)
 /* Write the meaning of a good result: the bytes that are compared with checksums. */
 static void out_coverage(outbuf *o, const report *r)
 {
-    heft_checksum c;
     uint64_t all = r->result.payload_bytes, checked = r->result.payload_checked;
     if (r->result.origin_digests == 1 + heft_shard_file_count(r->f)) {
         out_text(o, "every byte has the digest that the hub states");
         return;
     }
-    if (!heft_checksum_at(&c, r->f, 0)) {
+    if (!heft_checksum_count(r->f)) {
         out_text(o, "structure only: the file has no checksums");
         if (is_download(r))
             out_text(o, ", and --hub compares the download with the hub's digest");

@@ -107,7 +107,7 @@ static void print_facts(const heft_file *file)
 /* heft.h: formats */
 static void list_writable_formats(void)
 {
-    for (size_t i = 0; i < heft_format_count(); i++) {
+    for (uint32_t i = 0; i < heft_format_count(); i++) {
         const heft_format *format = heft_format_at(i);
         if (heft_format_caps(format) & HEFT_CAN_WRITE)
             printf("%s: %s\n", heft_format_name(format), heft_format_suffixes(format));
@@ -151,8 +151,10 @@ static heft_status join_with_lora(heft_file **out, const heft_file *base, const 
 static void print_notices(const heft_file *file)
 {
     heft_finding finding;
-    for (size_t i = 0; heft_notice_at(&finding, file, i); i++)
+    for (uint32_t i = 0, n = heft_notice_count(file); i < n; i++) {
+        finding = heft_notice_at(file, i);
         printf("%s: %s\n", finding.rule, finding.text);
+    }
 }
 
 /* check.h: checksums and rules */
@@ -201,8 +203,10 @@ static heft_status print_damage(const char *path, heft_error *err)
         st = heft_doctor_open(&doctor, source, NULL, err);
     if (st)
         return st;
-    for (size_t i = 0; heft_diagnosis_at(&damage, doctor, i); i++)
+    for (uint32_t i = 0, n = heft_diagnosis_count(doctor); i < n; i++) {
+        damage = heft_diagnosis_at(doctor, i);
         printf("%s: %s; %s\n", damage.kind, damage.text, damage.advice ? damage.advice : "");
+    }
     list_intact(doctor);
     heft_doctor_close(doctor);
     return HEFT_OK;
@@ -257,7 +261,8 @@ static heft_status is_signed(bool *out, const char *path, heft_str text, heft_st
     st = heft_signature_check_key(signature, key, err);
     if (!st)
         st = digest_file(&file, path, err);
-    *out = !st && heft_resource_at(&stated, signature, 0) && stated.name.len == 1 &&
+    stated = heft_resource_at(signature, 0);
+    *out = !st && stated.name.len == 1 &&
            !memcmp(stated.digest.bytes, file.digest.bytes, file.digest.length);
     heft_signature_close(signature);
     return st;

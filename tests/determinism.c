@@ -253,7 +253,7 @@ int main(int argc, char **argv)
     }
     make_model(&model);
     do { /* with --seconds: again until the time is over */
-        for (size_t i = 0; i < heft_format_count(); i++)
+        for (uint32_t i = 0; i < heft_format_count(); i++)
             check_format(&c, &model, heft_format_at(i));
         c.seed += c.rounds;
     } while (now() - began < seconds);

@@ -237,9 +237,6 @@ static void check_model(const heft_file *f)
     GUARDED(heft_verify_result) r = { { .faults = 1 }, GUARD };
     REQUIRE(!heft_file_verify(&r.value, f, &o.value, &last_error) && !r.value.faults &&
             r.guard[0] == 0xEE);
-    GUARDED(heft_finding) finding = { { .tensor = 0 }, GUARD };
-    while (heft_notice_at(&finding.value, f, 0) && finding.guard[0] != 0xEE)
-        REQUIRE(false);
     GUARDED(heft_join_options) join = { HEFT_JOIN_OPTIONS_INIT, GUARD };
     heft_file *joined;
     REQUIRE(!heft_file_join(&joined, &f, 1, &join.value, &last_error));

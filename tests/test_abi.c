@@ -242,7 +242,7 @@ static void formats_are_found_by_name_and_suffix(void **state)
     for (size_t i = 0; i < HEFT_COUNT(rows); i++)
         assert_ptr_equal(heft_format_for_path(rows[i].path),
                          rows[i].format ? heft_format_find(heft_str_from(rows[i].format)) : NULL);
-    for (size_t i = 0; i < heft_format_count(); i++) {
+    for (uint32_t i = 0; i < heft_format_count(); i++) {
         const heft_format *f = heft_format_at(i);
         assert_ptr_equal(heft_format_find(heft_str_from(heft_format_name(f))), f);
         assert_true(heft_format_caps(f) & HEFT_CAN_READ);
@@ -251,7 +251,7 @@ static void formats_are_found_by_name_and_suffix(void **state)
         assert_non_null(heft_format_versions(f));
     }
     assert_null(heft_format_at(heft_format_count()));
-    assert_null(heft_format_at(SIZE_MAX));
+    assert_null(heft_format_at(UINT32_MAX));
     assert_null(heft_format_find(HEFT_STR("no such")));
     assert_null(heft_format_find(HEFT_STR("")));
 }
@@ -346,7 +346,7 @@ static void a_file_of_another_format_than_required_is_refused(void **state)
     heft_error err;
     heft_file *f;
     (void)state;
-    for (size_t i = 0; i < heft_format_count(); i++) {
+    for (uint32_t i = 0; i < heft_format_count(); i++) {
         heft_source *s;
         opt.format = heft_format_at(i);
         heft_assert_ok(heft_source_open_memory(&s, b.p, b.len, &err), &err);

@@ -91,8 +91,10 @@ static bool identify(void *ctx, const heft_tensor *t, heft_identity *id)
 static bool find_attribute(heft_value *out, const heft_file *f, uint32_t tensor, const char *key)
 {
     bool found = false;
-    for (uint32_t i = 0; !found && heft_attribute_at(out, f, tensor, i); i++)
+    for (uint32_t i = 0, n = heft_attribute_count(f, tensor); !found && i < n; i++) {
+        *out = heft_attribute_at(f, tensor, i);
         found = out->key.len == strlen(key) && !memcmp(out->key.ptr, key, out->key.len);
+    }
     return found;
 }
 

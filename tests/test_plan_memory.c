@@ -112,7 +112,7 @@ static void starve_if_new(const conversion *c)
 /* Plan the file in each version of each format. */
 static void starve_each_target(conversion c)
 {
-    for (size_t i = 0; heft_format_at(i); i++) {
+    for (uint32_t i = 0; heft_format_at(i); i++) {
         char versions[100];
         c.to = heft_format_at(i);
         if (!(heft_format_caps(c.to) & HEFT_CAN_WRITE))

@@ -257,7 +257,7 @@ static void refuses_unsupported_options(void **state)
 
 static void refuses_an_unknown_version(void **state)
 {
-    for (size_t i = 0; i < heft_format_count(); i++) {
+    for (uint32_t i = 0; i < heft_format_count(); i++) {
         const heft_format *format = heft_format_at(i);
         heft_test_sink sink;
         heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;

@@ -298,7 +298,7 @@ static void accepts_the_bytes_of_dropped_tensors(void **state)
 static void other_formats_refuse_late_tensors(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < heft_format_count(); i++) {
+    for (uint32_t i = 0; i < heft_format_count(); i++) {
         const heft_format *format = heft_format_at(i);
         heft_test_sink sink;
         fixture f;

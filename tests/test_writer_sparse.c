@@ -436,7 +436,7 @@ static void refuses_inconsistent_declarations(void **state)
 static void refuses_sparse_tensors_in_other_formats(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < heft_format_count(); i++) {
+    for (uint32_t i = 0; i < heft_format_count(); i++) {
         const heft_format *format = heft_format_at(i);
         heft_test_sink sink;
         fixture f;

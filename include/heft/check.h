@@ -29,10 +29,12 @@ typedef struct heft_finding {
 /* Report a finding. */
 typedef void (*heft_finding_fn)(void *ctx, const heft_finding *finding);
 
-/* Get finding number i of opening the file: something allowed but unusual, such as an unknown minor
- * version, unaligned data, or a name that looks like a path.  heft_file_verify() reports the same
- * findings.  False after the last finding.  The text stays valid until heft_file_close(). */
-HEFT_API bool heft_notice_at(heft_finding *out, const heft_file *f, size_t i);
+/* Return the number of findings of opening the file: something allowed but unusual, such as an
+ * unknown minor version, unaligned data, or a name that looks like a path.  heft_file_verify()
+ * reports the same findings. */
+HEFT_API uint32_t heft_notice_count(const heft_file *f);
+/* Return finding i of opening the file.  The text stays valid until heft_file_close(). */
+HEFT_API heft_finding heft_notice_at(const heft_file *f, uint32_t i);
 
 /* ---- checksums and rules ------------------------------------------------------------------ */
 
@@ -86,8 +88,10 @@ typedef struct heft_checksum { /* a checksum stored in the file */
     uint32_t shard;       /* file of the range, as in heft_part */
     uint32_t reserved[3]; /* 0: room for three numbers */
 } heft_checksum;
-/* Get checksum number i of the file; false after the last checksum. */
-HEFT_API bool heft_checksum_at(heft_checksum *out, const heft_file *f, size_t i);
+/* Return the number of checksums of the file. */
+HEFT_API uint32_t heft_checksum_count(const heft_file *f);
+/* Return checksum i of the file. */
+HEFT_API heft_checksum heft_checksum_at(const heft_file *f, uint32_t i);
 typedef struct heft_part_digest { /* the digest that the file states for a part */
     const char *algorithm;        /* "sha256", "xxh3-64", "crc32c"; valid as long as the file */
     uint32_t len;                 /* bytes */

@@ -26,16 +26,16 @@ HEFT_API void heft_settings_close(heft_settings *s);
  * lists in the order of the document.  Integers are HEFT_KIND_INT, or HEFT_KIND_UINT past
  * INT64_MAX; other numbers are HEFT_KIND_STR, spelled as in the document.  Values are borrowed
  * from s. */
-HEFT_API size_t heft_settings_count(const heft_settings *s);
-/* Return top-level value i; HEFT_KIND_NULL past the end. */
-HEFT_API heft_value heft_settings_at(const heft_settings *s, size_t i);
+HEFT_API uint32_t heft_settings_count(const heft_settings *s);
+/* Return top-level value i. */
+HEFT_API heft_value heft_settings_at(const heft_settings *s, uint32_t i);
 /* Find a top-level value by key; false if there is none. */
 HEFT_API bool heft_settings_find(heft_value *out, const heft_settings *s, heft_str key);
 /* Return the number of all values, children included: a flat list.  A list or map precedes its
  * children: the first child of value i is i + 1, and heft_settings_next(s, i) is the index after
  * value i and all descendants. */
 HEFT_API uint32_t heft_settings_value_count(const heft_settings *s);
-/* Return value i of the flat list; HEFT_KIND_NULL past the end. */
+/* Return value i of the flat list. */
 HEFT_API heft_value heft_settings_value_at(const heft_settings *s, uint32_t i);
 /* Return the index after value i and all descendants. */
 HEFT_API uint32_t heft_settings_next(const heft_settings *s, uint32_t i);

@@ -47,8 +47,10 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_doctor_open(heft_doctor **out, heft_so
 /* Close an examined file.  NULL is ignored. */
 HEFT_API void heft_doctor_close(heft_doctor *d);
 
-/* Get diagnosis number i; false after the last diagnosis. */
-HEFT_API bool heft_diagnosis_at(heft_diagnosis *out, const heft_doctor *d, size_t i);
+/* Return the number of diagnoses. */
+HEFT_API uint32_t heft_diagnosis_count(const heft_doctor *d);
+/* Return diagnosis i. */
+HEFT_API heft_diagnosis heft_diagnosis_at(const heft_doctor *d, uint32_t i);
 
 typedef struct heft_doctor_summary {
     const heft_format *format; /* NULL: no format recognises the file */

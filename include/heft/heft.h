@@ -73,8 +73,10 @@
  * Rules for all functions, unless a comment says otherwise:
  *   Errors     A function that can fail returns heft_status and takes a heft_error last, which may
  *              be NULL.  HEFT_E_NOMEM, HEFT_E_IO and HEFT_E_LIMIT can come from every such function
- *              and are not repeated below.  An index past the end is HEFT_E_ARGUMENT or, from a
- *              function that cannot fail, an empty tensor, part, value or string.
+ *              and are not repeated below.
+ *   Numbers    Things of a list have the numbers 0 to count - 1: ..._count() returns the count,
+ *              ..._at() the thing of a number.  A number past the end returns an empty thing,
+ *              without name, text or rule, or, from a function that can fail, HEFT_E_ARGUMENT.
  *   Arguments  Output parameters come first, then the object, then the rest.  Pointers must not be
  *              NULL, except err, options and callbacks.  Options begin with `size`: initialise them
  *              with HEFT_..._INIT, so that the library knows which members the program has.
@@ -541,16 +543,18 @@ HEFT_API heft_value heft_value_str(heft_str key, heft_str value);
  * map precedes its children: the first child of value i is i + 1, and heft_meta_next(f, i) is the
  * index after value i and all descendants. */
 HEFT_API uint32_t heft_meta_count(const heft_file *f);
-/* Return value i; HEFT_KIND_NULL past the end. */
+/* Return value i. */
 HEFT_API heft_value heft_meta_at(const heft_file *f, uint32_t i);
 /* Return the index after value i and all descendants. */
 HEFT_API uint32_t heft_meta_next(const heft_file *f, uint32_t i);
 /* Find a top-level value by key; false if there is none. */
 HEFT_API bool heft_meta_find(heft_value *out, const heft_file *f, heft_str key);
-/* Get value i of a tensor's attributes ("burn.param_id"), a flat list like the metadata: after a
- * list or map continue with i = value.as.container.end to skip the children.  False after the last
- * value. */
-HEFT_API bool heft_attribute_at(heft_value *out, const heft_file *f, uint32_t tensor, uint32_t i);
+/* Return the number of a tensor's attributes ("burn.param_id"), children included: a flat list like
+ * the metadata.  Linear time. */
+HEFT_API uint32_t heft_attribute_count(const heft_file *f, uint32_t tensor);
+/* Return value i of a tensor's attributes.  After a list or map continue with i =
+ * value.as.container.end to skip the children. */
+HEFT_API heft_value heft_attribute_at(const heft_file *f, uint32_t tensor, uint32_t i);
 
 /* ---- facts of the file -------------------------------------------------------------------- */
 
@@ -578,7 +582,7 @@ typedef struct heft_shard_file { /* a further file with parts of the model */
 } heft_shard_file;
 /* Return the number of other files that hold parts of the model. */
 HEFT_API uint32_t heft_shard_file_count(const heft_file *f);
-/* Return shard i; an empty name past the end. */
+/* Return shard i. */
 HEFT_API heft_shard_file heft_shard_file_at(const heft_file *f, uint32_t i);
 /* Return HEFT_OK if every shard of the model is open and matches the index; else the first problem.
  * heft_file_verify() reports all problems. */
@@ -612,9 +616,9 @@ enum {
     HEFT_CAN_LISTS = 1024    /* metadata may be lists and arrays, not only texts */
 };
 /* Return the number of formats in this build. */
-HEFT_API size_t heft_format_count(void);
-/* Return format i; NULL after the last. */
-HEFT_API const heft_format *heft_format_at(size_t i);
+HEFT_API uint32_t heft_format_count(void);
+/* Return format i. */
+HEFT_API const heft_format *heft_format_at(uint32_t i);
 /* Find a format by name ("mag"); NULL if there is none. */
 HEFT_API const heft_format *heft_format_find(heft_str name);
 /* Find a format by the suffix of a path ("dir/model.mag"); NULL if none matches. */

@@ -94,7 +94,7 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_params_add_to(heft_params *p, heft_id1
 
 /* Return the number of parameters of all files. */
 HEFT_API uint32_t heft_params_count(const heft_params *p);
-/* Return key number i, in the order of adding files; zero bytes after the last key. */
+/* Return key i, in the order of adding files. */
 HEFT_API heft_id128 heft_params_key_at(const heft_params *p, uint32_t i);
 /* Find the key of a parameter in a namespace by name, base id, or Burn's id as stored in Burnpack
  * files.  False if there is none. */

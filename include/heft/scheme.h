@@ -49,9 +49,9 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_schemes_open(heft_schemes **out, const
 HEFT_API void heft_schemes_close(heft_schemes *s);
 /* Return the number of quantised tensors. */
 HEFT_API uint32_t heft_schemes_count(const heft_schemes *s);
-/* Return quantised tensor i, which must be below heft_schemes_count(). */
+/* Return quantised tensor i. */
 HEFT_API heft_quantised heft_schemes_at(const heft_schemes *s, uint32_t i);
-/* Return part k of quantised tensor i; k must be below its part_count. */
+/* Return part k of quantised tensor i; part_count is the number of parts. */
 HEFT_API heft_quantised_part heft_schemes_part_at(const heft_schemes *s, uint32_t i, uint32_t k);
 /* Return the quantised tensor that a stored tensor is part of, or HEFT_NONE. */
 HEFT_API uint32_t heft_schemes_find(const heft_schemes *s, uint32_t tensor);

@@ -85,13 +85,15 @@ typedef struct heft_signature_info { /* strings are valid until heft_signature_c
 } heft_signature_info;
 /* Get the facts about a signature.  The strings are borrowed. */
 HEFT_API void heft_signature_get(heft_signature_info *out, const heft_signature *s);
-/* Get resource number i in the order of names and offsets; false after the last resource. */
-HEFT_API bool heft_resource_at(heft_resource *out, const heft_signature *s, uint32_t i);
+/* Return the number of resources. */
+HEFT_API uint32_t heft_resource_count(const heft_signature *s);
+/* Return resource i in the order of names and offsets. */
+HEFT_API heft_resource heft_resource_at(const heft_signature *s, uint32_t i);
 /* Return the number of the first resource of that name, or HEFT_NONE. */
 HEFT_API uint32_t heft_resource_find(const heft_signature *s, heft_str name);
-/* Return ignored path number i; empty after the last path. */
+/* Return ignored path i. */
 HEFT_API heft_str heft_signature_ignored_at(const heft_signature *s, uint32_t i);
-/* Return certificate number i (DER), the signer's first; empty after the last certificate. */
+/* Return certificate i (DER), the signer's first. */
 HEFT_API heft_str heft_signature_certificate_at(const heft_signature *s, uint32_t i);
 /* Store a signature of info.message from another program. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_signature_set(heft_signature *s, heft_str signature,

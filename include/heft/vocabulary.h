@@ -32,7 +32,7 @@ HEFT_API void heft_vocab_close(heft_vocab *v);
 /* Return the number of tokens; ids are below this number. */
 HEFT_API uint32_t heft_vocab_count(const heft_vocab *v);
 /* Return the token with that id, borrowed from v. */
-HEFT_API heft_str heft_vocab_token(const heft_vocab *v, uint32_t id);
+HEFT_API heft_str heft_vocab_at(const heft_vocab *v, uint32_t id);
 /* Return the lowest id of a token with that text, or HEFT_NONE. */
 HEFT_API uint32_t heft_vocab_find(const heft_vocab *v, heft_str token);
 /* Return the id of a special token: the id stored in the file, else the id of the token [PAD],

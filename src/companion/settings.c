@@ -141,12 +141,12 @@ void heft_settings_close(heft_settings *s)
 
 /* ---- the top level ---- */
 
-size_t heft_settings_count(const heft_settings *s)
+uint32_t heft_settings_count(const heft_settings *s)
 {
     return s->scalars.len;
 }
 
-heft_value heft_settings_at(const heft_settings *s, size_t i)
+heft_value heft_settings_at(const heft_settings *s, uint32_t i)
 {
     return i < s->scalars.len ? *at(s, ((const uint32_t *)s->scalars.ptr)[i])
                               : (heft_value){ .kind = HEFT_KIND_NULL };
@@ -155,7 +155,7 @@ heft_value heft_settings_at(const heft_settings *s, size_t i)
 /* The last value of a repeated key wins, as in common JSON readers. */
 bool heft_settings_find(heft_value *out, const heft_settings *s, heft_str key)
 {
-    for (size_t i = s->scalars.len; i--;)
+    for (uint32_t i = s->scalars.len; i--;)
         if (heft_str_eq(heft_settings_at(s, i).key, key)) {
             *out = heft_settings_at(s, i);
             return true;

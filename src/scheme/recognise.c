@@ -368,6 +368,8 @@ uint32_t heft_schemes_count(const heft_schemes *s)
 
 heft_quantised heft_schemes_at(const heft_schemes *s, uint32_t i)
 {
+    if (i >= heft_schemes_count(s))
+        return (heft_quantised){ .part_count = 0 };
     const quantised *one = at(s, i);
     return (heft_quantised){ .name = one->name,
                              .scheme = one->scheme ? heft_lit(one->scheme) : s->method,
@@ -380,6 +382,8 @@ heft_quantised heft_schemes_at(const heft_schemes *s, uint32_t i)
 
 heft_quantised_part heft_schemes_part_at(const heft_schemes *s, uint32_t i, uint32_t k)
 {
+    if (k >= heft_schemes_at(s, i).part_count)
+        return (heft_quantised_part){ .tensor = HEFT_NONE };
     return ((const heft_quantised_part *)s->parts.ptr)[at(s, i)->first_part + k];
 }
 

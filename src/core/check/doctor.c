@@ -297,18 +297,22 @@ void heft_doctor_close(heft_doctor *d)
     heft_free(d->host->allocator, d, sizeof *d, 16);
 }
 
-bool heft_diagnosis_at(heft_diagnosis *out, const heft_doctor *d, size_t i)
+uint32_t heft_diagnosis_count(const heft_doctor *d)
+{
+    return d->rows.len;
+}
+
+heft_diagnosis heft_diagnosis_at(const heft_doctor *d, uint32_t i)
 {
     if (i >= d->rows.len)
-        return false;
+        return (heft_diagnosis){ .kind = NULL };
     const heft_doctor_row *row = (const heft_doctor_row *)d->rows.ptr + i;
-    *out = (heft_diagnosis){ .severity = row->severity,
+    return (heft_diagnosis){ .severity = row->severity,
                              .kind = row->kind,
                              .where = row->where,
                              .tensor = row->tensor,
                              .text = row->text,
                              .advice = row->advice };
-    return true;
 }
 
 void heft_doctor_summarize(heft_doctor_summary *out, const heft_doctor *d)

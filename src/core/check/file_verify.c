@@ -394,9 +394,11 @@ static heft_status report_opening(verify *v)
     const heft_file *f = v->f;
     const heft_note *notes = f->x.notes.ptr;
     heft_finding notice;
-    for (size_t i = 0; heft_notice_at(&notice, f, i); i++)
+    for (uint32_t i = 0, n = heft_notice_count(f); i < n; i++) {
+        notice = heft_notice_at(f, i);
         if (i >= f->x.notes.len || !notes[i].is_early)
             report_finding(v, &notice);
+    }
     if (!heft_ix_tensors(&f->x) && f->x.left_out)
         report_finding(v, &(heft_finding){ .severity = HEFT_FAULT,
                                            .rule = "heft/all-left-out",

@@ -49,7 +49,12 @@ heft_finding heft_file_finding(const heft_file *f, const heft_note *note)
                            .left_out = note->left_out != HEFT_LEFT_OUT_NOT };
 }
 
-bool heft_notice_at(heft_finding *out, const heft_file *f, size_t i)
+uint32_t heft_notice_count(const heft_file *f)
+{
+    return f->x.notes.len + f->x.notes_cut;
+}
+
+heft_finding heft_notice_at(const heft_file *f, uint32_t i)
 {
     static const heft_note truncated = {
         HEFT_WARNING,        "heft/notices", "there are more findings; only the first are listed",
@@ -57,8 +62,7 @@ bool heft_notice_at(heft_finding *out, const heft_file *f, size_t i)
         HEFT_LEFT_OUT_NOT
     };
     const heft_note *notes = f->x.notes.ptr;
-    if (i >= f->x.notes.len + (size_t)f->x.notes_cut)
-        return false;
-    *out = heft_file_finding(f, i < f->x.notes.len ? &notes[i] : &truncated);
-    return true;
+    if (i >= heft_notice_count(f))
+        return (heft_finding){ .rule = NULL };
+    return heft_file_finding(f, i < f->x.notes.len ? &notes[i] : &truncated);
 }
