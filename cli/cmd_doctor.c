@@ -218,7 +218,7 @@ static int examine(examination *e)
     o.path = e->path;
     o.host = model_host();
     o.progress = progress_step;
-    o.progress_ctx = &bar;
+    o.ctx = &bar;
     heft_status st = heft_source_open_file(&source, e->path, HEFT_ACCESS_READ, &err);
     if (st && err.os == EISDIR)
         return say_status(st, e->path, "is a folder: 'heft doctor' examines one file of it");

@@ -28,6 +28,7 @@ typedef struct report {
     const heft_profile *profile; /* NULL without --profile */
     bool as_json, quick;
     verify_shares shares;
+    progress bar;
     uint32_t skipped; /* "heft/quick" notes: about checks left out by --quick, not about the file */
     outbuf findings;  /* JSON of the findings, collected until the file is done */
     json j;           /* writes into findings */
@@ -269,16 +270,20 @@ static void json_report(report *r, json *all, const char *failure)
     json_end(all, '}');
 }
 
+static bool verify_step(void *ctx, uint64_t done, uint64_t total)
+{
+    report *r = ctx;
+    return progress_step(&r->bar, done, total);
+}
+
 static heft_status check(report *r, heft_error *err, int *code)
 {
-    progress p;
     heft_verify_options o = HEFT_VERIFY_OPTIONS_INIT;
     o.on_finding = on_finding;
+    o.progress = verify_step;
     o.ctx = r;
-    o.progress = progress_step;
-    o.progress_ctx = &p;
     o.quick = r->quick;
-    progress_begin(&p, r->path);
+    progress_begin(&r->bar, r->path);
     r->format = heft_file_format(r->f);
     heft_status st = HEFT_OK;
     *code = CODE_DONE;
@@ -288,7 +293,7 @@ static heft_status check(report *r, heft_error *err, int *code)
         *code = verify_share_join(&r->shares, &r->result, r->f, r->path, on_finding, r);
     else
         st = heft_file_verify(&r->result, r->f, &o, err);
-    progress_end(&p);
+    progress_end(&r->bar);
     if (!st && !*code && r->profile)
         st = heft_profile_check(&r->result, r->profile, r->f, on_finding, r, err);
     return st || *code ? st : heft_file_is_unchanged(r->f, err);

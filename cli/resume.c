@@ -37,7 +37,7 @@ heft_status resume_open(heft_file **out, const job *j, const char *in, heft_erro
     char real[PATH_MAX];
     heft_url_options o = HEFT_URL_OPTIONS_INIT;
     o.say = say_text;
-    o.say_ctx = (void *)(uintptr_t)in;
+    o.ctx = (void *)(uintptr_t)in;
     o.resume = stem_of(real, j->out);
     return model_try_open_url(out, in, &o, err);
 }

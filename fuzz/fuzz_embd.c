@@ -104,7 +104,7 @@ static void rewrite(const heft_file *in, const heft_vocab *v, const char *versio
     write.version = version;
     write.allow_loss = true;
     write.on_loss = note_loss;
-    write.loss_ctx = &lost;
+    write.ctx = &lost;
     if (!heft_file_convert(in, heft_file_format(in), fuzz_sink(&bytes), &opt, NULL)) {
         fuzz_require(!fuzz_open(&out, bytes.ptr, bytes.len, NULL));
         bool has_vocab = !heft_vocab_open(&again, out, NULL);

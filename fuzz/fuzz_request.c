@@ -168,7 +168,7 @@ void fuzz_request_init(fuzz_request *r, const heft_host *host, const heft_format
     choose_texts(r, texts & fuzz_next(s));
     r->script = *s;
     r->write.on_loss = count_loss;
-    r->write.loss_ctx = r;
+    r->write.ctx = r;
     r->opt.write = &r->write;
     r->opt.ctx = r;
     r->opt.planned_bytes = &r->planned;

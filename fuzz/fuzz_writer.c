@@ -254,7 +254,7 @@ static void run(const uint8_t *data, size_t size, fuzz_script *s)
     opt.allow_loss = flags & 1;
     opt.storage.digest = flags & 2 ? "crc32c" : NULL;
     opt.on_loss = count_loss;
-    opt.loss_ctx = &p;
+    opt.ctx = &p;
     heft_status st = heft_writer_open(&p.w, to, flags & 4 ? fuzz_sink(&b) : fuzz_sink_at(&b), &opt,
                                       &err);
     fuzz_require_error(st, &err);

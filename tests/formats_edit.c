@@ -91,7 +91,7 @@ static void choose_texts(request *r, const heft_file *f, int edit)
     r->opt.vocab = r->vocab;
     r->opt.special = &r->special;
     r->opt.special_count = edit & VOCAB && !heft_str_is(heft_file_version(f), "simple");
-    r->opt.identify_ctx = heft_str_is(format, "gptrs-checkpoint") ? r : NULL;
+    r->opt.ctx = heft_str_is(format, "gptrs-checkpoint") ? r : NULL;
 }
 
 /* Fill the request, which borrows from `f`; return false if there is no value to unset or no tensor

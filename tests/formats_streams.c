@@ -40,7 +40,7 @@ static outcome convert(const heft_file *f, const request *r, bool is_stream)
     write.version = r->version;
     write.allow_loss = r->allow_loss;
     write.on_loss = count_loss;
-    write.loss_ctx = &o.losses;
+    write.ctx = &o.losses;
     if (r->only != HEFT_NONE) {
         name = heft_tensor_at(f, r->only).name;
         opt.keep = is_kept;

@@ -135,7 +135,7 @@ static heft_write_options options_for(const target *t, losses *lost)
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     write.version = t->version;
     write.on_loss = note_loss;
-    write.loss_ctx = lost;
+    write.ctx = lost;
     return write;
 }
 

@@ -471,7 +471,7 @@ static void a_cancelled_append_leaves_the_file_unchanged(void **state)
             restore(&s);
             o.convert = &convert;
             convert.progress = count_down;
-            convert.progress_ctx = &steps_left;
+            convert.ctx = &steps_left;
             st = append(&heft_system_disk, s.path, s.more, &o, NULL, &err);
             if (st)
                 heft_assert_status(st, HEFT_E_CANCELLED, &err);

@@ -284,7 +284,7 @@ static void lost_metadata_are_reported(void **state)
     opt.write = &write;
     heft_assert_fails(heft_array_save(path, &a, 1, &opt, &err), HEFT_E_LOSSY, &err, "4 problems");
     write.on_loss = count_losses;
-    write.loss_ctx = &losses;
+    write.ctx = &losses;
     heft_assert_ok(heft_array_save(path, &a, 1, &opt, &err), &err);
     assert_int_equal(losses, 4);
     write.on_loss = NULL;

@@ -76,10 +76,10 @@ static heft_status read_all(const heft_file *f, heft_error *err)
 
 static heft_status verify(const heft_file *f, heft_error *err)
 {
-    return heft_file_verify(NULL, f,
-                            &(heft_verify_options){ sizeof(heft_verify_options),
-                                                    .progress = run_rest, .progress_ctx = NULL },
-                            err);
+    return heft_file_verify(
+        NULL, f,
+        &(heft_verify_options){ sizeof(heft_verify_options), .progress = run_rest, .ctx = NULL },
+        err);
 }
 
 static heft_status hash(const heft_file *f, heft_error *err)

@@ -99,7 +99,7 @@ static heft_status run(const fixture *f, const conversion *options, reports *s,
     write.storage.encoding = options->encoding;
     write.strict = options->strict;
     write.on_loss = note_loss;
-    write.loss_ctx = s;
+    write.ctx = s;
     o.cast = cast;
     o.ctx = &copy;
     o.dry_run = options->dry_run;

@@ -63,7 +63,7 @@ static heft_bytes edited(heft_bytes old, heft_edit_options *o, losses *l, heft_s
     heft_file *f;
     *l = (losses){ .warnings = 0 };
     o->on_loss = record_loss;
-    o->loss_ctx = l;
+    o->ctx = l;
     heft_assert_ok(heft_test_open(&f, old, NULL, err), err);
     *st = heft_edit_plan(&e, f, o, err);
     heft_file_close(f);

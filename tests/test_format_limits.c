@@ -85,7 +85,7 @@ static void gaps_between_bytes_in_mag_are_no_numbers(void **state)
         heft_error err;
         bool noted = false;
         write.align = align;
-        write.loss_ctx = &noted;
+        write.ctx = &noted;
         heft_assert_ok(heft_file_convert(in, heft_format_find(HEFT_STR("mag")),
                                          heft_test_sink_init(&sink, false), &opt, &err),
                        &err);

@@ -126,7 +126,7 @@ static void assert_refused(const refusal *r)
     opt.version = r->version;
     opt.strict = true;
     opt.on_loss = clear_reported_rule;
-    opt.loss_ctx = &rule;
+    opt.ctx = &rule;
     heft_assert_ok(heft_writer_open(&w, heft_format_find(heft_str_from(r->format)),
                                     heft_test_sink_init(&sink, false), &opt, &err),
                    &err);
@@ -180,7 +180,7 @@ static heft_status write_excess(const excess *r, bool allow_loss, const char **r
     opt.version = r->version;
     opt.allow_loss = allow_loss;
     opt.on_loss = clear_reported_rule;
-    opt.loss_ctx = rule;
+    opt.ctx = rule;
     heft_assert_ok(heft_writer_open(&w, heft_format_find(heft_str_from(r->format)),
                                     heft_test_sink_init(&sink, false), &opt, err),
                    err);
@@ -241,7 +241,7 @@ static heft_status write_token(size_t bytes, const char *version, bool allow_los
     opt.version = version;
     opt.allow_loss = allow_loss;
     opt.on_loss = clear_reported_rule;
-    opt.loss_ctx = rule;
+    opt.ctx = rule;
     heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("embd")),
                                     heft_test_sink_init(&sink, false), &opt, err),
                    err);
@@ -307,7 +307,7 @@ static void notes_more_tokens_than_the_reference_reads(void **state)
         heft_assert_ok(heft_vocab_parse_lines(&v, heft_test_str(text), NULL, &err), &err);
         opt.version = "simple";
         opt.on_loss = note_many_tokens;
-        opt.loss_ctx = &losses;
+        opt.ctx = &losses;
         heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("embd")),
                                         heft_test_sink_init(&sink, false), &opt, &err),
                        &err);

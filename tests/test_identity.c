@@ -185,7 +185,7 @@ static heft_status edit(const char *path, id_change *w, heft_edit_result *result
 {
     heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
     o.identify = identify;
-    o.identify_ctx = w;
+    o.ctx = w;
     return heft_file_edit(result, path, &o, err);
 }
 
@@ -260,7 +260,7 @@ static void refuses_an_edit_that_would_lose_an_id(void **state)
     /* no id changes: the file has no tensor "a" */
     heft_assert_ok(edit(path, &w, NULL, &err), &err);
     o.identify = identify;
-    o.identify_ctx = &w;
+    o.ctx = &w;
     heft_rename rename = { heft_test_str("w"), heft_test_str("a") };
     o.rename = &rename;
     o.rename_count = 1;

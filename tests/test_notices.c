@@ -389,7 +389,7 @@ static bool convert_after_failure(heft_bytes b, uint32_t n)
     opt.host = &m.host;
     convert.write = &write;
     write.on_loss = count_unknown;
-    write.loss_ctx = &reported;
+    write.ctx = &reported;
     heft_assert_ok(heft_source_open_memory(&source, b.p, b.len, &err), &err);
     heft_status st = heft_file_open_source(&f, source, &opt, &err);
     bool was_reached = atomic_load(&m.calls) >= n;

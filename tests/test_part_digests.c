@@ -329,7 +329,7 @@ static int lost_digests(heft_bytes b, const heft_host *host, const char *digest)
     write.host = host;
     write.storage.digest = digest;
     write.on_loss = note_lost_digests;
-    write.loss_ctx = &reports;
+    write.ctx = &reports;
     heft_assert_ok(
         heft_file_convert(f, heft_file_format(f), heft_test_sink_init(&sink, false), &opt, &err),
         &err);

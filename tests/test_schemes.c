@@ -783,7 +783,7 @@ static heft_status convert_torn(uint32_t *reports, const tearing *c, bool is_str
     heft_file *f = open_model(&b, rows[0].tensors, 3);
     write.strict = is_strict;
     write.on_loss = count_torn;
-    write.loss_ctx = reports;
+    write.ctx = reports;
     o.write = &write;
     o.keep = keep_others;
     o.rename = rename_one;

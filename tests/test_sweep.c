@@ -299,12 +299,11 @@ static void cancels_verification(void **state)
     (void)state;
     begin(&f, 0, 1, 20 << 20);
     set_expected(&f, add(&f, "crc32", 0, 20 << 20), true);
-    heft_assert_status(
-        heft_file_verify(NULL, f.f,
-                         &(heft_verify_options){ sizeof(heft_verify_options), .progress = stop,
-                                                 .progress_ctx = &done },
-                         &f.err),
-        HEFT_E_CANCELLED, &f.err);
+    heft_assert_status(heft_file_verify(NULL, f.f,
+                                        &(heft_verify_options){ sizeof(heft_verify_options),
+                                                                .progress = stop, .ctx = &done },
+                                        &f.err),
+                       HEFT_E_CANCELLED, &f.err);
     assert_in_range(done, 1, 10 << 20);
     end(&f);
 }

@@ -196,7 +196,7 @@ static void refuses_a_stored_type_of_another_element_type(void **state)
         heft_writer_discard(f.w);
         heft_test_sink_free(&f.sink);
         f.opt.on_loss = record_loss;
-        f.opt.loss_ctx = loss;
+        f.opt.ctx = loss;
         heft_assert_ok(heft_writer_open(&f.w, heft_format_find(HEFT_STR("burnpack")),
                                         heft_test_sink_init(&f.sink, false), &f.opt, &f.err),
                        &f.err);

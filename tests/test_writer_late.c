@@ -33,7 +33,7 @@ static void prepare(fixture *f, const char *version)
     f->opt.host = &f->m.host;
     f->opt.version = version;
     f->opt.on_loss = note_loss;
-    f->opt.loss_ctx = &f->losses;
+    f->opt.ctx = &f->losses;
 }
 
 static void open_writer(fixture *f, bool is_stream)

@@ -50,9 +50,8 @@ typedef struct heft_verify_result {
 typedef struct heft_verify_options {
     size_t size;                /* = sizeof(heft_verify_options) */
     heft_finding_fn on_finding; /* may be NULL */
-    void *ctx;                  /* passed to on_finding */
     heft_progress_fn progress;  /* may be NULL */
-    void *progress_ctx;
+    void *ctx;                  /* passed to both */
     /* Check only the structure and the checksums of header and index; the cost does not depend on
      * the size of the data.  The note "heft/quick" lists skipped checks: digests and values of
      * data, padding between parts. */
@@ -64,9 +63,9 @@ typedef struct heft_verify_options {
     uint16_t share, share_count;
     uint16_t reserved2; /* 0: up to 8 bytes */
 } heft_verify_options;
-#define HEFT_VERIFY_OPTIONS_INIT                                               \
-    {                                                                          \
-        sizeof(heft_verify_options), NULL, NULL, NULL, NULL, false, 0, 0, 0, 0 \
+#define HEFT_VERIFY_OPTIONS_INIT                                         \
+    {                                                                    \
+        sizeof(heft_verify_options), NULL, NULL, NULL, false, 0, 0, 0, 0 \
     }
 /* Compare every checksum in the file, then check the format's rules for padding, reserved bits,
  * identities and values.  HEFT_OK: the check was completed; out->faults says whether the file is

@@ -29,7 +29,7 @@ typedef struct heft_doctor_options {
     const char *path;          /* compare the suffix with the content; NULL: compare nothing */
     const heft_host *host;     /* NULL: heft_host_default(); must outlive the heft_doctor */
     heft_progress_fn progress; /* may be NULL */
-    void *progress_ctx;
+    void *ctx;                 /* passed to progress */
 } heft_doctor_options;
 #define HEFT_DOCTOR_OPTIONS_INIT                            \
     {                                                       \

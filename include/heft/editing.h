@@ -36,14 +36,12 @@ typedef struct heft_edit_options {
     size_t unset_count;
     const heft_rename *rename; /* tensors, renamed at the same time: names can be swapped */
     size_t rename_count;
-    bool dry_run;         /* only plan */
-    heft_loss_fn on_loss; /* may be NULL */
-    void *loss_ctx;
+    bool dry_run;              /* only plan */
+    heft_loss_fn on_loss;      /* may be NULL */
     heft_progress_fn progress; /* progress of copying; may be NULL */
-    void *progress_ctx;
     /* See heft_convert_options; with tensor and identity before the edit. */
     bool (*identify)(void *ctx, const heft_tensor *t, heft_identity *id);
-    void *identify_ctx;
+    void *ctx;                 /* passed to all callbacks */
     const heft_limits *limits; /* see heft_open_options */
     /* New vocabulary with special tokens, for formats that store one (EMBD); NULL: keep. */
     const heft_vocab *vocab;
@@ -56,7 +54,7 @@ typedef struct heft_edit_options {
 #define HEFT_EDIT_OPTIONS_INIT                                                                     \
     {                                                                                              \
         sizeof(heft_edit_options), NULL, NULL, 0, NULL, 0, NULL, 0, false, NULL, NULL, NULL, NULL, \
-            NULL, NULL, NULL, NULL, NULL, 0, { NULL, 0 }, false,                                   \
+            NULL, NULL, NULL, 0, { NULL, 0 }, false,                                               \
         {                                                                                          \
             0                                                                                      \
         }                                                                                          \

@@ -29,7 +29,7 @@ typedef struct heft_url_options {
     /* Called with a message for the user: a file is downloaded whole, or the server limits requests
      * and is waited for.  NULL: none.  Called on any thread, one call at a time for each model. */
     void (*say)(void *ctx, const char *text);
-    void *say_ctx;
+    void *ctx; /* passed to say */
     /* Keep downloaded bytes in hidden files beside this path, usually the output, and use the
      * bytes that an earlier process has kept; heft_url_remove_kept() removes the files.  NULL: keep
      * nothing. */

@@ -87,7 +87,7 @@ typedef struct heft_write_options {
      * converted, before the file appears; before a byte is written if strict, on a dry run or when
      * writing to a stream.  May be NULL. */
     heft_loss_fn on_loss;
-    void *loss_ctx;
+    void *ctx; /* passed to on_loss */
     /* The numbers of each plan are added, also if the losses are not allowed.  May be NULL. */
     heft_write_sums *sums;
 } heft_write_options;
@@ -242,7 +242,7 @@ typedef struct heft_convert_options {
     heft_dtype (*cast)(void *ctx, const heft_tensor *t);
     /* Return true to swap the dimensions; rank 2 only. */
     bool (*transpose)(void *ctx, const heft_tensor *t);
-    void *ctx; /* passed to all callbacks except progress */
+    void *ctx; /* passed to all callbacks */
     /* Top-level metadata to add or replace.  A list of scalars precedes them, as in heft_meta_at();
      * lists of lists and maps are not supported. */
     const heft_value *set;
@@ -253,8 +253,7 @@ typedef struct heft_convert_options {
     /* Set to the size of the planned file, an upper bound if parts are compressed.  May be NULL. */
     uint64_t *planned_bytes;
     heft_progress_fn progress; /* may be NULL */
-    void *progress_ctx;
-    const heft_vocab *vocab; /* NULL: as in the input */
+    const heft_vocab *vocab;   /* NULL: as in the input */
     /* Return true to make a sparse tensor dense; entries of the same element are added. */
     bool (*densify)(void *ctx, const heft_tensor *t);
     /* Return HEFT_SPARSE_CSR (rank 2) or HEFT_SPARSE_COO to store only the elements of a dense
@@ -279,8 +278,8 @@ typedef struct heft_convert_options {
 #define HEFT_CONVERT_OPTIONS_INIT                                                               \
     {                                                                                           \
         sizeof(heft_convert_options), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, { NULL, 0 }, \
-            false, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL, { NULL, 0 }, NULL, NULL,    \
-            false, false,                                                                       \
+            false, false, NULL, NULL, NULL, NULL, NULL, NULL, { NULL, 0 }, NULL, NULL, false,   \
+            false,                                                                              \
         {                                                                                       \
             0                                                                                   \
         }                                                                                       \

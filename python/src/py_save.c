@@ -90,7 +90,7 @@ static PyObject *run(saving *v, const char *path, PyObject *shown)
     heft_error err;
     heft_status st;
     v->write.on_loss = report_loss;
-    v->write.loss_ctx = v->on_loss;
+    v->write.ctx = v->on_loss;
     v->save.write = &v->write;
     v->save.meta = v->meta;
     v->save.meta_count = (size_t)v->meta_count;

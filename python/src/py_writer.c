@@ -94,7 +94,7 @@ static PyObject *writer_init(writer_object *self, PyObject *args)
     options.strict = strict;
     options.storage.encoding = encoding && !strcmp(encoding, "zstd") ? HEFT_ZSTD : HEFT_RAW;
     options.on_loss = report_loss;
-    options.loss_ctx = self->on_loss;
+    options.ctx = self->on_loss;
     self->texts = PyList_New(0);
     if (!self->texts || !PyUnicode_FSConverter(given, &path))
         return NULL;

@@ -142,8 +142,8 @@ heft_status heft_append_file_on(const heft_disk *disk, heft_append_result *out, 
                           job.options.write.host, job.options.convert.dry_run, err);
     if (!st)
         st = plan_append(&job, err);
-    heft_edit_task task = { job.edit, job.options.convert.progress,
-                            job.options.convert.progress_ctx, "interrupted; nothing written" };
+    heft_edit_task task = { job.edit, job.options.convert.progress, job.options.convert.ctx,
+                            "interrupted; nothing written" };
     if (!st && job.edit)
         st = heft_target_apply(&job.result.edit, &job.target, &task, err);
     job.result.tensors = st ? 0 : job.result.tensors;

@@ -272,7 +272,7 @@ heft_status heft_doctor_open(heft_doctor **out, heft_source *take, const heft_do
         .host = host, .mem = { host->allocator, UINT64_MAX, 0 }, .source = take, .path = o.path
     };
     d->arena.mem = &d->mem;
-    heft_progress progress = { .fn = o.progress, .ctx = o.progress_ctx, .total = take->size };
+    heft_progress progress = { .fn = o.progress, .ctx = o.ctx, .total = take->size };
     st = examine(d, &progress, err);
     if (!st && HEFT_HAS(take->ops, check_unchanged))
         st = take->ops->check_unchanged(take, err);

@@ -485,7 +485,7 @@ heft_status heft_file_verify(heft_verify_result *out, const heft_file *f,
     if (o.share > (HEFT_IS_LEAN ? 0 : o.share_count) || (o.share_count && !o.share))
         return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no share %U of %U",
                                 (uint64_t)o.share, (uint64_t)o.share_count);
-    heft_progress progress = { .fn = o.progress, .ctx = o.progress_ctx };
+    heft_progress progress = { .fn = o.progress, .ctx = o.ctx };
     verify v = begin(f, o.on_finding, o.ctx, err);
     v.result = out ? out : &own_result;
     v.progress = &progress;
