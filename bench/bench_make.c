@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <heft/heft_ext.h>
+#include <heft/write.h>
 
 enum { PATTERN = 16 << 20, CHUNK = 4 << 20 };
 

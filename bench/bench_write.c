@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <heft/heft_ext.h>
+#include <heft/write.h>
 
 #include "bench_measure.h"
 

@@ -1,7 +1,7 @@
 /* bins.h - a histogram of equally wide bins between two values. */
 #ifndef HEFT_CLI_BINS_H
 #define HEFT_CLI_BINS_H
-#include <heft/floats.h>
+#include <heft/private.h>
 
 enum { SUMMARY_BINS = HEFT_F32_BINS };
 

@@ -37,11 +37,13 @@ static bool split_name(uint64_t *id, heft_str *rest, heft_str name)
 bool burn_id_of(uint64_t *id, const heft_file *f, uint32_t tensor)
 {
     heft_value v;
-    for (uint32_t i = 0; heft_attribute_at(&v, f, tensor, i); i++)
+    for (uint32_t i = 0, n = heft_attribute_count(f, tensor); i < n; i++) {
+        v = heft_attribute_at(f, tensor, i);
         if (v.kind == HEFT_KIND_UINT && str_same(v.key, str_of("burn.param_id"))) {
             *id = v.as.u;
             return true;
         }
+    }
     return false;
 }
 

@@ -79,7 +79,7 @@ static void add_formats(candidates *c, const char *unused)
 {
     const heft_format *f;
     (void)unused;
-    for (size_t i = 0; (f = heft_format_at(i)) != NULL; i++)
+    for (uint32_t i = 0; (f = heft_format_at(i)) != NULL; i++)
         if (heft_format_caps(f) & HEFT_CAN_WRITE)
             candidates_add(c, str_of(heft_format_name(f)), heft_format_title(f));
 }
@@ -89,7 +89,7 @@ static void add_versions(candidates *c, const char *unused)
 {
     const heft_format *f;
     (void)unused;
-    for (size_t i = 0; (f = heft_format_at(i)) != NULL; i++)
+    for (uint32_t i = 0; (f = heft_format_at(i)) != NULL; i++)
         if (!c->target || !strcmp(c->target, heft_format_name(f)))
             add_words(c, heft_format_versions(f));
 }

@@ -1,6 +1,8 @@
 /* checks.h - verify the digests of the parts that a command reads as a whole. */
 #ifndef HEFT_CLI_CHECKS_H
 #define HEFT_CLI_CHECKS_H
+#include <heft/check.h>
+
 #include "cmd.h"
 #include "run_command.h"
 

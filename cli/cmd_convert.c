@@ -55,7 +55,7 @@ static heft_status resume_open(heft_file **out, const job *j, const char *in, he
     char real[PATH_MAX];
     heft_url_options o = HEFT_URL_OPTIONS_INIT;
     o.say = say_text;
-    o.say_ctx = (void *)(uintptr_t)in;
+    o.ctx = (void *)(uintptr_t)in;
     o.resume = stem_of(real, j->out);
     return model_try_open_url(j->session, out, in, &o, err);
 }

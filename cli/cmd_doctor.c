@@ -3,6 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <heft/doctor.h>
+
 #include "command.h"
 #include "inputs.h"
 #include "job.h"
@@ -72,11 +74,10 @@ static void print_diagnosis(const examination *e, const heft_diagnosis *x)
 }
 
 /* Print the advice after the last of the diagnoses that it follows from. */
-static void print_advice(const examination *e, const heft_diagnosis *x, size_t i)
+static void print_advice(const examination *e, const heft_diagnosis *x, uint32_t i)
 {
-    heft_diagnosis next;
-    bool has_next = heft_diagnosis_at(&next, e->d, i + 1) && next.advice;
-    if (x->advice && (!has_next || strcmp(next.advice, x->advice) != 0))
+    const char *next = heft_diagnosis_at(e->d, i + 1).advice;
+    if (x->advice && (!next || strcmp(next, x->advice) != 0))
         out_format(e->o, "  advice: %s\n", x->advice);
 }
 
@@ -125,7 +126,8 @@ static void print_verdict(const examination *e)
 static void print_text(const examination *e)
 {
     heft_diagnosis x;
-    for (size_t i = 0; heft_diagnosis_at(&x, e->d, i); i++) {
+    for (uint32_t i = 0, n = heft_diagnosis_count(e->d); i < n; i++) {
+        x = heft_diagnosis_at(e->d, i);
         print_diagnosis(e, &x);
         print_advice(e, &x, i);
     }
@@ -179,8 +181,10 @@ static void print_json(const examination *e)
     json_member_length(&j, "expected_size",
                        s->expected_bytes ? s->expected_bytes : HEFT_UNKNOWN_LENGTH);
     json_member_begin(&j, "findings", '[');
-    for (size_t i = 0; heft_diagnosis_at(&x, e->d, i); i++)
+    for (uint32_t i = 0, n = heft_diagnosis_count(e->d); i < n; i++) {
+        x = heft_diagnosis_at(e->d, i);
         json_diagnosis(&j, e, &x);
+    }
     json_end(&j, ']');
     json_member_u64(&j, "tensors", s->tensors);
     json_member_u64(&j, "intact", intact(e));
@@ -214,7 +218,7 @@ static int examine(examination *e)
     o.path = e->path;
     o.host = &e->job->session->host;
     o.progress = progress_step;
-    o.progress_ctx = &bar;
+    o.ctx = &bar;
     heft_status st = heft_source_open_file(&source, e->path, HEFT_ACCESS_READ, &err);
     if (st && err.os == EISDIR)
         return say_status(st, e->path, "is a folder: 'heft doctor' examines one file of it");

@@ -38,6 +38,19 @@ static bool has_identities(const job *j)
     return identities_are_given(&j->rules.ids) || gptrs_are_given(&j->rules.gptrs);
 }
 
+static void edit_loss(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
+                      const char *text)
+{
+    request *r = ctx;
+    keep_loss(&r->job.losses, severity, rule, tensor, text);
+}
+
+static bool edit_step(void *ctx, uint64_t done, uint64_t total)
+{
+    request *r = ctx;
+    return job_step(&r->job, done, total);
+}
+
 static int prepare(request *r)
 {
     job *j = &r->job;
@@ -59,13 +72,11 @@ static int prepare(request *r)
     o->special_count = j->specials.count;
     o->config = j->config_text;
     o->identify = has_identities(j) ? identify : NULL;
-    o->identify_ctx = r;
     o->dry_run = j->dry_run;
-    o->on_loss = keep_loss;
-    o->loss_ctx = &j->losses;
+    o->on_loss = edit_loss;
     o->strict = j->session->strict;
-    o->progress = job_step;
-    o->progress_ctx = j;
+    o->progress = edit_step;
+    o->ctx = r;
     o->limits = &j->session->limits;
     return code;
 }

@@ -112,7 +112,7 @@ static void print_json(outbuf *o)
 {
     json j = json_open(o);
     json_member_begin(&j, "formats", '[');
-    for (size_t i = 0; i < heft_format_count(); i++) {
+    for (uint32_t i = 0; i < heft_format_count(); i++) {
         const heft_format *f = heft_format_at(i);
         json_line(&j);
         json_begin(&j, '{');
@@ -147,7 +147,7 @@ static int run(const session *s, void *ctx)
     table t = { .columns = columns,
                 .width = sizeof columns / sizeof *columns,
                 .cell = put_cell,
-                .count = (uint32_t)heft_format_count(),
+                .count = heft_format_count(),
                 .threads = s->threads,
                 .raw = r->raw,
                 .hides = hides };

@@ -3,6 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <heft/check.h>
+
 #include "command.h"
 #include "glob_rules.h"
 #include "model.h"

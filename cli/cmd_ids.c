@@ -34,11 +34,13 @@ static identity identify(const request *r, uint32_t tensor)
     identity id = { .name = heft_tensor_at(r->f, tensor).name };
     heft_value v;
     id.has_base = heft_param_base_id(&id.base, id.name);
-    for (uint32_t i = 0; heft_attribute_at(&v, r->f, tensor, i); i++)
+    for (uint32_t i = 0, n = heft_attribute_count(r->f, tensor); i < n; i++) {
+        v = heft_attribute_at(r->f, tensor, i);
         if (str_same(v.key, str_of("gptrs.base_id")) && v.kind == HEFT_KIND_ID128) {
             id.is_stored = true;
             id.matches = id.has_base && !memcmp(v.as.s.ptr, id.base.bytes, sizeof id.base.bytes);
         }
+    }
     id.has_burn = burn_id_of(&id.burn, r->f, tensor);
     id.is_field = id.has_burn && burn_field_of(&id.field, id.name, id.burn);
     if (id.is_field)

@@ -3,6 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <heft/scheme.h>
+
 #include "burn.h"
 #include "command.h"
 #include "model_kind.h"
@@ -191,7 +193,8 @@ static size_t sum_checksums(checksum_sum sums[CHECKSUM_RULES], const heft_file *
 {
     heft_checksum c;
     size_t count = 0;
-    for (size_t i = 0; heft_checksum_at(&c, f, i); i++) {
+    for (uint32_t i = 0, n = heft_checksum_count(f); i < n; i++) {
+        c = heft_checksum_at(f, i);
         size_t k = 0;
         while (k < count && (strcmp(sums[k].first.rule, c.rule) != 0 ||
                              strcmp(sums[k].first.algorithm, c.algorithm) != 0))
@@ -232,11 +235,13 @@ static void put_checksums(outbuf *o, const heft_file *f)
                        s->first.algorithm, (unsigned long long)s->count,
                        (unsigned long long)s->bytes);
         }
-        for (size_t i = 0; s->count <= FEW && heft_checksum_at(&c, f, i); i++)
+        for (uint32_t i = 0, n = heft_checksum_count(f); s->count <= FEW && i < n; i++) {
+            c = heft_checksum_at(f, i);
             if (!strcmp(c.rule, s->first.rule) && !strcmp(c.algorithm, s->first.algorithm)) {
                 label(o, lines++ ? "" : "Checksums");
                 put_checksum(o, f, &c);
             }
+        }
     }
     if (!lines) {
         label(o, "Checksums");
@@ -332,7 +337,8 @@ static void json_checksums(json *j, const heft_file *f)
 {
     heft_checksum c;
     json_member_begin(j, "checksums", '[');
-    for (size_t i = 0; heft_checksum_at(&c, f, i); i++) {
+    for (uint32_t i = 0, n = heft_checksum_count(f); i < n; i++) {
+        c = heft_checksum_at(f, i);
         json_begin(j, '{');
         json_member_str(j, "rule", str_of(c.rule));
         json_member_str(j, "algorithm", str_of(c.algorithm));

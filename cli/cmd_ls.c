@@ -107,19 +107,14 @@ typedef struct owner {
 static heft_value attribute_at(const void *ctx, uint32_t i)
 {
     const owner *w = ctx;
-    heft_value v = { .kind = HEFT_KIND_NULL };
-    return heft_attribute_at(&v, w->f, w->tensor, i) ? v : (heft_value){ .kind = HEFT_KIND_NULL };
+    return heft_attribute_at(w->f, w->tensor, i);
 }
 
 static void json_attributes(json *j, const heft_file *f, uint32_t id)
 {
-    heft_value v;
     owner w = { f, id };
-    uint32_t count = 0;
-    while (heft_attribute_at(&v, f, id, count))
-        count++;
     json_member_begin(j, "attributes", '{');
-    json_values(j, attribute_at, &w, count);
+    json_values(j, attribute_at, &w, heft_attribute_count(f, id));
     json_end(j, '}');
 }
 

@@ -42,21 +42,37 @@ static int check_output(const request *r, const heft_file *f, const heft_file *o
 
 /* ---- the figures ---- */
 
+typedef struct verification {
+    report *figures;
+    progress bar;
+} verification;
+
+static void add_finding(void *ctx, const heft_finding *x)
+{
+    verification *v = ctx;
+    report_add_finding(v->figures, x);
+}
+
+static bool verify_step(void *ctx, uint64_t done, uint64_t total)
+{
+    verification *v = ctx;
+    return progress_step(&v->bar, done, total);
+}
+
 static int verify(report *figures, const request *r)
 {
     heft_error err;
-    progress bar;
+    verification v = { .figures = figures };
     heft_verify_options options = HEFT_VERIFY_OPTIONS_INIT;
-    options.on_finding = report_add_finding;
-    options.ctx = figures;
-    options.progress = progress_step;
-    options.progress_ctx = &bar;
+    options.on_finding = add_finding;
+    options.progress = verify_step;
+    options.ctx = &v;
     options.quick = r->quick;
     figures->findings = (outbuf){ .fd = -1 };
     figures->findings_json = (json){ &figures->findings, false };
-    progress_begin(&bar, r->in);
+    progress_begin(&v.bar, r->in);
     heft_status st = heft_file_verify(&figures->checked, figures->f, &options, &err);
-    progress_end(&bar);
+    progress_end(&v.bar);
     if (st)
         return say_error(r->in, &err);
     if (figures->findings.os)

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <heft/write.h>
+
 #include "command.h"
 #include "digest_files.h"
 #include "inputs.h"

@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <heft/check.h>
+
 #include "command.h"
 #include "folder_files.h"
 #include "jsonout.h"

@@ -13,7 +13,7 @@
 #include "unscaled.h"
 
 enum {
-    SUMMARISED = 1000, /* number of elements above which only the edges are printed */
+    SUMMARIZED = 1000, /* number of elements above which only the edges are printed */
     EDGE = 3,          /* elements printed at each edge of an axis */
     LINE = 75,         /* characters per line */
     /* limit on printed elements; only arrays of very many dimensions exceed the limit */
@@ -39,7 +39,7 @@ typedef struct array {
     heft_dtype type;
     const uint64_t *dims;
     uint32_t rank;
-    bool summarised;
+    bool summarized;
     number *shown;
     size_t count;
     stream decoded;
@@ -48,7 +48,7 @@ typedef struct array {
 
 static bool is_elided(const array *a, uint32_t axis)
 {
-    return a->summarised && a->dims[axis] > 2 * EDGE;
+    return a->summarized && a->dims[axis] > 2 * EDGE;
 }
 
 static uint64_t shown_in_axis(const array *a, uint32_t axis)
@@ -109,7 +109,7 @@ static heft_status load_run(array *a, uint64_t first, uint64_t n, heft_error *er
 {
     if (a->sliced)
         return load_sliced(a, first, n, err);
-    uint8_t buf[(SUMMARISED + 8) * ELEMENT];
+    uint8_t buf[(SUMMARIZED + 8) * ELEMENT];
     const heft_dtype_info *d = heft_dtype_get(a->type);
     uint64_t block = first / d->block_elems, skip = first % d->block_elems;
     uint64_t blocks = (skip + n + d->block_elems - 1u) / d->block_elems;
@@ -326,7 +326,7 @@ static void put_array(outbuf *o, const array *a, uint64_t *at)
 static heft_status read_all(array *a, uint64_t *at, heft_error *err)
 {
     heft_part p = heft_part_at(a->f, a->part);
-    bool by_stream = !a->sliced && (p.encoding != HEFT_RAW || !a->summarised);
+    bool by_stream = !a->sliced && (p.encoding != HEFT_RAW || !a->summarized);
     heft_status st = by_stream ? heft_stream_open(&a->decoded.s, a->f, a->part, err) : HEFT_OK;
     if (!st && !a->rank)
         st = load_run(a, 0, 1, err);
@@ -380,7 +380,7 @@ static int show_array(outbuf *o, array *a)
     uint64_t elements = 1, shown = 1;
     for (uint32_t i = 0; i < a->rank; i++)
         elements *= a->dims[i];
-    a->summarised = elements > SUMMARISED;
+    a->summarized = elements > SUMMARIZED;
     for (uint32_t i = 0; i < a->rank && shown <= MAX_SHOWN; i++)
         shown *= shown_in_axis(a, i);
     if (!elements && a->sliced)

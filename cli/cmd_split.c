@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include <heft/heft_ext.h>
+#include <heft/split.h>
 
 #include "command.h"
 #include "inputs.h"

@@ -29,6 +29,7 @@ typedef struct report {
     const heft_profile *profile; /* NULL without --profile */
     bool as_json, quick;
     verify_shares shares;
+    progress bar;
     uint32_t skipped; /* "heft/quick" notes: about checks left out by --quick, not about the file */
     outbuf findings;  /* JSON of the findings, collected until the file is done */
     json j;           /* writes into findings */
@@ -162,7 +163,8 @@ static void out_algorithms(outbuf *o, const heft_file *f)
     const char *seen[DISTINCT];
     size_t count = 0;
     heft_checksum c;
-    for (size_t i = 0; count < DISTINCT && heft_checksum_at(&c, f, i); i++) {
+    for (uint32_t i = 0, n = heft_checksum_count(f); count < DISTINCT && i < n; i++) {
+        c = heft_checksum_at(f, i);
         size_t k = 0;
         while (k < count && strcmp(seen[k], c.algorithm) != 0)
             k++;
@@ -188,13 +190,12 @@ static bool is_download(const report *r)
 /* Write the meaning of a good result: the bytes that are compared with checksums. */
 static void out_coverage(outbuf *o, const report *r)
 {
-    heft_checksum c;
     uint64_t all = r->result.payload_bytes, checked = r->result.payload_checked;
     if (r->result.origin_digests == 1 + heft_shard_file_count(r->f)) {
         out_text(o, "every byte has the digest that the hub states");
         return;
     }
-    if (!heft_checksum_at(&c, r->f, 0)) {
+    if (!heft_checksum_count(r->f)) {
         out_text(o, "structure only: the file has no checksums");
         if (is_download(r))
             out_text(o, ", and --hub compares the download with the hub's digest");
@@ -270,16 +271,20 @@ static void json_report(report *r, json *all, const char *failure)
     json_end(all, '}');
 }
 
+static bool verify_step(void *ctx, uint64_t done, uint64_t total)
+{
+    report *r = ctx;
+    return progress_step(&r->bar, done, total);
+}
+
 static heft_status check(report *r, heft_error *err, int *code)
 {
-    progress p;
     heft_verify_options o = HEFT_VERIFY_OPTIONS_INIT;
     o.on_finding = on_finding;
+    o.progress = verify_step;
     o.ctx = r;
-    o.progress = progress_step;
-    o.progress_ctx = &p;
     o.quick = r->quick;
-    progress_begin(&p, r->path);
+    progress_begin(&r->bar, r->path);
     r->format = heft_file_format(r->f);
     heft_status st = HEFT_OK;
     *code = CODE_DONE;
@@ -289,7 +294,7 @@ static heft_status check(report *r, heft_error *err, int *code)
         *code = verify_share_join(&r->shares, &r->result, r->f, r->path, on_finding, r);
     else
         st = heft_file_verify(&r->result, r->f, &o, err);
-    progress_end(&p);
+    progress_end(&r->bar);
     if (!st && !*code && r->profile)
         st = heft_profile_check(&r->result, r->profile, r->f, on_finding, r, err);
     return st || *code ? st : heft_file_is_unchanged(r->f, err);

@@ -1,5 +1,7 @@
 #include "companions.h"
 
+#include <heft/companion.h>
+
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,6 +2,8 @@
  * other JSON files that describe a model. */
 #ifndef HEFT_CLI_COMPANIONS_H
 #define HEFT_CLI_COMPANIONS_H
+#include <heft/companion.h>
+
 #include "cmd.h"
 
 typedef struct folder {

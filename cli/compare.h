@@ -1,6 +1,8 @@
 /* compare.h - compare the values of two tensors, of any element types, within a tolerance. */
 #ifndef HEFT_CLI_COMPARE_H
 #define HEFT_CLI_COMPARE_H
+#include <heft/check.h>
+
 #include "work.h"
 
 typedef struct tolerance {

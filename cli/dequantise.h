@@ -1,6 +1,8 @@
 /* dequantise.h - the model that a model with quantised tensors represents, for --dequantize. */
 #ifndef HEFT_CLI_DEQUANTISE_H
 #define HEFT_CLI_DEQUANTISE_H
+#include <heft/scheme.h>
+
 #include "run_command.h"
 
 typedef struct dequantised {

@@ -1,7 +1,7 @@
 /* float_stats.h - a histogram of f32 values by comparing each value with the edges of the bins. */
 #ifndef HEFT_CLI_FLOAT_STATS_H
 #define HEFT_CLI_FLOAT_STATS_H
-#include <heft/floats.h>
+#include <heft/private.h>
 
 #include "bins.h"
 

@@ -124,11 +124,11 @@ int storage_rules_prepare(storage_rules *s, const char *cmd, heft_write_options 
     const glob_rule *encoding = code ? NULL : glob_rules_find_default(&s->compress);
     const glob_rule *digest = code ? NULL : glob_rules_find_default(&s->digest);
     if (encoding) {
-        o->encoding = encoding->storage.encoding;
-        o->encoding_level = encoding->storage.level;
+        o->storage.encoding = encoding->storage.encoding;
+        o->storage.level = encoding->storage.level;
     }
     if (digest)
-        o->digest = digest->storage.digest;
+        o->storage.digest = digest->storage.digest;
     return code;
 }
 

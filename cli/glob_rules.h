@@ -2,6 +2,8 @@
  * tensor's name applies. */
 #ifndef HEFT_CLI_GLOB_RULES_H
 #define HEFT_CLI_GLOB_RULES_H
+#include <heft/write.h>
+
 #include "cmd.h"
 #include "opt.h"
 #include "unmatched.h"

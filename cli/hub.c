@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <heft/heft_ext.h>
+#include <heft/private.h>
 
 #include "command.h"
 #include "words.h"

@@ -2,6 +2,8 @@
  * and --requires-grad and --base-ids for gpt-rs files. */
 #ifndef HEFT_CLI_IDENTITY_H
 #define HEFT_CLI_IDENTITY_H
+#include <heft/ids.h>
+
 #include "cmd.h"
 #include "glob_rules.h"
 #include "opt.h"

@@ -1,5 +1,7 @@
 #include "job.h"
 
+#include <heft/split.h>
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -290,6 +292,12 @@ bool job_step(void *ctx, uint64_t done, uint64_t total)
     return progress_step(&j->bar, done, total);
 }
 
+static bool convert_step(void *ctx, uint64_t done, uint64_t total)
+{
+    const rules *r = ctx;
+    return job_step(r->job, done, total);
+}
+
 void job_set_options(job *j, const char *source)
 {
     heft_convert_options *o = &j->convert;
@@ -305,16 +313,16 @@ void job_set_options(job *j, const char *source)
     j->write.strict = j->session->strict;
     j->write.allow_loss = j->allow_loss;
     j->write.on_loss = keep_loss;
-    j->write.loss_ctx = &j->losses;
+    j->write.ctx = &j->losses;
     j->write.sums = &j->sums;
     o->no_verify = j->session->no_verify;
     o->dry_run = j->dry_run;
     o->planned_bytes = &j->bytes;
-    o->progress = job_step;
-    o->progress_ctx = j;
+    o->progress = convert_step;
     if (j->generator)
         o->generator = str_of(j->generator);
     o->config = j->config_text;
+    j->rules.job = j;
     rules_set(&j->rules, o);
 }
 

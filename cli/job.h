@@ -2,6 +2,7 @@
  * output, and the call of the library. */
 #ifndef HEFT_CLI_JOB_H
 #define HEFT_CLI_JOB_H
+#include <heft/editing.h>
 #include <heft/share.h>
 #include <sys/stat.h>
 

@@ -194,7 +194,8 @@ void notices_say(const heft_file *f, const char *path, bool notes, bool left_out
     message_groups groups = { .lists_all = notes };
     /* The faults of an incomplete model are already in the line about its completeness. */
     bool is_whole = !heft_file_is_complete(f, NULL);
-    for (size_t i = 0; heft_notice_at(&x, f, i); i++) {
+    for (uint32_t i = 0, n = heft_notice_count(f); i < n; i++) {
+        x = heft_notice_at(f, i);
         bool is_shown = x.severity == HEFT_NOTE ? notes : x.severity == HEFT_WARNING || is_whole;
         if (is_shown && (left_out || !x.left_out))
             add(&groups, f, path, &x);

@@ -2,6 +2,8 @@
  * of a rule as one line with a count and two examples. */
 #ifndef HEFT_CLI_MESSAGE_GROUPS_H
 #define HEFT_CLI_MESSAGE_GROUPS_H
+#include <heft/check.h>
+
 #include "escape.h"
 #include "message.h"
 

@@ -1,6 +1,8 @@
 /* pipeline.h - the class and the components of a pipeline of the diffusers library. */
 #ifndef HEFT_CLI_PIPELINE_H
 #define HEFT_CLI_PIPELINE_H
+#include <heft/companion.h>
+
 #include "model.h"
 
 typedef struct pipeline {

@@ -1,6 +1,8 @@
 /* profile.h - find and read a model profile for `heft verify --profile`. */
 #ifndef HEFT_CLI_PROFILE_H
 #define HEFT_CLI_PROFILE_H
+#include <heft/companion.h>
+
 #include "cmd.h"
 
 enum { PROFILE_SEARCH_DIRS = 3, PROFILE_PATH_BYTES = 4096 };

@@ -1,5 +1,9 @@
 #include "quantised.h"
 
+#include <heft/companion.h>
+#include <heft/private.h>
+#include <heft/scheme.h>
+
 #include <string.h>
 
 #include "companions.h"

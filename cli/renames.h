@@ -1,6 +1,8 @@
 /* renames.h - the option --rename: new names of tensors, by A=B or s/RE/TEXT/. */
 #ifndef HEFT_CLI_RENAMES_H
 #define HEFT_CLI_RENAMES_H
+#include <heft/editing.h>
+
 #include "opt.h"
 #include "outbuf.h"
 #include "unmatched.h"

@@ -1,5 +1,7 @@
 #include "rules.h"
 
+#include <heft/scheme.h>
+
 #include <stdlib.h>
 #include <string.h>
 

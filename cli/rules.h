@@ -23,6 +23,7 @@ typedef struct rules {
     bool raw_tensors;      /* cast parts of quantised tensors as numbers */
     heft_schemes *schemes; /* found in the input if tensors are cast or transposed; else NULL */
     bool no_memory;        /* out of memory in a callback; the callback then ends the conversion */
+    struct job *job;       /* the job of the conversion, for its progress */
 } rules;
 
 /* Parse the options, and store how parts without a matching pattern are stored in *o. Return an

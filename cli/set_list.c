@@ -1,5 +1,7 @@
 #include "set_list.h"
 
+#include <heft/companion.h>
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,7 @@
 #include "sinkwatch.h"
 
+#include <heft/write.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 #include "slice.h"
 
+#include <heft/check.h>
+#include <heft/scheme.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -115,7 +115,7 @@ static bool add_floats(summary *s, stream *t, const uint8_t *chunk, uint64_t at,
     float values[BLOCK];
     if (!read_floats(values, chunk, at, n))
         return false;
-    heft_f32_summary b = heft_f32_summarise(values, n);
+    heft_f32_summary b = heft_f32_summarize(values, n);
     if (!b.is_finite)
         return add_values(s, t, chunk, at, n);
     if (t->has_quantiles)
@@ -320,7 +320,7 @@ static void add_spread(summary *s, stream *t)
     }
 }
 
-static bool summarise_counts(summary *s, work *w, stream *t)
+static bool summarize_counts(summary *s, work *w, stream *t)
 {
     if (!value_counts_open(&t->counts, t->type))
         return fail_without_memory(w, t->bytes.path);
@@ -341,7 +341,7 @@ static bool summarise_counts(summary *s, work *w, stream *t)
     return pass(s, w, t, find_not_finite);
 }
 
-static bool summarise_values(summary *s, work *w, stream *t)
+static bool summarize_values(summary *s, work *w, stream *t)
 {
     if (!pass(s, w, t, t->type == HEFT_F32 ? add_floats : add_values))
         return false;
@@ -349,7 +349,7 @@ static bool summarise_values(summary *s, work *w, stream *t)
     return !s->finite || second_pass(s, w, t);
 }
 
-bool summarise(summary *s, work *w, const heft_file *f, const char *path, uint32_t tensor,
+bool summarize(summary *s, work *w, const heft_file *f, const char *path, uint32_t tensor,
                const summary_options *options)
 {
     stream t;
@@ -359,9 +359,9 @@ bool summarise(summary *s, work *w, const heft_file *f, const char *path, uint32
         return true;
     bool ok = open_stream(&t, w, f, path, tensor, options);
     if (ok && value_counts_suit(t.type, elements_in(t.type, t.bytes.length, t.elements)))
-        ok = summarise_counts(s, w, &t);
+        ok = summarize_counts(s, w, &t);
     else if (ok)
-        ok = summarise_values(s, w, &t);
+        ok = summarize_values(s, w, &t);
     value_counts_close(&t.counts);
     quantiles_close(&t.q);
     chunk_reader_close(&t.bytes);
@@ -397,13 +397,13 @@ typedef struct job {
     bool quantiles;
 } job;
 
-static void summarise_one(void *ctx, size_t i)
+static void summarize_one(void *ctx, size_t i)
 {
     work *w = ctx;
     job *v = w->ctx;
     summary_options options = { v->checks.read, v->quantiles };
     if (work_step(w, 0))
-        (void)summarise(&v->sums[i], w, v->f, v->path, selected(v->chosen, (uint32_t)i), &options);
+        (void)summarize(&v->sums[i], w, v->f, v->path, selected(v->chosen, (uint32_t)i), &options);
 }
 
 /* Register the parts with the elements of tensors. */
@@ -422,7 +422,7 @@ static int compute(job *v)
     work w = { .session = v->session, .ctx = v, .path = v->path };
     for (uint32_t i = 0; i < v->chosen->count; i++)
         w.total += 2 * heft_tensor_bytes(v->f, selected(v->chosen, i));
-    if (work_run(&w, v->chosen->count, summarise_one))
+    if (work_run(&w, v->chosen->count, summarize_one))
         return say_error(w.path, &w.err);
     return checks_end(&v->checks, v->path);
 }

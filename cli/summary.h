@@ -1,6 +1,8 @@
 /* summary.h - statistics of a tensor's values, and of many tensors on all processors. */
 #ifndef HEFT_CLI_SUMMARY_H
 #define HEFT_CLI_SUMMARY_H
+#include <heft/check.h>
+
 #include "bins.h"
 #include "model.h"
 #include "quantiles.h"
@@ -28,7 +30,7 @@ typedef struct summary_options {
 } summary_options;
 
 /* Compute the statistics. Return false if the work was stopped. */
-bool summarise(summary *s, work *w, const heft_file *f, const char *path, uint32_t tensor,
+bool summarize(summary *s, work *w, const heft_file *f, const char *path, uint32_t tensor,
                const summary_options *options);
 /* Add the statistics of another tensor; bins and quantiles are lost. */
 void summary_merge(summary *to, const summary *from);

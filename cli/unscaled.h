@@ -2,6 +2,8 @@
  * the type nvfp4 as another tensor. */
 #ifndef HEFT_CLI_UNSCALED_H
 #define HEFT_CLI_UNSCALED_H
+#include <heft/scheme.h>
+
 #include "run_command.h"
 
 /* Tensors of a file whose values are stated without a scale; begin with all members zero. */

@@ -1,6 +1,7 @@
 #include "verify_share.h"
 
 #include <heft/heft_ext.h>
+#include <heft/private.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,14 +56,26 @@ static void sum_lines(char out[SUM_BYTES + 1], const char *p, size_t len)
 
 /* ---- writing ---- */
 
+typedef struct writing {
+    outbuf *text; /* the record */
+    const heft_verify_options *caller;
+} writing;
+
 /* Lines of a record: numbers, then rule and text, each with its length. */
 static void put_finding(void *ctx, const heft_finding *x)
 {
+    const writing *w = ctx;
     size_t rule = strlen(x->rule), text = strlen(x->text);
-    out_format(ctx, "finding %u %d %llu %llu %u %u %zu %zu\n", x->stage, (int)x->severity,
+    out_format(w->text, "finding %u %d %llu %llu %u %u %zu %zu\n", x->stage, (int)x->severity,
                (unsigned long long)x->where.offset, (unsigned long long)x->where.length, x->tensor,
                x->shard, rule, text);
-    out_format(ctx, "%s %s\n", x->rule, x->text);
+    out_format(w->text, "%s %s\n", x->rule, x->text);
+}
+
+static bool report_progress(void *ctx, uint64_t done, uint64_t total)
+{
+    const heft_verify_options *caller = ((const writing *)ctx)->caller;
+    return caller->progress(caller->ctx, done, total);
 }
 
 static int write_file(const char *path, const outbuf *text)
@@ -102,11 +115,13 @@ int verify_share_write(const verify_shares *s, const heft_file *f, const char *p
     heft_error err;
     heft_verify_result r = { .notes = 0 };
     heft_verify_options o = *options;
+    writing w = { &text, options };
     out_open(&text, -1);
     o.share = (uint16_t)s->own.number;
     o.share_count = (uint16_t)s->own.count;
     o.on_finding = put_finding;
-    o.ctx = &text;
+    o.progress = options->progress ? report_progress : NULL;
+    o.ctx = &w;
     heft_status st = put_head(&text, f, &err);
     out_format(&text, " %u %u\n", s->own.number, s->own.count);
     if (!st)

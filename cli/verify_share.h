@@ -10,6 +10,7 @@
  *   sum HEX                   of the lines before */
 #ifndef HEFT_CLI_VERIFY_SHARE_H
 #define HEFT_CLI_VERIFY_SHARE_H
+#include <heft/check.h>
 #include <heft/share.h>
 
 #include "cmd.h"

@@ -142,7 +142,8 @@ static void add_ranges(check *c, const char *path, uint32_t first)
 {
     heft_resource x, before = { .from = 0 };
     uint64_t end = 0;
-    for (uint32_t i = first; heft_resource_at(&x, c->s, i); i++) {
+    for (uint32_t i = first, n = heft_resource_count(c->s); i < n; i++) {
+        x = heft_resource_at(c->s, i);
         if (i > first && !is_next_of(&x, &before))
             break;
         if (x.from != end)
@@ -177,8 +178,7 @@ static bool is_empty(const char *path)
 
 static bool has_ranges(const check *c)
 {
-    heft_resource x;
-    return heft_resource_at(&x, c->s, 0) && x.to != HEFT_UNKNOWN_LENGTH;
+    return heft_resource_count(c->s) && heft_resource_at(c->s, 0).to != HEFT_UNKNOWN_LENGTH;
 }
 
 /* Find the resources of every file. An empty file has no range. */
@@ -199,7 +199,8 @@ static void match_files(check *c)
 static void report_missing(check *c)
 {
     heft_resource x;
-    for (uint32_t i = 0; heft_resource_at(&x, c->s, i); i++) {
+    for (uint32_t i = 0, n = heft_resource_count(c->s); i < n; i++) {
+        x = heft_resource_at(c->s, i);
         char name[512];
         snprintf(name, sizeof name, "%.*s", (int)(x.name.len < 511 ? x.name.len : 511), x.name.ptr);
         if (!c->is_present[i])
@@ -224,8 +225,7 @@ static void compare(check *c)
 {
     for (size_t i = 0; i < c->count; i++) {
         const digest_request *q = &c->requests[i];
-        heft_resource x;
-        heft_resource_at(&x, c->s, c->checks[i].resource);
+        heft_resource x = heft_resource_at(c->s, c->checks[i].resource);
         uint64_t end = x.to < q->size ? x.to : q->size;
         uint64_t length = end > x.from ? end - x.from : 0;
         c->f.bytes += q->is_short ? 0 : length;

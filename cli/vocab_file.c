@@ -14,7 +14,7 @@ int vocab_find(heft_vocab **out, const heft_file *f, const char *path)
 void vocab_put(outbuf *o, const heft_vocab *v)
 {
     for (uint32_t i = 0; i < heft_vocab_count(v); i++) {
-        heft_str token = heft_vocab_token(v, i);
+        heft_str token = heft_vocab_at(v, i);
         out_bytes(o, token.ptr, token.len);
         out_char(o, '\n');
     }

@@ -1,6 +1,9 @@
 /* vocab_file.h - vocabularies in model files and in text files. */
 #ifndef HEFT_CLI_VOCAB_FILE_H
 #define HEFT_CLI_VOCAB_FILE_H
+#include <heft/editing.h>
+#include <heft/vocabulary.h>
+
 #include "model.h"
 #include "textfile.h"
 

@@ -63,7 +63,7 @@ const char *suggest_format(char out[SUGGESTION_BYTES], const char *word)
 {
     suggestion s = { .word = str_of(word) };
     const heft_format *f;
-    for (size_t i = 0; (f = heft_format_at(i)) != NULL; i++)
+    for (uint32_t i = 0; (f = heft_format_at(i)) != NULL; i++)
         suggestion_try(&s, str_of(heft_format_name(f)));
     return suggestion_text(out, &s);
 }

@@ -3,6 +3,7 @@
 #define HEFT_CLI_WORK_H
 #include <pthread.h>
 
+#include <heft/check.h>
 #include <heft/heft_ext.h>
 
 #include "progress_line.h"

@@ -6,7 +6,9 @@
  * FILE is changed atomically; FROM may have another format. */
 #include <stdio.h>
 
+#include <heft/editing.h>
 #include <heft/heft.h>
+#include <heft/source.h>
 
 int main(int argc, char **argv)
 {

@@ -11,6 +11,7 @@
 
 #include <heft/heft.h>
 #include <heft/params.h>
+#include <heft/write.h>
 
 /* ---- the model ---- */
 
@@ -79,12 +80,14 @@ static bool param_id(uint64_t *id, const heft_file *f, uint32_t tensor)
 {
     heft_value v;
     heft_str key = HEFT_STR("burn.param_id");
-    for (uint32_t i = 0; heft_attribute_at(&v, f, tensor, i); i++)
+    for (uint32_t i = 0, n = heft_attribute_count(f, tensor); i < n; i++) {
+        v = heft_attribute_at(f, tensor, i);
         if (v.kind == HEFT_KIND_UINT && v.key.len == key.len &&
             !memcmp(v.key.ptr, key.ptr, key.len)) {
             *id = v.as.u;
             return true;
         }
+    }
     return false;
 }
 

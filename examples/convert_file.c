@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include <heft/heft.h>
+#include <heft/write.h>
 
 static heft_dtype halve_matrices(void *ctx, const heft_tensor *t)
 {

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include <heft/heft.h>
+#include <heft/vocabulary.h>
 
 enum { MAX_TOKENS = 512, MAX_WORD = 100 };
 static const float epsilon = 1e-12f; /* for LayerNorm */

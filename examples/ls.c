@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include <heft/check.h>
 #include <heft/heft.h>
 
 static void print_tensor(const heft_file *file, uint32_t id)
@@ -30,9 +31,11 @@ int main(int argc, char **argv)
         return 1;
     }
     heft_finding notice; /* something unusual, such as a name that looks like a path */
-    for (size_t i = 0; heft_notice_at(&notice, file, i); i++)
+    for (uint32_t i = 0, n = heft_notice_count(file); i < n; i++) {
+        notice = heft_notice_at(file, i);
         if (notice.severity == HEFT_WARNING)
             fprintf(stderr, "warning: %s: %s\n", notice.rule, notice.text);
+    }
     for (uint32_t id = 0; id < heft_tensor_count(file); id++)
         print_tensor(file, id);
     heft_file_close(file);

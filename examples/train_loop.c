@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include <heft/heft.h>
+#include <heft/write.h>
 
 enum { INPUTS = 3, SAMPLES = 64, SAVE_EVERY = 100 };
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include <heft/heft.h>
+#include <heft/write.h>
 
 enum { SIDE = 64 };
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include <heft/heft.h>
+#include <heft/write.h>
 
 typedef struct output {
     heft_writer *w;

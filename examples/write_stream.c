@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include <heft/heft.h>
+#include <heft/write.h>
 
 static const float weight[2][3] = { { 1, 2, 3 }, { 4, 5, 6 } };
 static const float bias[2] = { 0.5f, -0.5f };

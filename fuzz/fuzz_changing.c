@@ -58,25 +58,30 @@ static void change(void *ctx)
     }
 }
 
+typedef struct changing_request {
+    fuzz_request base; /* the context of its callbacks */
+    mutation *m;
+} changing_request;
+
 static bool progress(void *ctx, uint64_t done, uint64_t total)
 {
     fuzz_require(done <= total);
-    change(ctx);
+    change(((changing_request *)ctx)->m);
     return true;
 }
 
 static void convert(mutation *m, const heft_file *in, const heft_format *to, fuzz_script *s)
 {
     fuzz_bytes bytes = { .ptr = NULL };
-    fuzz_request r;
+    changing_request changing = { .m = m };
+    fuzz_request *r = &changing.base;
     heft_error err = fuzz_no_error();
     heft_sink *sink = next_random(m) % 2 ? fuzz_sink(&bytes) : fuzz_sink_at(&bytes);
-    fuzz_request_init(&r, &m->memory.host, to, s);
-    r.opt.progress = progress;
-    r.opt.progress_ctx = m;
-    heft_status st = heft_file_convert(in, to, sink, &r.opt, &err);
+    fuzz_request_init(r, &m->memory.host, to, s);
+    r->opt.progress = progress;
+    heft_status st = heft_file_convert(in, to, sink, &r->opt, &err);
     fuzz_require_error(st, &err);
-    fuzz_require(st || !r.planned || bytes.len <= r.planned);
+    fuzz_require(st || !r->planned || bytes.len <= r->planned);
     free(bytes.ptr);
 }
 

@@ -1,6 +1,9 @@
 /* fuzz_companion.c - fuzzes the parsers of vocabularies, configurations and profiles. */
 #include <string.h>
 
+#include <heft/companion.h>
+#include <heft/vocabulary.h>
+
 #include "fuzz.h"
 
 typedef heft_status (*vocab_reader)(heft_vocab **out, heft_str text, const heft_host *host,
@@ -14,7 +17,7 @@ static void try_vocab(vocab_reader read, heft_str text)
         return;
     }
     for (uint32_t id = 0; id < heft_vocab_count(v); id++) {
-        heft_str token = heft_vocab_token(v, id);
+        heft_str token = heft_vocab_at(v, id);
         fuzz_require(heft_vocab_find(v, token) <= id);
     }
     for (int i = 0; i < HEFT_SPECIALS; i++) {

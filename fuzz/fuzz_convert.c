@@ -19,7 +19,7 @@ static void check_written(const conversion *c, const fuzz_request *r, fuzz_bytes
 {
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     heft_file *out = NULL;
-    bool compresses = r->write.encoding != HEFT_RAW || r->opt.storage;
+    bool compresses = r->write.storage.encoding != HEFT_RAW || r->opt.storage;
     opt.host = c->host;
     fuzz_require(bytes.len == r->planned || !r->planned ||
                  (compresses && bytes.len <= r->planned) || !r->write.version);

@@ -2,13 +2,16 @@
  * tensors form a sound file. */
 #include <stdlib.h>
 
+#include <heft/doctor.h>
+#include <heft/write.h>
+
 #include "fuzz.h"
 
 static void check_diagnoses(const heft_doctor *d, const heft_doctor_summary *summary)
 {
-    heft_diagnosis x;
-    size_t count = 0;
-    for (; heft_diagnosis_at(&x, d, count); count++) {
+    uint32_t count = heft_diagnosis_count(d);
+    for (uint32_t i = 0; i < count; i++) {
+        heft_diagnosis x = heft_diagnosis_at(d, i);
         fuzz_require(*x.kind && *x.text && (!x.advice || *x.advice));
         fuzz_require(x.tensor == HEFT_NONE || x.tensor < summary->tensors);
     }

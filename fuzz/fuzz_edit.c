@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <heft/editing.h>
+#include <heft/vocabulary.h>
+
 #include "fuzz_request.h"
 
 typedef struct edit {
@@ -89,7 +92,7 @@ static void request_init(request *r, const edit *e, fuzz_script *s)
     if (texts % 8 == 3)
         r->opt.identify = identify;
     r->special = (heft_special_id){ HEFT_PAD, texts >> 3 };
-    r->opt.identify_ctx = s;
+    r->opt.ctx = s;
     r->opt.vocab = r->vocab;
     r->opt.special = &r->special;
     r->opt.special_count = texts % 8 == 4 || texts % 16 == 1;

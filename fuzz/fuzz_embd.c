@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <heft/vocabulary.h>
+#include <heft/write.h>
+
 #include "base/crc.h"
 #include "fuzz.h"
 
@@ -46,10 +49,10 @@ static void repair(uint8_t *data, size_t size)
 static void check_vocab(const heft_vocab *v)
 {
     for (uint32_t id = 0; id < heft_vocab_count(v); id++) {
-        heft_str token = heft_vocab_token(v, id);
+        heft_str token = heft_vocab_at(v, id);
         uint32_t found = heft_vocab_find(v, token);
         fuzz_require(found <= id);
-        heft_str first = heft_vocab_token(v, found);
+        heft_str first = heft_vocab_at(v, found);
         fuzz_require(first.len == token.len && !memcmp(first.ptr, token.ptr, token.len));
     }
 }
@@ -58,7 +61,7 @@ static void compare_vocabs(const heft_vocab *a, const heft_vocab *b, bool with_s
 {
     fuzz_require(heft_vocab_count(a) == heft_vocab_count(b));
     for (uint32_t id = 0; id < heft_vocab_count(a); id++) {
-        heft_str s = heft_vocab_token(a, id), t = heft_vocab_token(b, id);
+        heft_str s = heft_vocab_at(a, id), t = heft_vocab_at(b, id);
         fuzz_require(s.len == t.len && !memcmp(s.ptr, t.ptr, s.len));
     }
     for (int i = 0; i < HEFT_SPECIALS && with_special; i++)
@@ -101,7 +104,7 @@ static void rewrite(const heft_file *in, const heft_vocab *v, const char *versio
     write.version = version;
     write.allow_loss = true;
     write.on_loss = note_loss;
-    write.loss_ctx = &lost;
+    write.ctx = &lost;
     if (!heft_file_convert(in, heft_file_format(in), fuzz_sink(&bytes), &opt, NULL)) {
         fuzz_require(!fuzz_open(&out, bytes.ptr, bytes.len, NULL));
         bool has_vocab = !heft_vocab_open(&again, out, NULL);

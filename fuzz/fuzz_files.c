@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <heft/check.h>
+
 #include "fuzz.h"
 
 const heft_limits fuzz_limits = { .size = sizeof fuzz_limits,
@@ -78,8 +80,10 @@ static void find_wrong(void *ctx, const heft_finding *finding)
     heft_checksum c;
     if (finding->severity != HEFT_FAULT)
         return;
-    for (size_t i = 0; heft_checksum_at(&c, s->f, i); i++)
+    for (uint32_t i = 0, n = heft_checksum_count(s->f); i < n; i++) {
+        c = heft_checksum_at(s->f, i);
         s->is_wrong = s->is_wrong || !strcmp(c.rule, finding->rule);
+    }
 }
 
 bool fuzz_has_wrong_checksum(const heft_file *f)
@@ -112,12 +116,12 @@ void fuzz_require_same(const heft_file *a, const heft_file *b)
 const heft_format *fuzz_writable(uint32_t number)
 {
     uint32_t count = 0;
-    for (size_t i = 0; i < heft_format_count(); i++)
+    for (uint32_t i = 0; i < heft_format_count(); i++)
         if (heft_format_caps(heft_format_at(i)) & HEFT_CAN_WRITE)
             count++;
     fuzz_require(count);
     number %= count;
-    for (size_t i = 0;; i++)
+    for (uint32_t i = 0;; i++)
         if (heft_format_caps(heft_format_at(i)) & HEFT_CAN_WRITE && !number--)
             return heft_format_at(i);
 }

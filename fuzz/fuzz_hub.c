@@ -3,6 +3,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include <heft/companion.h>
+
 #include "fuzz.h"
 #include "port/remote/session.h"
 

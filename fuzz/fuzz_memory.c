@@ -3,6 +3,9 @@
  * HEFT_E_NOMEM, and nothing leaks. */
 #include <stdlib.h>
 
+#include <heft/check.h>
+#include <heft/editing.h>
+
 #include "fuzz_request.h"
 
 static void check_status(const fuzz_memory *m, heft_status st, const heft_error *err)

@@ -2,6 +2,8 @@
  * of the index leaves the file, and verification ends. */
 #include <stdlib.h>
 
+#include <heft/check.h>
+
 #include "fuzz.h"
 
 static void look_at_parts(const heft_file *f, uint32_t first, uint32_t count)
@@ -28,8 +30,10 @@ static void look_at_tensor(const heft_file *f, uint32_t id)
     uint64_t sum = 0;
     for (uint32_t i = 0; i < t.rank; i++)
         sum += t.dims[i];
-    for (uint32_t i = 0; heft_attribute_at(&v, f, id, i); i++)
+    for (uint32_t i = 0, n = heft_attribute_count(f, id); i < n; i++) {
+        v = heft_attribute_at(f, id, i);
         sum += v.key.len;
+    }
     fuzz_use(sum + heft_tensor_bytes(f, id) + heft_tensor_layout_name(f, id).len);
     fuzz_require(heft_tensor_find(f, t.name) == id);
     look_at_parts(f, t.first_part, t.part_count);
@@ -72,7 +76,7 @@ static heft_status open_fed(heft_file **out, const uint8_t *data, size_t size,
 /* Open the bytes as each format, recognised or not. */
 static void try_all_formats(const uint8_t *data, size_t size, heft_open_options opt)
 {
-    for (size_t i = 0; i < heft_format_count(); i++) {
+    for (uint32_t i = 0; i < heft_format_count(); i++) {
         heft_file *f = NULL;
         opt.format = heft_format_at(i);
         fuzz_require(fuzz_open(&f, data, size, &opt) || heft_file_format(f) == opt.format);

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <heft/check.h>
+
 #include "fuzz.h"
 
 /* Read a part in sections whose sizes the script chooses. */

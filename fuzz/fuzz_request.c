@@ -145,10 +145,10 @@ static void choose_form(fuzz_request *r, fuzz_script *s)
     else if (align >= 0xC0)
         r->write.align = UINT32_C(1) << (align & 15);
     if (digest >= 0xC0)
-        r->write.digest = digests[digest % DIGESTS];
+        r->write.storage.digest = digests[digest % DIGESTS];
     if (encoding >= 0xC0) {
-        r->write.encoding = encodings[encoding % ENCODINGS];
-        r->write.encoding_level = (int)(encoding >> 2 & 3);
+        r->write.storage.encoding = encodings[encoding % ENCODINGS];
+        r->write.storage.level = (int)(encoding >> 2 & 3);
     }
 }
 
@@ -168,7 +168,7 @@ void fuzz_request_init(fuzz_request *r, const heft_host *host, const heft_format
     choose_texts(r, texts & fuzz_next(s));
     r->script = *s;
     r->write.on_loss = count_loss;
-    r->write.loss_ctx = r;
+    r->write.ctx = r;
     r->opt.write = &r->write;
     r->opt.ctx = r;
     r->opt.planned_bytes = &r->planned;

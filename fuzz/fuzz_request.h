@@ -1,6 +1,8 @@
 /* fuzz_request.h - a conversion with options that a script chooses. */
 #ifndef HEFT_FUZZ_REQUEST_H
 #define HEFT_FUZZ_REQUEST_H
+#include <heft/write.h>
+
 #include "fuzz.h"
 
 typedef struct fuzz_request {

@@ -2,6 +2,8 @@
  * the file, and a scan without a mapping finds the same. */
 #include <string.h>
 
+#include <heft/check.h>
+
 #include "fuzz.h"
 
 typedef struct scanning {

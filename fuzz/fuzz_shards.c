@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <heft/split.h>
+
 #include "fuzz_request.h"
 
 enum { MAX_FILES = 32, NAME_BYTES = 128 };

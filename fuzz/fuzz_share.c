@@ -40,7 +40,7 @@ static fuzz_bytes make_model(const char *format, const char *digest)
     fuzz_bytes out = { .ptr = NULL };
     heft_writer *w;
     heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;
-    opt.digest = digest;
+    opt.storage.digest = digest;
     for (uint32_t i = 0; i < ELEMENTS; i++)
         values[i] = 1e5f * (float)i; /* too large for f16 from the first values on */
     fuzz_require(!heft_writer_open(&w, heft_format_find(heft_str_from(format)), fuzz_sink(&out),

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <heft/write.h>
+
 #include "fuzz.h"
 
 enum { MAX_TENSORS = 24, MAX_ELEMENTS = 64, MAX_CALLS = 48 };
@@ -250,9 +252,9 @@ static void run(const uint8_t *data, size_t size, fuzz_script *s)
     fuzz_memory_init(&m, UINT32_MAX);
     opt.host = &m.host;
     opt.allow_loss = flags & 1;
-    opt.digest = flags & 2 ? "crc32c" : NULL;
+    opt.storage.digest = flags & 2 ? "crc32c" : NULL;
     opt.on_loss = count_loss;
-    opt.loss_ctx = &p;
+    opt.ctx = &p;
     heft_status st = heft_writer_open(&p.w, to, flags & 4 ? fuzz_sink(&b) : fuzz_sink_at(&b), &opt,
                                       &err);
     fuzz_require_error(st, &err);

@@ -1,5 +1,5 @@
 /* amalgamated.c - list and hash a model with the library or with heft_core.c.  The program
- * is C and C++; HEADER is heft/heft_ext.h or heft_core.h.
+ * is C and C++; HEADER is heft/all.h or heft_core.h.
  *
  * usage: amalgamated MODEL; prints tensors, the number of faults, and the hash of the model. */
 #include HEADER

@@ -1,5 +1,5 @@
 /* amalgamated_desktop.c - open a model by its path and convert it, with the library or with
- * heft.c.  HEADER is heft/params.h or heft.h.
+ * heft.c.  HEADER is heft/all.h or heft.h.
  *
  * usage: amalgamated_desktop MODEL OUT; prints facts of both. */
 #include HEADER

@@ -6,12 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <heft/floats.h>
-#include <heft/heft_ext.h>
-#include <heft/params.h>
-#include <heft/remote.h>
-#include <heft/share.h>
-#include <heft/sign.h>
+#include <heft/all.h>
 
 /* heft.h: version, status, errors */
 static int print_error(const char *path)
@@ -92,7 +87,7 @@ static void print_license(const heft_file *file)
         printf("license: %.*s\n", (int)v.as.s.len, v.as.s.ptr);
 }
 
-/* heft.h: identities */
+/* ids.h: finding tensors */
 static void print_name_of_parameter(const heft_file *file, uint64_t burn_id)
 {
     heft_id id = { .kind = HEFT_ID_BURN, .burn = burn_id };
@@ -112,7 +107,7 @@ static void print_facts(const heft_file *file)
 /* heft.h: formats */
 static void list_writable_formats(void)
 {
-    for (size_t i = 0; i < heft_format_count(); i++) {
+    for (uint32_t i = 0; i < heft_format_count(); i++) {
         const heft_format *format = heft_format_at(i);
         if (heft_format_caps(format) & HEFT_CAN_WRITE)
             printf("%s: %s\n", heft_format_name(format), heft_format_suffixes(format));
@@ -156,8 +151,10 @@ static heft_status join_with_lora(heft_file **out, const heft_file *base, const 
 static void print_notices(const heft_file *file)
 {
     heft_finding finding;
-    for (size_t i = 0; heft_notice_at(&finding, file, i); i++)
+    for (uint32_t i = 0, n = heft_notice_count(file); i < n; i++) {
+        finding = heft_notice_at(file, i);
         printf("%s: %s\n", finding.rule, finding.text);
+    }
 }
 
 /* check.h: checksums and rules */
@@ -206,8 +203,10 @@ static heft_status print_damage(const char *path, heft_error *err)
         st = heft_doctor_open(&doctor, source, NULL, err);
     if (st)
         return st;
-    for (size_t i = 0; heft_diagnosis_at(&damage, doctor, i); i++)
+    for (uint32_t i = 0, n = heft_diagnosis_count(doctor); i < n; i++) {
+        damage = heft_diagnosis_at(doctor, i);
         printf("%s: %s; %s\n", damage.kind, damage.text, damage.advice ? damage.advice : "");
+    }
     list_intact(doctor);
     heft_doctor_close(doctor);
     return HEFT_OK;
@@ -262,9 +261,30 @@ static heft_status is_signed(bool *out, const char *path, heft_str text, heft_st
     st = heft_signature_check_key(signature, key, err);
     if (!st)
         st = digest_file(&file, path, err);
-    *out = !st && heft_resource_at(&stated, signature, 0) && stated.name.len == 1 &&
+    stated = heft_resource_at(signature, 0);
+    *out = !st && stated.name.len == 1 &&
            !memcmp(stated.digest.bytes, file.digest.bytes, file.digest.length);
     heft_signature_close(signature);
+    return st;
+}
+
+/* check.h: checked reads */
+static heft_status read_checked(void *buf, const heft_file *file, uint32_t part, size_t bytes,
+                                heft_error *err)
+{
+    heft_checked_read *read;
+    heft_stream *stream;
+    heft_status st = heft_checked_read_open(&read, file, &part, 1, err);
+    if (st)
+        return st;
+    st = heft_checked_read_stream(&stream, read, part, err);
+    if (!st) {
+        st = heft_stream_read(buf, stream, bytes, err);
+        heft_stream_close(stream);
+    }
+    if (!st)
+        st = heft_checked_read_end(read, err);
+    heft_checked_read_close(read);
     return st;
 }
 
@@ -283,7 +303,7 @@ static heft_status same_tensors(bool *out, const heft_file *a, const heft_file *
     return st;
 }
 
-/* companion.h: vocabulary */
+/* vocabulary.h: vocabulary */
 static heft_status find_token(uint32_t *id, heft_str lines, const char *token, heft_error *err)
 {
     heft_vocab *vocab;
@@ -438,8 +458,7 @@ static heft_status convert_two_shares(const heft_file *file, const char *path, h
 {
     const char *const texts[] = { "2/2", "1/2" }; /* each by a process of its own, or "auto" */
     heft_share_result result = { .missing = 2 };
-    heft_hash id; /* in records of other results: whether they belong to this file */
-    heft_status st = heft_share_file_id(&id, file, err);
+    heft_status st = HEFT_OK;
     for (int i = 0; i < 2 && !st; i++) {
         heft_share share;
         st = heft_share_find(&share, texts[i], err);
@@ -469,7 +488,7 @@ static heft_status write_a_share(heft_blob *record, const heft_file *file, uint3
     return st;
 }
 
-/* write.h: editing */
+/* editing.h: editing */
 static heft_status set_license(const char *path, heft_error *err)
 {
     const heft_value license = { .kind = HEFT_KIND_STR,
@@ -481,7 +500,7 @@ static heft_status set_license(const char *path, heft_error *err)
     return heft_file_edit(NULL, path, &options, err);
 }
 
-/* write.h: appending */
+/* editing.h: appending */
 static heft_status append(const char *path, const heft_file *more, heft_error *err)
 {
     heft_append_options options = HEFT_APPEND_OPTIONS_INIT;
@@ -489,7 +508,13 @@ static heft_status append(const char *path, const heft_file *more, heft_error *e
     return heft_file_append(NULL, path, more, &options, err);
 }
 
-/* write.h: splitting */
+/* split.h: sets of files */
+static heft_status recover_folder(heft_recovery *done, const char *folder, heft_error *err)
+{
+    return heft_sink_dir_recover(done, folder, err); /* after a program was killed */
+}
+
+/* split.h: splitting */
 static heft_status add_file(heft_sink **out, void *ctx, const char *name, heft_error *err)
 {
     return heft_sink_dir_add(out, ctx, name, err);
@@ -512,7 +537,18 @@ static heft_status split(const heft_file *file, const char *folder, heft_error *
     return st;
 }
 
-/* params.h: identity */
+/* ids.h: identities */
+static void print_base_id(const char *name)
+{
+    heft_id128 base;
+    char text[33];
+    if (!heft_param_base_id(&base, heft_str_from(name)))
+        return; /* not ASCII */
+    heft_id128_text(text, base);
+    printf("%s: %s\n", name, text);
+}
+
+/* params.h: keys */
 static void print_key(heft_id128 model, const char *name)
 {
     heft_id128 base;
@@ -555,14 +591,6 @@ static heft_status acquire_as_f32(heft_param *out, heft_params *store, heft_id12
     return heft_params_resolve(out, store, key, &f32, err); /* heft_params_release_form() */
 }
 
-/* floats.h: blocks of f32 values */
-static double mean_square_distance(const float *values, size_t count)
-{
-    heft_f32_summary s = heft_f32_summarise(values, count);
-    double mean = s.sum / (double)count;
-    return s.is_finite ? heft_f32_squares(values, count, mean) / (double)count : -1;
-}
-
 /* heft_ext.h: sources */
 static bool bring_into_memory(const heft_file *file, uint32_t part, heft_error *err)
 {
@@ -589,19 +617,7 @@ static heft_status locate_gpt2(char *out, size_t capacity, heft_error *err)
     return heft_hub_path(out, capacity, "hub:openai-community/gpt2/model.safetensors", err);
 }
 
-static void count_repository(void *ctx, const char *name)
-{
-    (void)name;
-    ++*(size_t *)ctx;
-}
-
-static size_t count_repositories(heft_error *err)
-{
-    size_t count = 0;
-    return heft_hub_list(count_repository, &count, err) ? 0 : count;
-}
-
-/* heft_ext.h: editing */
+/* editing.h: plans of edits */
 static heft_status planned_size(uint64_t *out, const heft_file *file, heft_error *err)
 {
     heft_edit *edit;
@@ -716,6 +732,7 @@ static void use_store(const char *path)
     heft_params *store;
     heft_param values;
     heft_id128 model, key;
+    print_base_id("wte.weight");
     print_key(heft_param_namespace_new(), "wte.weight");
     require(!use_under_budget(opened(path), &err), "store");
     require(!heft_params_open(&store, NULL, &err), "open");
@@ -772,12 +789,15 @@ int main(int argc, char **argv)
     require(!open_mapped_in(&source, ".", &err), "folder");
     char cached[4096];
     require(locate_gpt2(cached, sizeof cached, &err) != HEFT_OK || *cached, "cache");
-    (void)count_repositories(&err);
     heft_source_close(source);
     file = opened("model.safetensors");
     more = opened("bias.mag");
     require(!join_with_lora(&both, file, more, &err), "join");
     require(!split(both, "shards", &err), "split");
+    heft_recovery done;
+    require(!recover_folder(&done, "shards", &err) && !done, "recover");
+    float first[32];
+    require(!read_checked(first, file, 0, sizeof first, &err) && *first == 1, "checked");
     heft_file_close(both);
     require(!convert_to_half(file, "half.zt", &err), "convert");
     require(!convert_two_shares(file, "shares.zt", &err), "shares");
@@ -801,7 +821,6 @@ int main(int argc, char **argv)
     require(!join_as_vae(&both, source, opened("model.safetensors"), &err), "pipeline");
     require(!heft_file_is_complete(both, &err), "pipeline");
     heft_file_close(both);
-    require(mean_square_distance((const float[]){ 1, 3 }, 2) == 1, "statistics");
     require(heft_is_url("https://127.0.0.1:1/a") && open_private(&both, "model.mag", &err), "URL");
     require(convert_resumably("model.mag", "half.bpk", &err), "URL");
     puts("ok");

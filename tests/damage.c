@@ -9,8 +9,10 @@
  * process, so that a crash is reported and the other cases continue. TAP on stdout, and a comment
  * with figures. */
 #include "damage_cases.h"
+
 #include "damage_read.h"
 #include "keep_heap.h"
+#include <heft/check.h>
 
 #include <inttypes.h>
 #include <signal.h>
@@ -266,7 +268,8 @@ static void mark_bytes(subject *s, const heft_file *f)
         if (!p.shard)
             memset(s->is_payload + p.offset, 1, (size_t)p.stored);
     }
-    for (size_t i = 0; heft_checksum_at(&c, f, i); i++) {
+    for (uint32_t i = 0, n = heft_checksum_count(f); i < n; i++) {
+        c = heft_checksum_at(f, i);
         if (s->rules.count < sizeof s->rules.at / sizeof *s->rules.at)
             s->rules.at[s->rules.count++] = c.rule;
         if (!c.shard)

@@ -1,6 +1,8 @@
 /* damage_read.c - reads a file that may be damaged, with bounded memory. */
 #include "damage_read.h"
 
+#include <heft/check.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,8 +111,10 @@ static void list_tensors(answer *a, const heft_file *f)
             continue;
         a->to->content = mix(a->to->content, t.name.ptr, t.name.len);
         a->to->content = mix(a->to->content, t.dims, t.rank * sizeof *t.dims);
-        for (uint32_t k = 0; heft_attribute_at(&v, f, i, k); k++)
+        for (uint32_t k = 0, n = heft_attribute_count(f, i); k < n; k++) {
+            v = heft_attribute_at(f, i, k);
             add_bytes(a, v.key.ptr, v.key.len);
+        }
     }
 }
 

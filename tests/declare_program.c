@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include <heft/heft.h>
+#include <heft/ids.h>
+#include <heft/write.h>
 
 static uint8_t bytes[4096];
 

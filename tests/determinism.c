@@ -6,6 +6,7 @@
  * Each conversion runs once for each combination, or 100 times with --full. TAP on stdout, and a
  * comment with figures. */
 #include <heft/heft_ext.h>
+#include <heft/write.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
@@ -126,8 +127,8 @@ static heft_status convert(heft_blob *out, const heft_blob *from, const heft_for
     open.host = write.host = &host;
     write.version = *version ? version : NULL;
     write.allow_loss = true;
-    write.encoding = v->encoding;
-    write.digest = v->digest;
+    write.storage.encoding = v->encoding;
+    write.storage.digest = v->digest;
     opt.write = &write;
     opt.cast = v->cast == HEFT_UNTYPED ? NULL : cast;
     opt.ctx = (void *)(uintptr_t)v;
@@ -252,7 +253,7 @@ int main(int argc, char **argv)
     }
     make_model(&model);
     do { /* with --seconds: again until the time is over */
-        for (size_t i = 0; i < heft_format_count(); i++)
+        for (uint32_t i = 0; i < heft_format_count(); i++)
             check_format(&c, &model, heft_format_at(i));
         c.seed += c.rounds;
     } while (now() - began < seconds);

@@ -104,7 +104,8 @@ static void put_tensor(FILE *out, const heft_file *f, uint32_t id, int mode)
             heft_tensor_find(f, t.name) == id);
     for (uint32_t i = 0; i < t.part_count; i++)
         put_part(out, f, mode & DUMP_ALL ? t.first_part + i : part_by_role(f, &t, i), mode);
-    for (uint32_t i = 0; mode & DUMP_ALL && heft_attribute_at(&v, f, id, i); i++) {
+    for (uint32_t i = 0, n = heft_attribute_count(f, id); mode & DUMP_ALL && i < n; i++) {
+        v = heft_attribute_at(f, id, i);
         fputs("  attribute ", out);
         put_value(out, &v);
     }
@@ -120,7 +121,7 @@ static void put_vocab(FILE *out, const heft_file *f)
         return;
     heft_assert_ok(st, &err);
     for (uint32_t i = 0; i < heft_vocab_count(v); i++) {
-        heft_str token = heft_vocab_token(v, i);
+        heft_str token = heft_vocab_at(v, i);
         fprintf(out, "token %u found %d ", i, heft_vocab_find(v, token) <= i);
         put_str(out, token);
         putc_unlocked('\n', out);
@@ -144,9 +145,11 @@ static void put_file(FILE *out, const heft_file *f)
     put_str(out, heft_file_version(f));
     fprintf(out, " size %llu alignment %llu\n", (unsigned long long)heft_file_size(f),
             (unsigned long long)heft_file_alignment(f));
-    for (size_t i = 0; heft_checksum_at(&sum, f, i); i++)
+    for (uint32_t i = 0, n = heft_checksum_count(f); i < n; i++) {
+        sum = heft_checksum_at(f, i);
         fprintf(out, "checksum %s %s of %llu at %llu\n", sum.rule, sum.algorithm,
                 (unsigned long long)sum.range.length, (unsigned long long)sum.range.offset);
+    }
 }
 
 /* ---- tensors and values, sorted by name ------------------------------------------------------ */

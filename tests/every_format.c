@@ -159,7 +159,8 @@ static char *attribute_text(const heft_file *f, uint32_t id, const char *key)
 {
     char text[40];
     heft_value v;
-    for (uint32_t i = 0; heft_attribute_at(&v, f, id, i); i++) {
+    for (uint32_t i = 0, n = heft_attribute_count(f, id); i < n; i++) {
+        v = heft_attribute_at(f, id, i);
         if (v.key.len != strlen(key) || memcmp(v.key.ptr, key, v.key.len) != 0)
             continue;
         if (v.kind == HEFT_KIND_STR)

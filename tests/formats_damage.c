@@ -44,7 +44,7 @@ static heft_status hash(const heft_file *f, heft_error *err)
 /* Return the format with number i among those that can be written; NULL past the last. */
 static const heft_format *writable(size_t i)
 {
-    for (size_t k = 0, n = 0; k < heft_format_count(); k++)
+    for (uint32_t k = 0, n = 0; k < heft_format_count(); k++)
         if (heft_format_caps(heft_format_at(k)) & HEFT_CAN_WRITE && n++ == i)
             return heft_format_at(k);
     return NULL;

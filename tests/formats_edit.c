@@ -91,7 +91,7 @@ static void choose_texts(request *r, const heft_file *f, int edit)
     r->opt.vocab = r->vocab;
     r->opt.special = &r->special;
     r->opt.special_count = edit & VOCAB && !heft_str_is(heft_file_version(f), "simple");
-    r->opt.identify_ctx = heft_str_is(format, "gptrs-checkpoint") ? r : NULL;
+    r->opt.ctx = heft_str_is(format, "gptrs-checkpoint") ? r : NULL;
 }
 
 /* Fill the request, which borrows from `f`; return false if there is no value to unset or no tensor
@@ -210,8 +210,10 @@ static void assert_edited(const heft_file *after, int edit)
     }
     for (uint32_t t = 0; edit & TRAIN && t < heft_tensor_count(after); t++) {
         bool is_trained = false;
-        for (uint32_t i = 0; heft_attribute_at(&grad, after, t, i); i++)
+        for (uint32_t i = 0, n = heft_attribute_count(after, t); i < n; i++) {
+            grad = heft_attribute_at(after, t, i);
             is_trained = is_trained || (heft_str_is(grad.key, "gptrs.requires_grad") && grad.as.b);
+        }
         assert_true(is_trained);
         assert_null(heft_ix_base_id_at(&after->x, t));
     }

@@ -40,7 +40,7 @@ static outcome convert(const heft_file *f, const request *r, bool is_stream)
     write.version = r->version;
     write.allow_loss = r->allow_loss;
     write.on_loss = count_loss;
-    write.loss_ctx = &o.losses;
+    write.ctx = &o.losses;
     if (r->only != HEFT_NONE) {
         name = heft_tensor_at(f, r->only).name;
         opt.keep = is_kept;
@@ -133,8 +133,8 @@ void check_streams(const sample *s)
     /* In slow builds, the length of the sample chooses some of the samples and formats. */
     if (s->in.bytes.len / 8 % SLOW >= heft_test_fewer(SLOW) || open_sample(&f, s, NULL, NULL))
         return;
-    size_t step = heft_format_count() / heft_test_fewer(heft_format_count());
-    for (size_t i = s->in.bytes.len % step; i < heft_format_count(); i += step)
+    uint32_t step = heft_format_count() / (uint32_t)heft_test_fewer(heft_format_count());
+    for (uint32_t i = (uint32_t)(s->in.bytes.len % step); i < heft_format_count(); i += step)
         if (is_written(heft_format_at(i)))
             convert_to_versions(f, (request){ heft_format_at(i), NULL, true, HEFT_NONE });
     size_t most = heft_test_fewer(DAMAGED);

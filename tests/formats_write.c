@@ -135,7 +135,7 @@ static heft_write_options options_for(const target *t, losses *lost)
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     write.version = t->version;
     write.on_loss = note_loss;
-    write.loss_ctx = lost;
+    write.ctx = lost;
     return write;
 }
 
@@ -384,7 +384,7 @@ void check_other_formats(const sample *s)
         return;
     target back = { heft_file_format(f), NULL };
     bool is_readable = heft_test_is_readable(f);
-    for (size_t i = 0; is_readable && i < heft_format_count(); i++) {
+    for (uint32_t i = 0; is_readable && i < heft_format_count(); i++) {
         target other = { heft_format_at(i), NULL };
         if (other.format != back.format && is_written(other.format))
             round_trip(f, &other, &back);

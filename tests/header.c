@@ -1,9 +1,5 @@
 /* header.c - compiles the public headers alone, in the oldest C standard that they support. */
-#include <heft/check.h>
-#include <heft/companion.h>
-#include <heft/dtypes.h>
-#include <heft/heft.h>
-#include <heft/heft_ext.h>
+#include <heft/all.h>
 
 int main(void)
 {

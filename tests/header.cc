@@ -1,5 +1,5 @@
 // header.cc - the public headers, and the library behind them, from C++.
-#include <heft/heft_ext.h>
+#include <heft/all.h>
 
 int main()
 {

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include <heft/heft_ext.h>
+#include <heft/all.h>
 
 #include "test_bytes.h"
 

@@ -48,7 +48,7 @@ void layers_compress(const char *path, const char *from)
     heft_error err;
     heft_sink *sink;
     opt.write = &write;
-    write.encoding = HEFT_ZSTD;
+    write.storage.encoding = HEFT_ZSTD;
     heft_assert_ok(heft_sink_open_file(&sink, path, HEFT_SINK_REPLACE, &err), &err);
     heft_assert_ok(heft_file_convert(f, heft_format_find(HEFT_STR("ztensor")), sink, &opt, &err),
                    &err);

@@ -67,7 +67,7 @@ heft_bytes heft_test_converted(const char *from, const test_tensor *tensors, siz
 
 const char *heft_test_writable(size_t i)
 {
-    for (size_t k = 0; k < heft_format_count(); k++)
+    for (uint32_t k = 0; k < heft_format_count(); k++)
         if ((heft_format_caps(heft_format_at(k)) & (HEFT_CAN_WRITE | HEFT_ONE_TENSOR)) ==
                 HEFT_CAN_WRITE &&
             !i--)

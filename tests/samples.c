@@ -155,7 +155,7 @@ static bool ends_with(const char *s, const char *end)
 static bool is_read(const char *title)
 {
     size_t len = strcspn(title, "/");
-    for (size_t i = 0; i < heft_format_count(); i++) {
+    for (uint32_t i = 0; i < heft_format_count(); i++) {
         const char *name = heft_format_name(heft_format_at(i));
         if (!strncmp(name, title, len) && (!name[len] || name[len] == '-'))
             return true;

@@ -471,7 +471,7 @@ static void a_cancelled_append_leaves_the_file_unchanged(void **state)
             restore(&s);
             o.convert = &convert;
             convert.progress = count_down;
-            convert.progress_ctx = &steps_left;
+            convert.ctx = &steps_left;
             st = append(&heft_system_disk, s.path, s.more, &o, NULL, &err);
             if (st)
                 heft_assert_status(st, HEFT_E_CANCELLED, &err);
@@ -495,7 +495,7 @@ static void damage_in_the_source_is_reported(void **state)
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options c = HEFT_CONVERT_OPTIONS_INIT;
     c.write = &write;
-    write.digest = "crc32c";
+    write.storage.digest = "crc32c";
     heft_bytes broken = heft_test_converted("safetensors", &v, 1, "ztensor", &c);
     broken.p[100] ^= 1;
     restore(&s);

@@ -30,7 +30,6 @@ static void end(fixture *x)
 static void tensors_past_the_end_are_empty(void **state)
 {
     fixture x;
-    heft_value v;
     (void)state;
     begin(&x);
     for (size_t i = 0; i < HEFT_COUNT(past_end); i++) {
@@ -38,7 +37,8 @@ static void tensors_past_the_end_are_empty(void **state)
         assert_true(!t.name.len && !t.rank && !t.part_count && t.dtype == HEFT_UNTYPED);
         assert_int_equal(heft_tensor_layout_name(x.f, past_end[i]).len, 0);
         assert_int_equal(heft_tensor_bytes(x.f, past_end[i]), 0);
-        assert_false(heft_attribute_at(&v, x.f, past_end[i], 0));
+        assert_int_equal(heft_attribute_count(x.f, past_end[i]), 0);
+        assert_int_equal(heft_attribute_at(x.f, past_end[i], 0).kind, HEFT_KIND_NULL);
         assert_int_equal(heft_part_find(x.f, past_end[i], HEFT_STR("data")), HEFT_NONE);
     }
     assert_int_equal(heft_tensor_find(x.f, HEFT_STR("none such")), HEFT_NONE);
@@ -135,8 +135,6 @@ static void shards_metadata_notices_and_ids_past_the_end_are_empty(void **state)
 {
     fixture x;
     heft_value v;
-    heft_finding finding;
-    heft_checksum sum;
     heft_ids *ids;
     heft_error err;
     uint32_t count;
@@ -150,9 +148,9 @@ static void shards_metadata_notices_and_ids_past_the_end_are_empty(void **state)
         past = past < past_end[i] - 1 ? HEFT_NONE : past;
         assert_int_equal(heft_meta_at(x.f, past).kind, HEFT_KIND_NULL);
         assert_int_equal(heft_meta_next(x.f, past), heft_meta_count(x.f));
-        assert_false(heft_attribute_at(&v, x.f, 0, 1000 + past_end[i]));
-        assert_false(heft_notice_at(&finding, x.f, 1000 + (size_t)past_end[i]));
-        assert_false(heft_checksum_at(&sum, x.f, 1000 + (size_t)past_end[i]));
+        assert_int_equal(heft_attribute_at(x.f, 0, 1000 + past_end[i]).kind, HEFT_KIND_NULL);
+        assert_null(heft_notice_at(x.f, 1000 + past_end[i]).rule);
+        assert_null(heft_checksum_at(x.f, 1000 + past_end[i]).rule);
     }
     assert_false(heft_meta_find(&v, x.f, (heft_str){ NULL, 0 }));
     heft_assert_ok(heft_ids_open(&ids, x.f, &err), &err);
@@ -174,7 +172,7 @@ static void tokens_and_settings_past_the_end_are_empty(void **state)
     heft_assert_ok(heft_vocab_parse_lines(&vocab, heft_test_str("a\n"), NULL, &err), &err);
     heft_assert_ok(heft_settings_parse_json(&s, heft_test_str("{\"a\": 1}"), NULL, &err), &err);
     for (size_t i = 0; i < HEFT_COUNT(past_end); i++) {
-        assert_int_equal(heft_vocab_token(vocab, past_end[i]).len, 0);
+        assert_int_equal(heft_vocab_at(vocab, past_end[i]).len, 0);
         assert_int_equal(heft_settings_at(s, past_end[i]).kind, HEFT_KIND_NULL);
         assert_int_equal(heft_settings_value_at(s, past_end[i]).kind, HEFT_KIND_NULL);
         assert_int_equal(heft_settings_next(s, past_end[i]), heft_settings_value_count(s));

@@ -70,8 +70,8 @@ static void a_tensor_is_read_as_any_type(void **state)
     heft_test_host h[2];
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
-    write.encoding = HEFT_ZSTD;
-    write.digest = "crc32c";
+    write.storage.encoding = HEFT_ZSTD;
+    write.storage.digest = "crc32c";
     opt.write = &write;
     heft_bytes plain = heft_test_model("safetensors", tensors, HEFT_COUNT(tensors));
     heft_bytes compressed = heft_test_converted("safetensors", tensors, HEFT_COUNT(tensors),
@@ -201,7 +201,7 @@ static void views_and_reads_check_the_digest(void **state)
     heft_error err;
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
-    write.digest = "crc32c";
+    write.storage.digest = "crc32c";
     opt.write = &write;
     heft_bytes b = heft_test_converted("safetensors", tensors, HEFT_COUNT(tensors), "ztensor",
                                        &opt);
@@ -284,7 +284,7 @@ static void lost_metadata_are_reported(void **state)
     opt.write = &write;
     heft_assert_fails(heft_array_save(path, &a, 1, &opt, &err), HEFT_E_LOSSY, &err, "4 problems");
     write.on_loss = count_losses;
-    write.loss_ctx = &losses;
+    write.ctx = &losses;
     heft_assert_ok(heft_array_save(path, &a, 1, &opt, &err), &err);
     assert_int_equal(losses, 4);
     write.on_loss = NULL;

@@ -30,7 +30,7 @@ static void begin(target *f, bool allow_loss)
     memset(f, 0, sizeof *f);
     f->opt = (heft_write_options)HEFT_WRITE_OPTIONS_INIT;
     f->opt.on_loss = note_loss;
-    f->opt.loss_ctx = f;
+    f->opt.ctx = f;
     f->opt.allow_loss = allow_loss;
     heft_assert_ok(heft_writer_open(&f->w, heft_format_find(HEFT_STR("burnpack")),
                                     heft_test_sink_init(&f->sink, true), &f->opt, &f->err),
@@ -356,7 +356,7 @@ static void a_larger_alignment_is_reduced_to_256(void **state)
         memset(&f, 0, sizeof f);
         o.align = align;
         o.on_loss = note_loss;
-        o.loss_ctx = &f;
+        o.ctx = &f;
         sink = heft_test_sink_init(&f.sink, false);
         heft_assert_ok(
             heft_writer_open(&f.w, heft_format_find(HEFT_STR("burnpack")), sink, &o, &f.err),
@@ -406,7 +406,7 @@ static void convert_stored(target *f, const char *dtype, uint64_t bytes, const c
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
     opt.write = &write;
     write.on_loss = note_loss;
-    write.loss_ctx = f;
+    write.ctx = f;
     heft_sink *to = heft_test_sink_init(&f->sink, false);
     heft_assert_ok(
         heft_file_convert(file, heft_format_find(HEFT_STR("burnpack")), to, &opt, &f->err),

@@ -76,10 +76,10 @@ static heft_status read_all(const heft_file *f, heft_error *err)
 
 static heft_status verify(const heft_file *f, heft_error *err)
 {
-    return heft_file_verify(NULL, f,
-                            &(heft_verify_options){ sizeof(heft_verify_options),
-                                                    .progress = run_rest, .progress_ctx = NULL },
-                            err);
+    return heft_file_verify(
+        NULL, f,
+        &(heft_verify_options){ sizeof(heft_verify_options), .progress = run_rest, .ctx = NULL },
+        err);
 }
 
 static heft_status hash(const heft_file *f, heft_error *err)
@@ -96,7 +96,7 @@ static heft_status convert_to(const heft_file *f, const char *format, heft_encod
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
     o.progress = run_rest;
     o.write = &write;
-    write.encoding = encoding;
+    write.storage.encoding = encoding;
     write.host = host;
     heft_status st = heft_file_convert(f, heft_format_find(heft_str_from(format)),
                                        heft_test_sink_init(&sink, false), &o, err);

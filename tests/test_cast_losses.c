@@ -96,10 +96,10 @@ static heft_status run(const fixture *f, const conversion *options, reports *s,
     o.write = &write;
     write.host = &host.host;
     write.version = options->encoding ? "1.2" : NULL;
-    write.encoding = options->encoding;
+    write.storage.encoding = options->encoding;
     write.strict = options->strict;
     write.on_loss = note_loss;
-    write.loss_ctx = s;
+    write.ctx = s;
     o.cast = cast;
     o.ctx = &copy;
     o.dry_run = options->dry_run;

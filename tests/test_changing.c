@@ -80,12 +80,12 @@ typedef struct task {
     bool ok;
 } task;
 
-static void summarise_tensor(void *ctx, size_t i)
+static void summarize_tensor(void *ctx, size_t i)
 {
     work *w = ctx;
     task *v = w->ctx;
     const summary_options options = { NULL, true };
-    v->ok = summarise(&v->sum, w, v->f, "file", (uint32_t)i, &options);
+    v->ok = summarize(&v->sum, w, v->f, "file", (uint32_t)i, &options);
 }
 
 /* Without memory for the bytes of the first pass the bytes are read again. */
@@ -104,7 +104,7 @@ static void statistics_of_a_changing_file_fail(void **state)
         task v = { .f = open_changing(&c, b, at, &later[i], sizeof later[i]) };
         work w = { .session = &plain, .ctx = &v, .path = "file", .kept = WORK_KEPT };
         c.change_pass = 2;
-        assert_int_equal(work_run(&w, 1, summarise_tensor), HEFT_E_IO);
+        assert_int_equal(work_run(&w, 1, summarize_tensor), HEFT_E_IO);
         assert_false(v.ok);
         assert_non_null(strstr(w.err.message, "changed while it was being read"));
         release(&c, (heft_file *)(uintptr_t)v.f);
@@ -125,7 +125,7 @@ static void statistics_of_bytes_in_memory_are_those_of_the_first_pass(void **sta
     task v = { .f = open_changing(&c, b, at, &later, sizeof later) };
     work w = { .session = &plain, .ctx = &v, .path = "file" };
     c.change_pass = 2;
-    assert_int_equal(work_run(&w, 1, summarise_tensor), 0);
+    assert_int_equal(work_run(&w, 1, summarize_tensor), 0);
     assert_true(v.ok);
     assert_int_equal(v.sum.finite, 8);
     assert_true(v.sum.mean == first);
@@ -147,7 +147,7 @@ static void every_finite_value_is_in_a_bin_of_the_histogram(void **state)
         memcpy(b.p + at, ends[i], sizeof ends[i]);
         task v = { .f = open_changing(&c, b, at, ends[i], sizeof ends[i]) };
         work w = { .session = &plain, .ctx = &v, .path = "file" };
-        assert_int_equal(work_run(&w, 1, summarise_tensor), HEFT_OK);
+        assert_int_equal(work_run(&w, 1, summarize_tensor), HEFT_OK);
         for (size_t k = 0; k < SUMMARY_BINS; k++)
             binned += v.sum.bins[k];
         assert_int_equal(binned, v.sum.finite);

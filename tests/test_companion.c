@@ -8,7 +8,7 @@ static heft_str str(const char *s)
 
 static void assert_token(const heft_vocab *v, uint32_t id, const char *token)
 {
-    heft_str got = heft_vocab_token(v, id);
+    heft_str got = heft_vocab_at(v, id);
     assert_int_equal(got.len, strlen(token));
     assert_memory_equal(got.ptr, token, got.len);
 }
@@ -71,7 +71,7 @@ static void the_vocabulary_of_bert_is_read(void **state)
     for (int i = 0; i < HEFT_SPECIALS; i++)
         assert_int_equal(heft_vocab_special(v, (heft_special)i), ids[i]);
     for (uint32_t i = 0; i < heft_vocab_count(v); i++) {
-        heft_str token = heft_vocab_token(v, i);
+        heft_str token = heft_vocab_at(v, i);
         assert_int_equal(heft_vocab_find(v, token), i);
     }
     heft_vocab_close(v);

@@ -52,7 +52,7 @@ static heft_convert_options options(change *c)
     o.rename = c->rename ? rename_tensor : NULL;
     o.cast = c->cast ? cast : NULL;
     o.transpose = c->transpose ? transpose : NULL;
-    o.ctx = o.progress_ctx = c;
+    o.ctx = c;
     o.progress = count_progress;
     return o;
 }
@@ -90,7 +90,7 @@ static heft_status run(fixture *f, const char *format, const heft_convert_option
     heft_test_sink sink;
     drop_result(f);
     if (o->progress)
-        ((change *)o->progress_ctx)->last = 0;
+        ((change *)o->ctx)->last = 0;
     heft_status st = heft_file_convert(f->in, heft_format_find(heft_str_from(format)),
                                        heft_test_sink_init(&sink, false), o, &f->err);
     assert_int_equal(sink.finished, !st);

@@ -294,7 +294,7 @@ static void every_type_and_every_writer_is_in_the_list(void **state)
         if (i == HEFT_COUNT(stored))
             fail_msg("no format stores %s", heft_dtype_name(t));
     }
-    for (size_t k = 0; k < heft_format_count(); k++) {
+    for (uint32_t k = 0; k < heft_format_count(); k++) {
         const heft_format *f = heft_format_at(k);
         size_t i = 0;
         while (i < HEFT_COUNT(stored) && strcmp(stored[i].format, heft_format_name(f)) != 0)

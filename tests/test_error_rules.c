@@ -101,7 +101,7 @@ static void checksum_mismatch_sets_the_rule_of_the_checksum(void **state)
     bool checked;
     (void)state;
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
-    assert_true(heft_checksum_at(&sum, f, 0));
+    sum = heft_checksum_at(f, 0);
     heft_file_close(f);
     b.p[sum.range.offset + sum.range.length - 1] ^= 1;
     heft_assert_status(open_within(b, &limits, &err), HEFT_E_CHECKSUM, &err);
@@ -112,7 +112,7 @@ static void checksum_mismatch_sets_the_rule_of_the_checksum(void **state)
     heft_test_sink sink;
     heft_writer *w;
     uint32_t part;
-    write.digest = "crc32c";
+    write.storage.digest = "crc32c";
     heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("ztensor")),
                                     heft_test_sink_init(&sink, false), &write, &err),
                    &err);

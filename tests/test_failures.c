@@ -299,8 +299,8 @@ static heft_status convert(input *in, const char *to, const char *digest, heft_e
 {
     heft_write_options w = HEFT_WRITE_OPTIONS_INIT;
     w.host = &plan.memory.host;
-    w.digest = digest;
-    w.encoding = encoding;
+    w.storage.digest = digest;
+    w.storage.encoding = encoding;
     w.allow_loss = true;
     o.write = &w;
     o.progress = go_on;
@@ -471,8 +471,8 @@ static heft_bytes make_model(heft_encoding encoding)
     };
     heft_write_options w = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
-    w.encoding = encoding;
-    w.digest = "sha256";
+    w.storage.encoding = encoding;
+    w.storage.digest = "sha256";
     o.write = &w;
     o.sparsify = sparse_if_named;
     return heft_test_converted("safetensors", tensors, HEFT_COUNT(tensors), "ztensor", &o);
@@ -638,7 +638,7 @@ static void builtin_checksums_need_no_host(void **state)
         heft_host host = *heft_host_default();
         heft_error err;
         bool checked = false;
-        w.digest = i ? names[i] : NULL;
+        w.storage.digest = i ? names[i] : NULL;
         o.write = &w;
         heft_bytes b = heft_test_converted("safetensors", tensors, 1, i ? "ztensor" : "npz", &o);
         host.digests = NULL;

@@ -279,7 +279,7 @@ static heft_status convert(heft_bytes b, const char *to, bool strict, losses *l,
     *l = (losses){ 0, 0 };
     opt.write = &write;
     write.on_loss = count_loss;
-    write.loss_ctx = l;
+    write.ctx = l;
     write.strict = strict;
     heft_status st = heft_file_convert(f, heft_format_find(heft_str_from(to)),
                                        heft_test_sink_init(&sink, false), &opt, err);

@@ -1,4 +1,4 @@
-/* test_float_loops.c - compares the loops of floats.h for each instruction set that the
+/* test_float_loops.c - compares the loops of floats.c for each instruction set that the
  * processor has with the baseline of the compiler, bit by bit. */
 #include "simd/float_loops.h"
 
@@ -26,7 +26,7 @@ static void fill(uint32_t seed)
 
 static void assert_same(const heft_float_functions *a, const heft_float_functions *b, size_t n)
 {
-    heft_f32_summary x = a->summarise(values, n), y = b->summarise(values, n);
+    heft_f32_summary x = a->summarize(values, n), y = b->summarize(values, n);
     assert_true(x.is_finite == y.is_finite);
     if (!x.is_finite)
         return;
@@ -74,11 +74,11 @@ static void summaries_are_exact(void **state)
     uint64_t counts[HEFT_F32_BINS] = { 10 };
     static const uint64_t expected[HEFT_F32_BINS] = { 11, 2, 1, 1, 1, 1, 0, 0 };
     (void)state;
-    heft_f32_summary s = heft_f32_summarise(v, HEFT_COUNT(v));
+    heft_f32_summary s = heft_f32_summarize(v, HEFT_COUNT(v));
     assert_true(s.is_finite && s.zeros == 2);
     assert_true(s.min == -1 && s.max == 7 && s.sum == 16);
     assert_true(heft_f32_squares(v, HEFT_COUNT(v), 2) == 48);
-    assert_false(heft_f32_summarise(with_nan, HEFT_COUNT(with_nan)).is_finite);
+    assert_false(heft_f32_summarize(with_nan, HEFT_COUNT(with_nan)).is_finite);
     heft_f32_count(counts, v, HEFT_COUNT(v), &edges);
     heft_f32_count(counts, with_nan + 1, 1, &edges);
     assert_memory_equal(counts, expected, sizeof counts);

@@ -85,7 +85,7 @@ static void gaps_between_bytes_in_mag_are_no_numbers(void **state)
         heft_error err;
         bool noted = false;
         write.align = align;
-        write.loss_ctx = &noted;
+        write.ctx = &noted;
         heft_assert_ok(heft_file_convert(in, heft_format_find(HEFT_STR("mag")),
                                          heft_test_sink_init(&sink, false), &opt, &err),
                        &err);
@@ -152,7 +152,7 @@ static void ztensor_stores_only_zstd(void **state)
         host.codecs = codecs;
         opt.host = &host;
         opt.version = rows[i].version;
-        opt.encoding = HEFT_DEFLATE;
+        opt.storage.encoding = HEFT_DEFLATE;
         heft_assert_fails(plan("ztensor", &opt, &err), HEFT_E_UNSUPPORTED, &err, rows[i].words);
     }
 }

@@ -126,7 +126,7 @@ static void assert_refused(const refusal *r)
     opt.version = r->version;
     opt.strict = true;
     opt.on_loss = clear_reported_rule;
-    opt.loss_ctx = &rule;
+    opt.ctx = &rule;
     heft_assert_ok(heft_writer_open(&w, heft_format_find(heft_str_from(r->format)),
                                     heft_test_sink_init(&sink, false), &opt, &err),
                    &err);
@@ -180,7 +180,7 @@ static heft_status write_excess(const excess *r, bool allow_loss, const char **r
     opt.version = r->version;
     opt.allow_loss = allow_loss;
     opt.on_loss = clear_reported_rule;
-    opt.loss_ctx = rule;
+    opt.ctx = rule;
     heft_assert_ok(heft_writer_open(&w, heft_format_find(heft_str_from(r->format)),
                                     heft_test_sink_init(&sink, false), &opt, err),
                    err);
@@ -241,7 +241,7 @@ static heft_status write_token(size_t bytes, const char *version, bool allow_los
     opt.version = version;
     opt.allow_loss = allow_loss;
     opt.on_loss = clear_reported_rule;
-    opt.loss_ctx = rule;
+    opt.ctx = rule;
     heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("embd")),
                                     heft_test_sink_init(&sink, false), &opt, err),
                    err);
@@ -307,7 +307,7 @@ static void notes_more_tokens_than_the_reference_reads(void **state)
         heft_assert_ok(heft_vocab_parse_lines(&v, heft_test_str(text), NULL, &err), &err);
         opt.version = "simple";
         opt.on_loss = note_many_tokens;
-        opt.loss_ctx = &losses;
+        opt.ctx = &losses;
         heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("embd")),
                                         heft_test_sink_init(&sink, false), &opt, &err),
                        &err);
@@ -316,8 +316,10 @@ static void notes_more_tokens_than_the_reference_reads(void **state)
         heft_assert_ok(heft_writer_finish(w, &err), &err);
         assert_int_equal(losses, count > MOST);
         heft_file *f = heft_test_opened(heft_test_sink_bytes(&sink), NULL, false);
-        for (size_t i = 0; heft_notice_at(&notice, f, i); i++)
+        for (uint32_t i = 0, n = heft_notice_count(f); i < n; i++) {
+            notice = heft_notice_at(f, i);
             notices += !strcmp(notice.rule, "embd/many-tokens");
+        }
         assert_int_equal(notices, count > MOST);
         heft_file_close(f);
         heft_vocab_close(v);
@@ -548,7 +550,7 @@ static void reads_any_range_of_a_compressed_part(void **state)
     if (!heft_host_default()->codecs)
         skip();
     opt.write = &write;
-    write.encoding = HEFT_ZSTD;
+    write.storage.encoding = HEFT_ZSTD;
     heft_bytes raw = heft_test_model("mag", t, 1);
     heft_bytes packed = heft_test_converted("mag", t, 1, "ztensor", &opt);
     heft_assert_ok(heft_test_open(&plain, raw, NULL, &err), &err);

@@ -29,7 +29,7 @@ static void begin(fixture *f)
     memset(f, 0, sizeof *f);
     f->opt = (heft_write_options)HEFT_WRITE_OPTIONS_INIT;
     f->opt.on_loss = note_loss;
-    f->opt.loss_ctx = &f->losses;
+    f->opt.ctx = &f->losses;
     heft_assert_ok(heft_writer_open(&f->w, heft_format_find(HEFT_STR("gguf")),
                                     heft_test_sink_init(&f->sink, false), &f->opt, &f->err),
                    &f->err);
@@ -206,7 +206,7 @@ static heft_status write_tensor(fixture *f, heft_dtype t, const uint64_t *dims, 
     memset(f, 0, sizeof *f);
     f->opt = (heft_write_options)HEFT_WRITE_OPTIONS_INIT;
     f->opt.on_loss = note_loss;
-    f->opt.loss_ctx = &f->losses;
+    f->opt.ctx = &f->losses;
     f->opt.allow_loss = allow_loss;
     heft_assert_ok(heft_writer_open(&f->w, heft_format_find(HEFT_STR("gguf")),
                                     heft_test_sink_init(&f->sink, false), &f->opt, &f->err),
@@ -279,7 +279,7 @@ static heft_file *rewrite(fixture *f, const heft_file *in, const heft_vocab *v)
     memset(f, 0, sizeof *f);
     opt.write = &write;
     write.on_loss = note_loss;
-    write.loss_ctx = &f->losses;
+    write.ctx = &f->losses;
     opt.vocab = v;
     heft_assert_ok(heft_file_convert(in, heft_format_find(HEFT_STR("gguf")),
                                      heft_test_sink_init(&f->sink, false), &opt, &f->err),

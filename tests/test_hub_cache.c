@@ -2,6 +2,8 @@
  * revisions. */
 #include "heft_test.h"
 
+#include <heft/private.h>
+
 #include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -122,7 +122,7 @@ static heft_status write_compressed(uint64_t more, uint64_t *bytes, heft_error *
     heft_writer *w;
     uint32_t part;
     opt.version = "2";
-    opt.encoding = HEFT_ZSTD;
+    opt.storage.encoding = HEFT_ZSTD;
     pretended = 0;
     heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("ztensor")),
                                     heft_test_sink_init(&sink, true), &opt, err),

@@ -91,8 +91,10 @@ static bool identify(void *ctx, const heft_tensor *t, heft_identity *id)
 static bool find_attribute(heft_value *out, const heft_file *f, uint32_t tensor, const char *key)
 {
     bool found = false;
-    for (uint32_t i = 0; !found && heft_attribute_at(out, f, tensor, i); i++)
+    for (uint32_t i = 0, n = heft_attribute_count(f, tensor); !found && i < n; i++) {
+        *out = heft_attribute_at(f, tensor, i);
         found = out->key.len == strlen(key) && !memcmp(out->key.ptr, key, out->key.len);
+    }
     return found;
 }
 
@@ -183,7 +185,7 @@ static heft_status edit(const char *path, id_change *w, heft_edit_result *result
 {
     heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
     o.identify = identify;
-    o.identify_ctx = w;
+    o.ctx = w;
     return heft_file_edit(result, path, &o, err);
 }
 
@@ -258,7 +260,7 @@ static void refuses_an_edit_that_would_lose_an_id(void **state)
     /* no id changes: the file has no tensor "a" */
     heft_assert_ok(edit(path, &w, NULL, &err), &err);
     o.identify = identify;
-    o.identify_ctx = &w;
+    o.ctx = &w;
     heft_rename rename = { heft_test_str("w"), heft_test_str("a") };
     o.rename = &rename;
     o.rename_count = 1;

@@ -625,10 +625,10 @@ static void a_vocabulary_has_limits_and_bounds(void **state)
     heft_assert_ok(heft_vocab_copy(&copy, v, &m.al, &err), &err);
     const heft_vocab *both[] = { v, copy };
     for (int i = 0; i < 2; i++) {
-        assert_true(heft_str_is(heft_vocab_token(both[i], 0), "a"));
-        assert_true(heft_str_is(heft_vocab_token(both[i], 1), ""));
-        assert_true(heft_str_is(heft_vocab_token(both[i], 2), "bc"));
-        assert_null(heft_vocab_token(both[i], 3).ptr);
+        assert_true(heft_str_is(heft_vocab_at(both[i], 0), "a"));
+        assert_true(heft_str_is(heft_vocab_at(both[i], 1), ""));
+        assert_true(heft_str_is(heft_vocab_at(both[i], 2), "bc"));
+        assert_null(heft_vocab_at(both[i], 3).ptr);
         assert_int_equal(heft_vocab_find(both[i], heft_test_str("bc")), 2);
         assert_int_equal(heft_vocab_special(both[i], HEFT_CLS), 2);
         assert_int_equal(heft_vocab_special(both[i], HEFT_PAD), HEFT_NONE);

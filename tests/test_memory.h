@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include <heft/heft.h>
+#include <heft/memory_limits.h>
 
 typedef struct test_memory {
     heft_allocator al;

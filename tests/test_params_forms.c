@@ -410,7 +410,7 @@ static void ids_of_another_kind_are_not_ids(void **state)
         heft_bytes b = one_tensor("ztensor", "w", HEFT_STR(""), HEFT_U8, 0, &v);
         replace_text(b, rows[i].written, rows[i].name);
         store s = open_store(b);
-        assert_true(heft_attribute_at(&v, s.file, 0, 0));
+        v = heft_attribute_at(s.file, 0, 0);
         assert_memory_equal(v.key.ptr, rows[i].name, v.key.len);
         assert_int_equal(heft_params_count(s.p), 1);
         assert_false(heft_params_find_burn(&key, s.p, s.model, 1)); /* the length of "7" */
@@ -492,7 +492,7 @@ static void digests_are_compared_on_request(void **state)
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
     (void)state;
-    write.digest = "sha256";
+    write.storage.digest = "sha256";
     convert.write = &write;
     for (int checks = 0; checks < 2; checks++) {
         heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;

@@ -35,8 +35,8 @@ static heft_bytes with_digests(const variant *w)
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
     opt.write = &write;
     write.version = w->version;
-    write.digest = w->digest;
-    write.encoding = w->encoding;
+    write.storage.digest = w->digest;
+    write.storage.encoding = w->encoding;
     return heft_test_converted("safetensors", tensors, TENSORS, w->format, &opt);
 }
 
@@ -283,8 +283,8 @@ static void verify_warns_of_digests_that_the_host_lacks(void **state)
         skip();
     opt.write = &write;
     write.version = "2";
-    write.digest = "sha256";
-    write.encoding = HEFT_ZSTD;
+    write.storage.digest = "sha256";
+    write.storage.encoding = HEFT_ZSTD;
     heft_bytes b = heft_test_converted("safetensors", &flags, 1, "ztensor", &opt);
     for (size_t i = 0; host.digests[i]; i++)
         if (!strcmp(host.digests[i]->name, "xxh3"))
@@ -327,9 +327,9 @@ static int lost_digests(heft_bytes b, const heft_host *host, const char *digest)
     heft_file *f = heft_test_opened(b, host, true);
     opt.write = &write;
     write.host = host;
-    write.digest = digest;
+    write.storage.digest = digest;
     write.on_loss = note_lost_digests;
-    write.loss_ctx = &reports;
+    write.ctx = &reports;
     heft_assert_ok(
         heft_file_convert(f, heft_file_format(f), heft_test_sink_init(&sink, false), &opt, &err),
         &err);

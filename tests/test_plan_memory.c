@@ -54,7 +54,7 @@ static heft_status plan(const conversion *c, losses *l, heft_error *err)
     write.version = c->version;
     write.allow_loss = c->allow_loss;
     write.on_loss = note_loss;
-    write.loss_ctx = l;
+    write.ctx = l;
     o.write = &write;
     o.no_verify = true;
     o.dry_run = true;
@@ -112,7 +112,7 @@ static void starve_if_new(const conversion *c)
 /* Plan the file in each version of each format. */
 static void starve_each_target(conversion c)
 {
-    for (size_t i = 0; heft_format_at(i); i++) {
+    for (uint32_t i = 0; heft_format_at(i); i++) {
         char versions[100];
         c.to = heft_format_at(i);
         if (!(heft_format_caps(c.to) & HEFT_CAN_WRITE))
@@ -191,7 +191,7 @@ static heft_status plan_model(const model *m, const char **rule, heft_error *err
         dims[i] = 1;
     opt.version = m->version;
     opt.on_loss = note_rule;
-    opt.loss_ctx = rule;
+    opt.ctx = rule;
     t.name = HEFT_STR("t");
     t.dtype = m->dtype;
     t.rank = m->rank;

@@ -304,7 +304,7 @@ static void an_edit_needs_no_codec(void **state)
     heft_edit *e;
     heft_error err;
     (void)state;
-    w.encoding = HEFT_ZSTD;
+    w.storage.encoding = HEFT_ZSTD;
     c.write = &w;
     heft_bytes b = heft_test_converted("safetensors", &t, 1, "ztensor", &c);
     begin();

@@ -108,7 +108,7 @@ static bool convert_changing(const heft_format *to, const char *version, char fr
     return st;
 }
 
-static const heft_format *format_at(size_t i)
+static const heft_format *format_at(uint32_t i)
 {
     const heft_format *f = i < heft_format_count() ? heft_format_at(i) : NULL;
     return f && !(heft_format_caps(f) & HEFT_CAN_WRITE) ? format_at(i + 1) : f;
@@ -120,7 +120,7 @@ static void no_format_writes_more_than_planned(void **state)
     static const char pairs[][2] = { { 'a', '"' }, { '"', 'a' }, { 'a', '\xFF' },
                                      { 'a', 0 },   { 'a', 'b' }, { '\x01', '"' } };
     (void)state;
-    for (size_t i = 0; i < heft_format_count(); i++)
+    for (uint32_t i = 0; i < heft_format_count(); i++)
         for (size_t k = 0; k < HEFT_COUNT(pairs); k++)
             for (int is_stream = 0; is_stream < 2; is_stream++) {
                 const heft_format *f = format_at(i);

@@ -172,8 +172,8 @@ static model_file ztensor(const char *name, heft_encoding encoding)
 {
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
-    write.encoding = encoding;
-    write.digest = "sha256";
+    write.storage.encoding = encoding;
+    write.storage.digest = "sha256";
     opt.write = &write;
     model_file file = {
         name, heft_test_converted("safetensors", tensors, HEFT_COUNT(tensors), "ztensor", &opt),

@@ -244,7 +244,7 @@ static heft_bytes compressed_model(void)
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
     o.write = &write;
-    write.encoding = HEFT_ZSTD;
+    write.storage.encoding = HEFT_ZSTD;
     return heft_test_converted("mag", tensors + 1, HEFT_COUNT(tensors) - 1, "ztensor", &o);
 }
 

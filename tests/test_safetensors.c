@@ -10,8 +10,10 @@
 
 #include <cmocka.h>
 
+#include <heft/check.h>
 #include <heft/heft.h>
 #include <heft/heft_ext.h>
+#include <heft/write.h>
 
 #include "base/text.h"
 #include "format/format.h"
@@ -366,7 +368,7 @@ static void begin_writing(written *out)
     out->losses[0] = 0;
     out->opt = opt;
     out->opt.on_loss = add_loss;
-    out->opt.loss_ctx = out;
+    out->opt.ctx = out;
     snprintf(out->path, sizeof out->path, "%s/heft-st-XXXXXX", dir ? dir : "/tmp");
     int fd = mkstemp(out->path);
     assert_true(fd >= 0);

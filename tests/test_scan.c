@@ -1,5 +1,6 @@
 /* test_scan.c - scans for pickles: sources of every kind, limits, and failing memory.  What a scan
  * finds is tested by py/check_scan.py. */
+#include <heft/check.h>
 #include <heft/heft_ext.h>
 
 #include <stdio.h>

@@ -1,6 +1,8 @@
 /* test_schemes.c - tests of recognising quantised tensors, and of refusing to cast their parts. */
 #include "models.h"
 
+#include <heft/private.h>
+
 #include <stdio.h>
 
 static heft_file *open_model(heft_bytes *b, const test_tensor *tensors, size_t count)
@@ -781,7 +783,7 @@ static heft_status convert_torn(uint32_t *reports, const tearing *c, bool is_str
     heft_file *f = open_model(&b, rows[0].tensors, 3);
     write.strict = is_strict;
     write.on_loss = count_torn;
-    write.loss_ctx = reports;
+    write.ctx = reports;
     o.write = &write;
     o.keep = keep_others;
     o.rename = rename_one;

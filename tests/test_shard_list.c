@@ -113,10 +113,11 @@ static heft_status open_index(heft_file **out, const folder *dir, const char *en
 
 static void print_notices(char text[2000], const heft_file *f)
 {
-    heft_finding n;
     text[0] = '\0';
-    for (size_t i = 0; heft_notice_at(&n, f, i); i++)
-        snprintf(text + strlen(text), 2000 - strlen(text), "%s: %s;", n.rule, n.text);
+    for (uint32_t i = 0; i < heft_notice_count(f); i++) {
+        heft_finding x = heft_notice_at(f, i);
+        snprintf(text + strlen(text), 2000 - strlen(text), "%s: %s;", x.rule, x.text);
+    }
 }
 
 typedef struct row {

@@ -220,7 +220,7 @@ static void end(fixture *s)
     heft_test_free(&s->task.model);
 }
 
-static const heft_format *splittable(size_t *i)
+static const heft_format *splittable(uint32_t *i)
 {
     while (*i < heft_format_count() && !heft_format_can_split(heft_format_at(*i)))
         ++*i;
@@ -297,7 +297,7 @@ static void kill_everywhere(fixture *s, heft_disk_failure what)
 static void killed_split_leaves_the_old_or_the_new_set(void **state)
 {
     const heft_format *format;
-    for (size_t i = 0; (format = splittable(&i));)
+    for (uint32_t i = 0; (format = splittable(&i));)
         for (int is_new = 0; is_new < 2; is_new++) {
             if (is_new && !is_thorough(format))
                 break;
@@ -326,7 +326,7 @@ static void leave_pending(fixture *s, unsigned calls)
 static void killed_recovery_leaves_the_old_or_the_new_set(void **state)
 {
     enum { CALLS = 14 };
-    size_t first = 0;
+    uint32_t first = 0;
     fixture s = begin(static_path(*state, "set"), splittable(&first), false);
     for (unsigned calls = 0; calls < CALLS; calls++)
         for (int loses = 0; loses < 2; loses++) {
@@ -377,7 +377,7 @@ static void fail_everywhere(fixture *s, heft_disk_failure what, int os)
 static void failed_split_is_rolled_back(void **state)
 {
     const heft_format *format;
-    for (size_t i = 0; (format = splittable(&i));)
+    for (uint32_t i = 0; (format = splittable(&i));)
         for (int is_new = 0; is_new < 2; is_new++) {
             if (is_new && !is_thorough(format))
                 break;
@@ -412,7 +412,7 @@ static void assert_left_alone(const char *dir, heft_status status, const char *w
 
 static void rolls_back_when_staged_files_are_lost(void **state)
 {
-    size_t first = 0;
+    uint32_t first = 0;
     fixture s = begin(static_path(*state, "set"), splittable(&first), false);
     const char *last = static_path(s.task.dir, "heft-set.00003.new");
     for (unsigned calls = 0; calls < 9; calls++)
@@ -451,7 +451,7 @@ static void removes_staged_files_whose_first_is_missing(void **state)
 
 static void keeps_a_folder_that_cannot_be_recovered(void **state)
 {
-    size_t first = 0;
+    uint32_t first = 0;
     const char *dir = static_path(*state, "set");
     fixture s = begin(dir, splittable(&first), false);
     leave_pending(&s, 7); /* one of the new files is committed */
@@ -468,7 +468,7 @@ static void keeps_a_folder_that_cannot_be_recovered(void **state)
 
 static void completes_a_copy_of_the_folder(void **state)
 {
-    size_t first = 0;
+    uint32_t first = 0;
     const char *copy = static_path(*state, "copy");
     fixture s = begin(static_path(*state, "set"), splittable(&first), false);
     assert_int_equal(mkdir(copy, 0700), 0);
@@ -491,7 +491,7 @@ static void completes_a_copy_of_the_folder(void **state)
 
 static void recovers_when_old_and_new_set_are_equal(void **state)
 {
-    size_t first = 0;
+    uint32_t first = 0;
     fixture s = begin(static_path(*state, "set"), splittable(&first), false);
     free_snapshot(&s.old);
     s.old = take_snapshot(s.task.dir);
@@ -509,7 +509,7 @@ static void recovers_when_old_and_new_set_are_equal(void **state)
 
 static void refuses_a_damaged_journal(void **state)
 {
-    size_t first = 0;
+    uint32_t first = 0;
     const char *dir = static_path(*state, "set"), *words = "is damaged";
     char path[4096];
     fixture s = begin(dir, splittable(&first), false);
@@ -585,7 +585,7 @@ static void refuses_a_hostile_journal(void **state)
 
 static void replacing_a_set_removes_edit_journals_of_its_files(void **state)
 {
-    size_t first = 0;
+    uint32_t first = 0;
     heft_error err;
     const char *dir = static_path(*state, "set");
     fixture s = begin(dir, splittable(&first), false);
@@ -637,7 +637,7 @@ static void refuses_a_second_writer_of_a_folder(void **state)
 
 static void every_writer_completes_an_interrupted_set(void **state)
 {
-    size_t first = 0;
+    uint32_t first = 0;
     heft_error err;
     heft_sink *sink;
     heft_sink_dir *set;

@@ -499,7 +499,7 @@ static heft_status split(const heft_file *f, const heft_format *to, heft_sink_di
 /* Fail every allocation once, for every format that can be split. */
 static void splitting_reports_every_failed_allocation(void **state)
 {
-    for (size_t i = 0; i < heft_format_count(); i++) {
+    for (uint32_t i = 0; i < heft_format_count(); i++) {
         const heft_format *to = heft_format_at(i);
         heft_status st = heft_format_can_split(to) ? HEFT_E_NOMEM : HEFT_OK;
         for (uint32_t n = 1; st; n++) {

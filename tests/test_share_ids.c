@@ -1,4 +1,5 @@
 /* test_share_ids.c - the ids of files and plans, by which a share knows the records of others. */
+#include <heft/private.h>
 #include <heft/share.h>
 
 #include "core/read/file.h"

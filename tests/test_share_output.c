@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <heft/private.h>
 #include <heft/share.h>
 
 #include "port/share_store.h"
@@ -164,7 +165,7 @@ static void an_output_that_appears_is_kept(void **state)
     fixture x;
     begin(&x, *state);
     opt.progress = save_output;
-    opt.progress_ctx = x.out;
+    opt.ctx = x.out;
     heft_status st = heft_share_convert(NULL, x.in, heft_format_find(HEFT_STR("mag")), x.out,
                                         (heft_share){ 1, 1 }, 0, &opt, &x.err);
     heft_assert_fails(st, HEFT_E_ARGUMENT, &x.err, "already exists and was left as it is");

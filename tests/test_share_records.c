@@ -1,5 +1,6 @@
 /* test_share_records.c - shares of a conversion with sinks of the caller: the joined output has the
  * bytes of a conversion by one process, and every wrong record is refused. */
+#include <heft/private.h>
 #include <heft/share.h>
 
 #include "base/blake3.h"
@@ -51,7 +52,7 @@ static void open_source(fixture *f, const conversion *c)
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
     opt.write = &write;
-    write.digest = c->digest;
+    write.storage.digest = c->digest;
     f->source = heft_test_converted("safetensors", tensors, HEFT_COUNT(tensors), "ztensor", &opt);
     f->in = heft_test_opened(f->source, NULL, false);
     set_options(f, c);
@@ -348,7 +349,7 @@ static void numbers_of_shares_have_bounds(void **state)
                       "dry run");
     f.opt.dry_run = false;
     f.opt.write = &write;
-    write.encoding = HEFT_ZSTD;
+    write.storage.encoding = HEFT_ZSTD;
     heft_assert_fails(heft_share_open(&plan, f.in, zt, 2, &f.opt, &err), HEFT_E_UNSUPPORTED, &err,
                       "store them raw");
     drop(&f);

@@ -65,7 +65,7 @@ static void grows_with_compressed_parts(void **state)
     fixture s;
     (void)state;
     begin(&s);
-    s.write.encoding = HEFT_ZSTD;
+    s.write.storage.encoding = HEFT_ZSTD;
     assert_same_as_file(&s, "ztensor");
     end(&s);
 }
@@ -84,7 +84,7 @@ static void reports_every_failed_allocation(void **state)
         heft_error err;
         heft_test_memory_init(&m, n);
         s.write.host = &m.host;
-        s.write.encoding = n & 1 ? HEFT_ZSTD : HEFT_RAW;
+        s.write.storage.encoding = n & 1 ? HEFT_ZSTD : HEFT_RAW;
         heft_status st = heft_sink_open_memory(&sink, &blob, &m.host, &err);
         if (!st)
             st = heft_file_convert(s.in, heft_format_find(HEFT_STR("ztensor")), sink, &s.opt, &err);

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/append_options.h"
 #include "base/error.h"
 #include "base/sized.h"
 

@@ -72,7 +72,7 @@ static void slices_have_the_selected_elements(void **state)
 {
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
-    write.encoding = HEFT_ZSTD;
+    write.storage.encoding = HEFT_ZSTD;
     opt.write = &write;
     heft_bytes files[] = {
         heft_test_model("safetensors", tensors, HEFT_COUNT(tensors)),
@@ -151,7 +151,7 @@ static void a_slice_without_memory_leaks_nothing(void **state)
     heft_error err;
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
-    write.encoding = HEFT_ZSTD;
+    write.storage.encoding = HEFT_ZSTD;
     opt.write = &write;
     heft_bytes b = heft_test_converted("safetensors", tensors, HEFT_COUNT(tensors), "ztensor",
                                        &opt);

@@ -287,7 +287,7 @@ static void reports_tensors_beyond_the_size_limit(void **state)
         opt.convert = &convert;
         convert.write = &write;
         write.on_loss = note_loss;
-        write.loss_ctx = &s;
+        write.ctx = &s;
         write.strict = strict;
         heft_status st = heft_file_split(m.f, heft_format_find(HEFT_STR("safetensors")), &opt,
                                          &err);
@@ -332,7 +332,7 @@ static void cancels_planning(void **state)
         heft_split_options opt = options_of(LIMIT);
         opt.convert = &convert;
         convert.progress = count_calls;
-        convert.progress_ctx = &p;
+        convert.ctx = &p;
         heft_assert_status(
             heft_file_split(m.f, heft_format_find(HEFT_STR("safetensors")), &opt, &err),
             HEFT_E_CANCELLED, &err);
@@ -355,7 +355,7 @@ static void cancels_comparing(void **state)
     make_model(&m, &samples[0]);
     opt.convert = &convert;
     convert.progress = count_calls;
-    convert.progress_ctx = &p;
+    convert.ctx = &p;
     heft_assert_status(heft_file_split(m.f, heft_format_find(HEFT_STR("ztensor")), &opt, &err),
                        HEFT_E_CANCELLED, &err);
     assert_int_equal(p.calls, 1);
@@ -375,7 +375,7 @@ static void reports_no_more_progress_than_the_total(void **state)
     (void)state;
     opt.convert = &convert;
     convert.progress = count_calls; /* asserts done <= total */
-    convert.progress_ctx = &p;
+    convert.ctx = &p;
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
     heft_assert_ok(heft_file_split(f, heft_format_find(HEFT_STR("gguf")), &opt, &err), &err);
     assert_true(p.moves);

@@ -2,6 +2,7 @@
 #include "starved.h"
 
 #include "core/check/coverage.h"
+#include "core/check/file_hash.h"
 
 #include <heft/share.h>
 
@@ -15,7 +16,7 @@ static heft_bytes with_digests(void)
 {
     heft_write_options w = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
-    w.digest = "crc32c";
+    w.storage.digest = "crc32c";
     o.write = &w;
     return heft_test_converted("safetensors", tensors, HEFT_COUNT(tensors), "ztensor", &o);
 }
@@ -25,8 +26,8 @@ static heft_bytes compressed(void)
     heft_write_options w = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
     const test_tensor flags = { "a", HEFT_BOOL, 1, { 3000 } };
-    w.encoding = HEFT_ZSTD;
-    w.digest = "crc32c";
+    w.storage.encoding = HEFT_ZSTD;
+    w.storage.digest = "crc32c";
     o.write = &w;
     return heft_test_converted("safetensors", &flags, 1, "ztensor", &o);
 }

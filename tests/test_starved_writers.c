@@ -12,7 +12,7 @@ static heft_status open_writer(heft_writer **out, const char *version, heft_erro
     heft_test_sink_free(&sink);
     o.host = &memory.host;
     o.version = version;
-    o.digest = *version == '1' ? "crc32c" : NULL;
+    o.storage.digest = *version == '1' ? "crc32c" : NULL;
     return heft_writer_open(out, heft_format_find(HEFT_STR("ztensor")),
                             heft_test_sink_init(&sink, false), &o, err);
 }

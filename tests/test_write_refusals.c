@@ -297,8 +297,8 @@ static heft_status write_without_libraries(heft_storage storage, bool is_default
     spec.dims = dims;
     spec.storage = is_default ? NULL : &storage;
     if (is_default) {
-        o.encoding = storage.encoding;
-        o.digest = storage.digest;
+        o.storage.encoding = storage.encoding;
+        o.storage.digest = storage.digest;
     }
     heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("ztensor")),
                                     heft_test_sink_init(&sink, false), &o, err),

@@ -239,8 +239,8 @@ static void refuses_unsupported_options(void **state)
         heft_test_sink sink;
         heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;
         opt.align = rows[i].align;
-        opt.encoding = rows[i].encoding;
-        opt.digest = rows[i].digest;
+        opt.storage.encoding = rows[i].encoding;
+        opt.storage.digest = rows[i].digest;
         heft_assert_fails(heft_writer_open(&w, heft_format_find(HEFT_STR("mag")),
                                            heft_test_sink_init(&sink, false), &opt, &err),
                           rows[i].st, &err, rows[i].words);
@@ -257,7 +257,7 @@ static void refuses_unsupported_options(void **state)
 
 static void refuses_an_unknown_version(void **state)
 {
-    for (size_t i = 0; i < heft_format_count(); i++) {
+    for (uint32_t i = 0; i < heft_format_count(); i++) {
         const heft_format *format = heft_format_at(i);
         heft_test_sink sink;
         heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;

@@ -33,7 +33,7 @@ static void prepare(fixture *f, const char *version)
     f->opt.host = &f->m.host;
     f->opt.version = version;
     f->opt.on_loss = note_loss;
-    f->opt.loss_ctx = &f->losses;
+    f->opt.ctx = &f->losses;
 }
 
 static void open_writer(fixture *f, bool is_stream)
@@ -127,14 +127,14 @@ static void compare_with_declared(const char *version, heft_encoding encoding, c
 {
     fixture whole, late;
     prepare(&whole, version);
-    whole.opt.encoding = encoding;
-    whole.opt.digest = digest;
+    whole.opt.storage.encoding = encoding;
+    whole.opt.storage.digest = digest;
     write_model(&whole, TENSORS, false);
     for (uint32_t declared = 0; declared < TENSORS; declared++)
         for (int is_stream = 0; is_stream < 2; is_stream++) {
             prepare(&late, version);
-            late.opt.encoding = encoding;
-            late.opt.digest = digest;
+            late.opt.storage.encoding = encoding;
+            late.opt.storage.digest = digest;
             write_model(&late, declared, is_stream);
             heft_assert_same_bytes(heft_test_sink_bytes(&whole.sink),
                                    heft_test_sink_bytes(&late.sink));
@@ -298,7 +298,7 @@ static void accepts_the_bytes_of_dropped_tensors(void **state)
 static void other_formats_refuse_late_tensors(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < heft_format_count(); i++) {
+    for (uint32_t i = 0; i < heft_format_count(); i++) {
         const heft_format *format = heft_format_at(i);
         heft_test_sink sink;
         fixture f;
@@ -511,7 +511,7 @@ static void reports_every_failed_allocation(void **state)
         heft_test_memory_init(&m, calls);
         opt.host = &m.host;
         opt.version = "1.2";
-        opt.digest = "sha256";
+        opt.storage.digest = "sha256";
         heft_status st = heft_writer_open(&w, heft_format_find(HEFT_STR("ztensor")),
                                           heft_test_sink_init(&sink, true), &opt, &err);
         if (!st)
@@ -550,7 +550,7 @@ static void memory_does_not_grow_with_the_data_size(void **state)
         uint32_t part;
         uint64_t elements = i ? 4000 * 2500 : 4000;
         prepare(&f, "1.0");
-        f.opt.digest = "crc32c";
+        f.opt.storage.digest = "crc32c";
         open_writer(&f, false);
         begin(&f);
         heft_assert_ok(

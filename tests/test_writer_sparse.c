@@ -215,8 +215,8 @@ static void checks_the_indices_of_compressed_parts(void **state)
         begin(&f, "1.0");
         heft_writer_discard(f.w);
         heft_test_sink_free(&f.sink);
-        f.opt.encoding = HEFT_ZSTD;
-        f.opt.digest = "crc32c";
+        f.opt.storage.encoding = HEFT_ZSTD;
+        f.opt.storage.digest = "crc32c";
         heft_assert_ok(heft_writer_open(&f.w, heft_format_find(HEFT_STR("ztensor")),
                                         heft_test_sink_init(&f.sink, true), &f.opt, &f.err),
                        &f.err);
@@ -436,7 +436,7 @@ static void refuses_inconsistent_declarations(void **state)
 static void refuses_sparse_tensors_in_other_formats(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < heft_format_count(); i++) {
+    for (uint32_t i = 0; i < heft_format_count(); i++) {
         const heft_format *format = heft_format_at(i);
         heft_test_sink sink;
         fixture f;

@@ -129,8 +129,8 @@ static void compare(const char *const format[2], heft_encoding encoding, const c
 {
     heft_write_options plain = HEFT_WRITE_OPTIONS_INIT, opt = HEFT_WRITE_OPTIONS_INIT;
     heft_test_host host;
-    opt.encoding = encoding;
-    opt.digest = digest;
+    opt.storage.encoding = encoding;
+    opt.storage.digest = digest;
     heft_bytes raw = write_model(format, false, plain);
     heft_bytes file = write_model(format, false, opt), stream = write_model(format, true, opt);
     heft_test_host_init(&host, 1);
@@ -177,7 +177,7 @@ static void full_sink_or_missing_bytes_leave_nothing(void **state)
     (void)state;
     if (!has_codec())
         skip();
-    opt.encoding = HEFT_ZSTD;
+    opt.storage.encoding = HEFT_ZSTD;
     heft_sink *to = heft_test_sink_init(&sink, false);
     sink.fail_from = 2000;
     heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("ztensor")), to, &opt, &err),
@@ -216,8 +216,8 @@ static void reports_every_failed_allocation(void **state)
         static const uint8_t zeros[1000];
         heft_test_memory_init(&m, n);
         opt.host = &m.host;
-        opt.encoding = HEFT_ZSTD;
-        opt.digest = "sha256";
+        opt.storage.encoding = HEFT_ZSTD;
+        opt.storage.digest = "sha256";
         st = heft_writer_open(&w, heft_format_find(HEFT_STR("ztensor")),
                               heft_test_sink_init(&sink, false), &opt, &err);
         bool opened = !st;

@@ -29,7 +29,7 @@ int memcmp(const void *a, const void *b, size_t len);
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """The joined files: public headers (heft.h includes most), and files below src by directory."""
+    """The joined files: public headers, and files below src by directory."""
     name: str
     layers: tuple[str, ...]
     public: tuple[str, ...]
@@ -41,9 +41,11 @@ class Kind:
     libraries: tuple[tuple[str, str], ...] = ()
 
 
+# Other public headers are included by these.
+CORE_HEADERS = ("heft", "heft_ext", "editing", "split", "companion", "scheme", "doctor")
 CORE = Kind(
     "heft_core", ("base", "model", "grammar", "format", "core", "companion", "scheme", "scan",
-                  "port_none"), ("heft/heft.h", "heft/heft_ext.h"),
+                  "port_none"), CORE_HEADERS,
     """Functions that need an operating
  * system, for example to open paths, are declared here and missing in heft_core.c.""",
     """The program supplies memcpy,
@@ -52,8 +54,7 @@ CORE = Kind(
 DESKTOP = Kind(
     "heft", ("base", "model", "grammar", "format", "core", "companion", "folder", "scheme", "scan",
              "share", "sign", "port", "params", "simd/floats.c", "port_none/no_kernels.c"),
-    ("heft/heft.h", "heft/heft_ext.h", "heft/params.h", "heft/share.h", "heft/sign.h",
-     "heft/floats.h"),
+    (*CORE_HEADERS, "params", "share", "sign"),
     """Functions that need a library which
  * heft.c is compiled without return HEFT_E_UNSUPPORTED, among them those of remote files.""",
     """Compile it together with the
@@ -291,10 +292,8 @@ def undefine(text):
 
 def header_text(joined, kind):
     parts = [HEADER_START % (kind.name, kind.name, kind.about_header)]
-    for name in kind.public:
-        if name not in joined.seen:
-            joined.seen.add(name)
-            parts.append(joined.text((ROOT / "include" / name).read_text()))
+    includes = "".join(f"#include <heft/{name}.h>\n" for name in kind.public)
+    parts.append(joined.text(includes))
     return "\n\n".join(parts) + "\n"
 
 

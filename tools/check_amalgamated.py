@@ -69,7 +69,7 @@ def check_program(selection, folder, build, models):
     program = ROOT / "tests/amalgamated.c"
     header = '-DHEADER="heft_core.h"'
     variants = {
-        "library": ["gcc", "-DHEADER=<heft/heft_ext.h>", f"-I{ROOT}/include", program,
+        "library": ["gcc", "-DHEADER=<heft/all.h>", f"-I{ROOT}/include", program,
                     f"-L{build}", "-lheft", f"-Wl,-rpath,{build}"],
         "C": ["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", header, f"-I{folder}", program,
               folder / "gcc.o"],
@@ -126,7 +126,7 @@ def check_desktop(folder, build, models):
     header = '-DHEADER="heft.h"'
     strict = ["-std=c11", "-pedantic", "-Wall", "-Wextra", "-Werror"]
     variants = {
-        "library": ["gcc", "-DHEADER=<heft/params.h>", f"-I{ROOT}/include", program, f"-L{build}",
+        "library": ["gcc", "-DHEADER=<heft/all.h>", f"-I{ROOT}/include", program, f"-L{build}",
                     "-lheft", f"-Wl,-rpath,{build}"],
         "gcc": ["gcc", *strict, header, f"-I{folder}", program, folder / "gcc.o", "-lm"],
         "clang": ["clang", *strict, header, f"-I{folder}", program, folder / "clang.o", "-lm",

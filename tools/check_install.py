@@ -96,11 +96,11 @@ def results(build, scratch):
     if installed.problem:
         return
     for name in [
-            "heft.h", "source.h", "memory_limits.h", "check.h", "companion.h", "scheme.h",
-            "write.h", "heft_ext.h", "dtypes.h", "libheft.so", "libheft.so.0", "libheft.a",
-            "bin/heft"
+            *sorted({h.name for h in (ROOT / "include/heft").glob("*.h")} - {"private.h"}),
+            "libheft.so", "libheft.so.0", "libheft.a", "bin/heft"
     ]:
         yield f"{name} is installed", installed.find(name)
+    yield "private.h is not installed", [str(p) for p in installed.root.rglob("private.h")]
     yield "pkg-config knows the version", complaints("pkg-config", f"--exact-version={VERSION}",
                                                      "heft", env=installed.env)
 

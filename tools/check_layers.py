@@ -10,7 +10,8 @@
              parts below
   data       the core has no writable data; cli only where the process has a state
   names      every linked name begins with heft_
-  circles    no files of a directory need each other, directly or through other files
+  circles    no files of a directory, and no public headers, need each other, directly or through
+             other files; heft.h includes element types only
 
 The checks from "calls" on read the objects of ARCHIVE, the static library of the core. FILE is
 compile_commands.json of a build: "extensions" reads the macros in the commands, too, and "data" the
@@ -29,45 +30,52 @@ import tap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# Headers that each directory may include in addition to its own. heft.h includes check.h,
-# companion.h, memory_limits.h, scheme.h, source.h and write.h.
+HEADERS = sorted(p.name for p in (ROOT / "include/heft").glob("*.h"))
+PUBLIC = [name for name in HEADERS if name != "private.h"]
+# Headers that each directory may include in addition to its own: public headers by name, all
+# headers of a directory, or "any" header of the system.
 ENGINE = ["heft.h", "heft_ext.h", "src/base", "src/model", "src/format/format.h"]
 MAY_INCLUDE = {
-    "src/base": ["heft.h", "heft_ext.h"],
-    "src/model": ["heft.h", "src/base"],
+    "src/base": ["heft.h", "memory_limits.h", "heft_ext.h", "editing.h"],
+    "src/model": ["heft.h", "memory_limits.h", "ids.h", "vocabulary.h", "src/base"],
     "src/grammar": ["heft.h", "src/base"],
-    "src/format": ["heft.h", "src/base", "src/model", "src/grammar"],
-    "src/core/read": ENGINE,
+    "src/format": ["heft.h", "vocabulary.h", "src/base", "src/model", "src/grammar"],
+    "src/core/read": [*ENGINE, "check.h"],
     "src/core/shards": [*ENGINE, "src/core/read"],
-    "src/core/check": [*ENGINE, "src/core/read", "src/core/shards"],
+    "src/core/check": [*ENGINE, "check.h", "doctor.h", "src/core/read", "src/core/shards"],
     "src/scheme": [
-        "heft.h", "heft_ext.h", "src/base", "src/model", "src/grammar", "src/core/read"
+        "heft.h", "heft_ext.h", "companion.h", "private.h", "scheme.h", "src/base", "src/model",
+        "src/grammar", "src/core/read"
     ],
     "src/logical": [
-        "heft.h", "heft_ext.h", "src/base", "src/model", "src/core/read", "src/core/shards",
-        "src/scheme"
+        "heft.h", "heft_ext.h", "check.h", "scheme.h", "src/base", "src/model", "src/core/read",
+        "src/core/shards", "src/scheme"
     ],
     "src/core/write": [
-        *ENGINE, "src/core/read", "src/core/shards", "src/core/check", "src/scheme"
+        *ENGINE, "doctor.h", "scheme.h", "split.h", "write.h", "src/core/read", "src/core/shards",
+        "src/core/check", "src/scheme"
     ],
     "src/core/edit": [
-        *ENGINE, "src/core/read", "src/core/shards", "src/core/check", "src/core/write"
+        *ENGINE, "editing.h", "src/core/read", "src/core/shards", "src/core/check", "src/core/write"
     ],
-    "src/scan": ["heft.h", "heft_ext.h", "src/base", "src/grammar", "src/core/read"],
-    "src/sign": ["heft.h", "heft_ext.h", "src/base", "src/grammar", "src/core/read"],
+    "src/scan": ["heft_ext.h", "check.h", "src/base", "src/grammar", "src/core/read"],
+    "src/sign": ["heft_ext.h", "sign.h", "src/base", "src/grammar", "src/core/read"],
     "src/share": [
-        *ENGINE, "share.h", "src/grammar", "src/core/read", "src/core/check", "src/core/write"
+        *ENGINE, "private.h", "share.h", "src/grammar", "src/core/read", "src/core/check",
+        "src/core/write"
     ],
-    "src/companion": ["heft.h", "heft_ext.h", "src/base", "src/model", "src/grammar"],
-    "src/port_none": ["heft.h", "heft_ext.h", "src/base"],
-    "src/params": ["heft.h", "heft_ext.h", "params.h", "src/base", "src/scheme", "any"],
-    "src/simd": ["heft.h", "src/base", "src/model"],
-    "src/folder": ["heft.h", "heft_ext.h", "src/base"],
-    "src/port": ["heft.h", "heft_ext.h", "src/base", "src/folder", "any"],
-    "src/port/remote": ["heft.h", "heft_ext.h", "src/base", "src/folder", "src/port", "any"],
-    "cli": ["heft.h", "heft_ext.h", "params.h", "any"],
-    "examples": ["heft.h", "heft_ext.h", "params.h", "any"],
-    "web": ["heft.h", "heft_ext.h", "any"],
+    "src/companion": [
+        "heft_ext.h", "companion.h", "vocabulary.h", "src/base", "src/model", "src/grammar"
+    ],
+    "src/port_none": ["heft_ext.h", "src/base"],
+    "src/params": ["heft_ext.h", "params.h", "src/base", "src/scheme", "any"],
+    "src/simd": ["private.h", "src/base", "src/model"],
+    "src/folder": ["heft_ext.h", "src/base"],
+    "src/port": [*HEADERS, "src/base", "src/folder", "any"],
+    "src/port/remote": [*HEADERS, "src/base", "src/folder", "src/port", "any"],
+    "cli": [*HEADERS, "any"],
+    "examples": [*PUBLIC, "any"],
+    "web": [*PUBLIC, "any"],
 }
 # A family of formats may include the shared headers of formats, and no other family.
 for family in sorted(p.name for p in (ROOT / "src/format").iterdir() if p.is_dir()):
@@ -110,7 +118,7 @@ def relative_name(path):
 def layer_of(target):
     """Return the layer of an included name: a public header, a directory, or "any" (system)."""
     if target.startswith("heft/"):
-        return target[5:] if target in ("heft/heft_ext.h", "heft/params.h") else "heft.h"
+        return target[5:]
     if "/" in target and (ROOT / "src" / target.rsplit("/", 1)[0]).is_dir():
         return "src/" + target.rsplit("/", 1)[0]
     return "any"
@@ -133,6 +141,29 @@ def may_include(path, directory, allowed, target):
     if target in C_HEADERS:
         return True
     return layer_of(target) in allowed or "src/" + target in allowed
+
+
+def reachable(uses, start):
+    """Return everything that `start` needs directly or indirectly."""
+    found, left = set(), [start]
+    while left:
+        new = uses[left.pop()] - found
+        found |= new
+        left += new
+    return found
+
+
+def public_faults():
+    """Yield public headers that include each other in a circle, includes of heft.h besides the
+    element types, and includes of stable headers that are not stable."""
+    texts = {name: (ROOT / "include/heft" / name).read_text() for name in HEADERS}
+    uses = {n: set(re.findall(r"^#include <heft/(\w+\.h)>", t, re.M)) for n, t in texts.items()}
+    yield from (f"{name} includes itself through other headers" for name in HEADERS
+                if name in reachable(uses, name))
+    yield from (f"heft.h includes {name}" for name in uses["heft.h"] - {"dtypes.h"})
+    stable = {name for name, text in texts.items() if "Stability: stable." in text}
+    yield from (f"{name} is stable, but includes {other}" for name in stable
+                for other in uses[name] - stable)
 
 
 def condition_faults():
@@ -277,16 +308,6 @@ def dependencies(objects):
     }
 
 
-def reachable(uses, start):
-    """Return all objects that `start` needs directly or indirectly."""
-    found, left = set(), [start]
-    while left:
-        new = uses[left.pop()] - found
-        found |= new
-        left += new
-    return found
-
-
 def directory_of(path):
     """Return the directory of an object's source: src_format_numpy_npz_write.c.o ->
     src/format/numpy."""
@@ -332,6 +353,7 @@ def main():
     a = args.parse_args()
     checks = [
         ("includes point downward", list(include_faults())),
+        ("public headers include what they may", list(public_faults())),
         ("conditions stand where differences live", list(condition_faults())),
         ("atomic operations stand where differences live", list(atomic_faults())),
         ("only src/port and cli extend the C library", list(extension_faults(a.commands))),

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """gen_api.py [--check]: write docs/api.md from the public headers.
 
-The page has an index, and section by section every public function, callback, structure and
-enumeration with the comment, and the function of tests/api_examples.c after the comment
-"HEADER: SECTION", which must call a function of the section. With --check the page is compared
-instead; TAP on stdout."""
+The first comment of a header says "Stability: stable" or "provisional". The page has an index, and
+section by section every public function, callback, structure and enumeration with the comment, and
+the function of tests/api_examples.c after the comment "HEADER: SECTION", which must call a function
+of the section. With --check the page is compared instead; TAP on stdout."""
 import itertools
 import pathlib
 import re
@@ -16,8 +16,10 @@ import tap
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/api.md"
 EXAMPLES = ROOT / "tests/api_examples.c"
-HEADERS = ["heft.h", "source.h", "memory_limits.h", "check.h", "companion.h", "scheme.h", "write.h",
-           "doctor.h", "share.h", "sign.h", "params.h", "floats.h", "remote.h", "heft_ext.h"]
+HEADERS = ["heft.h", "source.h", "memory_limits.h", "write.h", "check.h", "editing.h",
+           "split.h", "ids.h", "vocabulary.h", "companion.h", "scheme.h", "doctor.h", "share.h",
+           "sign.h", "params.h", "remote.h", "heft_ext.h"]
+STABILITY = re.compile(r"/\*(?:(?!\*/).)*Stability: (stable|provisional)\.", re.S)
 SECTION = re.compile(r"^/\* ---- (.*?) -+ \*/$", re.M)
 BLOCK = re.compile(
     r"^(?P<comment>/\*(?:(?!\*/).)*\*/\n)?(?P<code>(?:HEFT_API|static inline) "
@@ -104,6 +106,11 @@ def types(text):
         yield m.start(), name, m["code"], comment_to_markdown(m["comment"] or "")
 
 
+def stability(header):
+    """Return what the first comment of a header promises, "stable"."""
+    return STABILITY.match((ROOT / "include/heft" / header).read_text())[1]
+
+
 def sections(header):
     """Yield (title, text) of a header's sections."""
     parts = SECTION.split((ROOT / "include/heft" / header).read_text())
@@ -137,9 +144,11 @@ def anchor(name):
 
 def index(entries):
     """Return a table of the functions of each section."""
-    rows = [f"| {header} | {title} | {', '.join(f'[{n}](#{anchor(n)})' for n in names)} |"
+    rows = [f"| {header} | {stability(header)} | {title} | "
+            f"{', '.join(f'[{n}](#{anchor(n)})' for n in names)} |"
             for header, title, names in entries]
-    return "\n".join(["## Index\n", "| header | section | functions |", "|---|---|---|", *rows, ""])
+    return "\n".join(["## Index\n", "| header | stability | section | functions |",
+                      "|---|---|---|---|", *rows, ""])
 
 
 def section(title, members, sample):
@@ -158,7 +167,7 @@ def calls_any(sample, names):
 def page():
     samples, wrong, used, out, entries = examples(), [], set(), [], []
     for header in HEADERS:
-        out.append(f"## {header}\n")
+        out.append(f"## {header}\n\nStability: [{stability(header)}](abi.md#stability).\n")
         for title, text in sections(header):
             key, calls = f"{header}: {title}", list(functions(text))
             title = title[:1].upper() + title[1:]

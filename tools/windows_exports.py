@@ -9,9 +9,8 @@ import sys
 
 
 def exports(text):
-    """Returns the names in the global section of a version script."""
-    section = re.search(r"global:(.*?)local:", text, re.DOTALL)[1]
-    return re.findall(r"\b(heft_\w+);", section)
+    """Returns the names that a version script exports."""
+    return re.findall(r"\b(heft_\w+);", text)
 
 
 def main():

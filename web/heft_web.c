@@ -5,6 +5,9 @@
  * fails, and the call is repeated when the bytes are there. */
 #include "heft_web.h"
 
+#include <heft/check.h>
+#include <heft/vocabulary.h>
+
 #include <stddef.h>
 
 web_results web_result;
@@ -287,11 +290,10 @@ WEB_EXPORT(shard_at) void shard_at(const web_model *m, uint32_t i)
 /* Checksum i: text 0 becomes the algorithm.  False after the last one. */
 WEB_EXPORT(checksum_at) bool checksum_at(const web_model *m, uint32_t i)
 {
-    heft_checksum c;
-    if (!heft_checksum_at(&c, m->file, i))
-        return false;
-    set_c_text(0, c.algorithm);
-    return true;
+    const char *algorithm = heft_checksum_at(m->file, i).algorithm;
+    if (algorithm)
+        set_c_text(0, algorithm);
+    return algorithm;
 }
 
 static void set_finding(const heft_finding *f)
@@ -307,11 +309,10 @@ static void set_finding(const heft_finding *f)
 
 WEB_EXPORT(notice_at) bool notice_at(const web_model *m, uint32_t i)
 {
-    heft_finding f;
-    if (!heft_notice_at(&f, m->file, i))
-        return false;
-    set_finding(&f);
-    return true;
+    heft_finding f = heft_notice_at(m->file, i);
+    if (f.rule)
+        set_finding(&f);
+    return f.rule;
 }
 
 /* ---- tensors and parts ---------------------------------------------------------------------- */
@@ -381,13 +382,15 @@ WEB_EXPORT(value_at) void value_at(const web_model *m, uint32_t i)
     set_value(&current);
 }
 
-/* False after the last attribute. */
+/* False after the last attribute.  Call with i = 0 first. */
 WEB_EXPORT(attribute_at) bool attribute_at(const web_model *m, uint32_t tensor, uint32_t i)
 {
-    if (!heft_attribute_at(&current, m->file, tensor, i))
-        return false;
+    static uint32_t count;
+    if (!i)
+        count = heft_attribute_count(m->file, tensor);
+    current = heft_attribute_at(m->file, tensor, i);
     set_value(&current);
-    return true;
+    return i < count;
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
@@ -426,7 +429,7 @@ WEB_EXPORT(vocab_open) int32_t vocab_open(web_model *m)
 
 WEB_EXPORT(vocab_token) void vocab_token(const web_model *m, uint32_t id)
 {
-    web_set_text(0, heft_vocab_token(m->vocab, id));
+    web_set_text(0, heft_vocab_at(m->vocab, id));
 }
 
 WEB_EXPORT(vocab_find) uint32_t vocab_find(const web_model *m, const char *token, uint32_t len)

@@ -2,6 +2,7 @@
  *
  * Opening the file uses at most 64 KiB of static memory; tensors are used in place.  board_run()
  * prints a line for each tensor and returns 0 if the file has no faults. */
+#include <heft/check.h>
 #include <heft/heft_ext.h>
 
 #include "board.h"

@@ -1,20 +1,16 @@
-/* check.h - verify checksums and format rules, hash tensors, look for hostile pickles.  Included by
- * heft.h; the general rules of heft.h apply. */
-#include <heft/heft.h> /* before the guard: heft.h ends by including this header */
+/* check.h - verify checksums and format rules, hash tensors, look for hostile pickles.  The
+ * general rules of heft.h apply.
+ *
+ * Stability: provisional. */
 #ifndef HEFT_CHECK_H
 #define HEFT_CHECK_H
+#include <heft/heft.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* ---- findings ----------------------------------------------------------------------------- */
-
-typedef enum heft_severity {
-    HEFT_NOTE,    /* nothing is wrong */
-    HEFT_WARNING, /* allowed, but other readers may fail */
-    HEFT_FAULT    /* a rule of the format is broken, or a checksum does not match */
-} heft_severity;
 
 typedef struct heft_finding {
     heft_severity severity;
@@ -27,16 +23,18 @@ typedef struct heft_finding {
     /* The finding names content of the model that is not among the tensors.  A conversion reports
      * the content as a loss; a strict conversion fails with HEFT_E_LOSSY. */
     bool left_out;
-    uint8_t reserved8[3];
-    uint32_t reserved[3];
+    uint8_t reserved8[3]; /* 0: up to the next member */
+    uint32_t reserved[3]; /* 0: room for three numbers */
 } heft_finding;
 /* Report a finding. */
 typedef void (*heft_finding_fn)(void *ctx, const heft_finding *finding);
 
-/* Get finding number i of opening the file: something allowed but unusual, such as an unknown minor
- * version, unaligned data, or a name that looks like a path.  heft_file_verify() reports the same
- * findings.  False after the last finding.  The text stays valid until heft_file_close(). */
-HEFT_API bool heft_notice_at(heft_finding *out, const heft_file *f, size_t i);
+/* Return the number of findings of opening the file: something allowed but unusual, such as an
+ * unknown minor version, unaligned data, or a name that looks like a path.  heft_file_verify()
+ * reports the same findings. */
+HEFT_API uint32_t heft_notice_count(const heft_file *f);
+/* Return finding i of opening the file.  The text stays valid until heft_file_close(). */
+HEFT_API heft_finding heft_notice_at(const heft_file *f, uint32_t i);
 
 /* ---- checksums and rules ------------------------------------------------------------------ */
 
@@ -52,23 +50,22 @@ typedef struct heft_verify_result {
 typedef struct heft_verify_options {
     size_t size;                /* = sizeof(heft_verify_options) */
     heft_finding_fn on_finding; /* may be NULL */
-    void *ctx;                  /* passed to on_finding */
     heft_progress_fn progress;  /* may be NULL */
-    void *progress_ctx;
+    void *ctx;                  /* passed to both */
     /* Check only the structure and the checksums of header and index; the cost does not depend on
      * the size of the data.  The note "heft/quick" lists skipped checks: digests and values of
      * data, padding between parts. */
     bool quick;
-    uint8_t reserved; /* 0 */
+    uint8_t reserved; /* 0: up to the next member */
     /* Check only share `share` of `share_count`: a run of checksums, of decoded parts and of sparse
      * tensors, each of nearly equal bytes.  Share 1 makes all other checks.  The findings and
      * bytes_checked of all shares together are those of the whole file.  0: no shares. */
     uint16_t share, share_count;
-    uint16_t reserved2; /* 0 */
+    uint16_t reserved2; /* 0: up to 8 bytes */
 } heft_verify_options;
-#define HEFT_VERIFY_OPTIONS_INIT                                               \
-    {                                                                          \
-        sizeof(heft_verify_options), NULL, NULL, NULL, NULL, false, 0, 0, 0, 0 \
+#define HEFT_VERIFY_OPTIONS_INIT                                         \
+    {                                                                    \
+        sizeof(heft_verify_options), NULL, NULL, NULL, false, 0, 0, 0, 0 \
     }
 /* Compare every checksum in the file, then check the format's rules for padding, reserved bits,
  * identities and values.  HEFT_OK: the check was completed; out->faults says whether the file is
@@ -86,29 +83,48 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_part_verify(bool *checked, const heft_
                                                       uint32_t part, heft_error *err);
 typedef struct heft_checksum { /* a checksum stored in the file */
     const char *rule, *algorithm;
-    heft_range range; /* covered bytes; the first range if there are several */
-    uint32_t shard;   /* file of the range, as in heft_part */
-    uint32_t reserved[3];
+    heft_range range;     /* covered bytes; the first range if there are several */
+    uint32_t shard;       /* file of the range, as in heft_part */
+    uint32_t reserved[3]; /* 0: room for three numbers */
 } heft_checksum;
-/* Get checksum number i of the file; false after the last checksum. */
-HEFT_API bool heft_checksum_at(heft_checksum *out, const heft_file *f, size_t i);
+/* Return the number of checksums of the file. */
+HEFT_API uint32_t heft_checksum_count(const heft_file *f);
+/* Return checksum i of the file. */
+HEFT_API heft_checksum heft_checksum_at(const heft_file *f, uint32_t i);
 typedef struct heft_part_digest { /* the digest that the file states for a part */
     const char *algorithm;        /* "sha256", "xxh3-64", "crc32c"; valid as long as the file */
     uint32_t len;                 /* bytes */
     uint8_t bytes[32];
-    uint32_t reserved[3];
+    uint32_t reserved[3]; /* 0: room for three numbers */
 } heft_part_digest;
 /* Get the digest of the decoded bytes of a part, as the file states the digest: nothing is read or
  * compared.  False: the part does not exist, the file states none, or the digest covers other
  * bytes, such as the compressed ones. */
 HEFT_API bool heft_part_stated_digest(heft_part_digest *out, const heft_file *f, uint32_t part);
 
+/* ---- checked reads ------------------------------------------------------------------------ */
+
+/* Read many parts through streams, on any threads, and compare all checksums that cover the parts:
+ * the digest of each part (by the stream), and checksums over several parts, such as the checksum
+ * of all data of an EMBD file (by heft_checked_read_end()). */
+typedef struct heft_checked_read heft_checked_read;
+/* Open a checked read of `count` parts; parts NULL: all parts of all tensors. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_checked_read_open(heft_checked_read **out,
+                                                            const heft_file *f,
+                                                            const uint32_t *parts, uint32_t count,
+                                                            heft_error *err);
+/* Open a stream of one of the parts.  Thread-safe. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_checked_read_stream(heft_stream **out,
+                                                              heft_checked_read *r, uint32_t part,
+                                                              heft_error *err);
+/* Compare the checksums after the last byte was read.  Covered bytes that no stream has read, such
+ * as headers before arrays, are read now.  HEFT_E_CHECKSUM at the first mismatch. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_checked_read_end(heft_checked_read *r, heft_error *err);
+/* Close a checked read, after all its streams.  NULL is ignored. */
+HEFT_API void heft_checked_read_close(heft_checked_read *r);
+
 /* ---- hashes ------------------------------------------------------------------------------- */
 
-enum { HEFT_HASH_BYTES = 32 };
-typedef struct heft_hash {
-    uint8_t bytes[HEFT_HASH_BYTES];
-} heft_hash;
 /* Compute BLAKE3 hashes of element type, shape, layout and decoded bytes.  Equal tensors have equal
  * hashes in every format (docs/hash.md).  tensors: array of heft_tensor_count() hashes; *model
  * hashes the sorted (name, hash) pairs.  progress may be NULL.
@@ -117,10 +133,6 @@ typedef struct heft_hash {
 HEFT_API HEFT_MUST_CHECK heft_status heft_file_hash(heft_hash *model, heft_hash *tensors,
                                                     const heft_file *f, heft_progress_fn progress,
                                                     void *progress_ctx, heft_error *err);
-/* Compute the hash of the model from the hashes of all tensors, as heft_file_hash() does.  The
- * tensors are not read again. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_hash_model(heft_hash *model, const heft_hash *tensors,
-                                                     const heft_file *f, heft_error *err);
 /* Hash the content of the model that is not among the tensors (findings with left_out), except the
  * state of an optimizer.  *has_any is false, and *out not set, if the file has no such content.
  * The hash of the model covers this hash.
@@ -147,14 +159,14 @@ typedef struct heft_scan_finding {
     heft_str module, name;  /* the imported name; any bytes, empty if not known */
     const char *text;       /* one line; valid, like the strings, until the callback returns */
     bool is_decoded;        /* the finding is in a compressed member, or a compressed file */
-    uint8_t reserved[31];
+    uint8_t reserved[31];   /* 0: room for a range and a number */
 } heft_scan_finding;
 /* Report a finding. */
 typedef void (*heft_scan_finding_fn)(void *ctx, const heft_scan_finding *finding);
 
 typedef struct heft_scan_result {
     uint64_t pickles, findings; /* numbers of pickles and findings */
-    uint64_t reserved[6];
+    uint64_t reserved[6];       /* 0: room for six counts */
 } heft_scan_result;
 
 typedef struct heft_scan_options {

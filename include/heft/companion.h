@@ -1,53 +1,22 @@
-/* companion.h - text files next to the weights: vocabularies, settings, profiles of models.
- * Included by heft.h; the general rules of heft.h apply.
+/* companion.h - text files next to the weights: settings, profiles of models.  The general rules
+ * of heft.h apply.
  *
- * Several threads may read one vocabulary, settings or profile object at the same time.  Text given
- * to a parser is copied.  A parser fails with HEFT_E_FORMAT for text that is malformed.  host NULL:
- * heft_host_default(); the host must outlive the object. */
-#include <heft/heft.h> /* before the guard: heft.h includes this header before write.h */
+ * Several threads may read one settings or profile object at the same time.  Text given to a parser
+ * is copied.  A parser fails with HEFT_E_FORMAT for text that is malformed.  host NULL:
+ * heft_host_default(); the host must outlive the object.
+ *
+ * Stability: provisional. */
 #ifndef HEFT_COMPANION_H
 #define HEFT_COMPANION_H
+#include <heft/check.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* ---- vocabulary --------------------------------------------------------------------------- */
-
-typedef struct heft_vocab heft_vocab;
-typedef enum heft_special { HEFT_PAD, HEFT_UNK, HEFT_CLS, HEFT_SEP, HEFT_MASK } heft_special;
-enum { HEFT_SPECIALS = 5 };
-
-/* Copy the vocabulary of a file.  HEFT_E_NOTFOUND: the file has no vocabulary. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_vocab_open(heft_vocab **out, const heft_file *f,
-                                                     heft_error *err);
-/* Parse a vocabulary with one token per line (vocab.txt). */
-HEFT_API HEFT_MUST_CHECK heft_status heft_vocab_parse_lines(heft_vocab **out, heft_str text,
-                                                            const heft_host *host, heft_error *err);
-/* Parse a tokenizer.json.  HEFT_E_FORMAT also if ids are not 0, 1, 2, ... or not unique. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_vocab_parse_json(heft_vocab **out, heft_str text,
-                                                           const heft_host *host, heft_error *err);
-/* Close a vocabulary.  NULL is ignored. */
-HEFT_API void heft_vocab_close(heft_vocab *v);
-/* Return the number of tokens; ids are below this number. */
-HEFT_API uint32_t heft_vocab_count(const heft_vocab *v);
-/* Return the token with that id, borrowed from v. */
-HEFT_API heft_str heft_vocab_token(const heft_vocab *v, uint32_t id);
-/* Return the lowest id of a token with that text, or HEFT_NONE. */
-HEFT_API uint32_t heft_vocab_find(const heft_vocab *v, heft_str token);
-/* Return the id of a special token: the id stored in the file, else the id of the token [PAD],
- * [UNK], [CLS], [SEP] or [MASK], else HEFT_NONE. */
-HEFT_API uint32_t heft_vocab_special(const heft_vocab *v, heft_special s);
-/* Set the id of a special token; HEFT_NONE removes the special token. */
-HEFT_API void heft_vocab_set_special(heft_vocab *v, heft_special s, uint32_t id);
-/* Return the name of a special token, "pad" or "unk". */
-HEFT_API const char *heft_vocab_special_name(heft_special s);
-
 /* ---- settings ----------------------------------------------------------------------------- */
 
-/* Settings hold the values of a JSON object such as config.json. */
-typedef struct heft_settings heft_settings;
-/* Parse a JSON object.  HEFT_E_LIMIT: more than 2^20 values or 64 levels. */
+/* Parse a JSON object such as config.json.  HEFT_E_LIMIT: more than 2^20 values or 64 levels. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_settings_parse_json(heft_settings **out, heft_str text,
                                                               const heft_host *host,
                                                               heft_error *err);
@@ -57,16 +26,16 @@ HEFT_API void heft_settings_close(heft_settings *s);
  * lists in the order of the document.  Integers are HEFT_KIND_INT, or HEFT_KIND_UINT past
  * INT64_MAX; other numbers are HEFT_KIND_STR, spelled as in the document.  Values are borrowed
  * from s. */
-HEFT_API size_t heft_settings_count(const heft_settings *s);
-/* Return top-level value i; HEFT_KIND_NULL past the end. */
-HEFT_API heft_value heft_settings_at(const heft_settings *s, size_t i);
+HEFT_API uint32_t heft_settings_count(const heft_settings *s);
+/* Return top-level value i. */
+HEFT_API heft_value heft_settings_at(const heft_settings *s, uint32_t i);
 /* Find a top-level value by key; false if there is none. */
 HEFT_API bool heft_settings_find(heft_value *out, const heft_settings *s, heft_str key);
 /* Return the number of all values, children included: a flat list.  A list or map precedes its
  * children: the first child of value i is i + 1, and heft_settings_next(s, i) is the index after
  * value i and all descendants. */
 HEFT_API uint32_t heft_settings_value_count(const heft_settings *s);
-/* Return value i of the flat list; HEFT_KIND_NULL past the end. */
+/* Return value i of the flat list. */
 HEFT_API heft_value heft_settings_value_at(const heft_settings *s, uint32_t i);
 /* Return the index after value i and all descendants. */
 HEFT_API uint32_t heft_settings_next(const heft_settings *s, uint32_t i);

@@ -1,8 +1,10 @@
-/* doctor.h - find out why a file does not open, and salvage the intact tensors.  Included by
- * heft.h; the general rules of heft.h apply. */
-#include <heft/heft.h> /* before the guard: heft.h ends by including this header */
+/* doctor.h - find out why a file does not open, and salvage the intact tensors.  The general
+ * rules of heft.h apply.
+ *
+ * Stability: provisional. */
 #ifndef HEFT_DOCTOR_H
 #define HEFT_DOCTOR_H
+#include <heft/write.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -18,8 +20,8 @@ typedef struct heft_diagnosis {
     heft_range where; /* offset HEFT_NOWHERE: no particular bytes */
     uint32_t tensor;  /* id in heft_doctor_file(), or HEFT_NONE */
     const char *text,
-        *advice; /* a line each; advice may be NULL.  Valid until heft_doctor_close() */
-    uint64_t reserved[4];
+        *advice;          /* a line each; advice may be NULL.  Valid until heft_doctor_close() */
+    uint64_t reserved[4]; /* 0: room for a second range and text */
 } heft_diagnosis;
 
 typedef struct heft_doctor_options {
@@ -27,7 +29,7 @@ typedef struct heft_doctor_options {
     const char *path;          /* compare the suffix with the content; NULL: compare nothing */
     const heft_host *host;     /* NULL: heft_host_default(); must outlive the heft_doctor */
     heft_progress_fn progress; /* may be NULL */
-    void *progress_ctx;
+    void *ctx;                 /* passed to progress */
 } heft_doctor_options;
 #define HEFT_DOCTOR_OPTIONS_INIT                            \
     {                                                       \
@@ -45,8 +47,10 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_doctor_open(heft_doctor **out, heft_so
 /* Close an examined file.  NULL is ignored. */
 HEFT_API void heft_doctor_close(heft_doctor *d);
 
-/* Get diagnosis number i; false after the last diagnosis. */
-HEFT_API bool heft_diagnosis_at(heft_diagnosis *out, const heft_doctor *d, size_t i);
+/* Return the number of diagnoses. */
+HEFT_API uint32_t heft_diagnosis_count(const heft_doctor *d);
+/* Return diagnosis i. */
+HEFT_API heft_diagnosis heft_diagnosis_at(const heft_doctor *d, uint32_t i);
 
 typedef struct heft_doctor_summary {
     const heft_format *format; /* NULL: no format recognises the file */
@@ -56,9 +60,9 @@ typedef struct heft_doctor_summary {
     uint32_t lost;             /* tensors with missing bytes or with a wrong checksum */
     uint32_t faults, warnings; /* among all diagnoses, also beyond the listed */
     bool can_salvage;          /* heft_doctor_salvage() has something to write */
-    uint8_t reserved8[3];
+    uint8_t reserved8[3];      /* 0: up to the next member */
     uint32_t left_out; /* contents of the file that are not among the tensors, and not salvaged */
-    uint8_t reserved[32];
+    uint8_t reserved[32]; /* 0: room for four sizes */
 } heft_doctor_summary;
 /* Get the figures of a diagnosis. */
 HEFT_API void heft_doctor_summarize(heft_doctor_summary *out, const heft_doctor *d);

@@ -2,7 +2,8 @@
  *
  * An element of a plain type occupies a whole number of bytes.  Packed and block-quantised types
  * store several elements in a block; heft_dtype_get() returns elements and bytes per block.
- */
+ *
+ * Stability: stable. */
 #ifndef HEFT_DTYPES_H
 #define HEFT_DTYPES_H
 #include <stdint.h>

@@ -27,20 +27,56 @@
  *         heft_file_close(file);
  *     }
  *
- * This header includes
+ * This header is for programs that open and read files.  Further headers include it:
  *   source.h         sources of bytes, feeding, joining files;
  *   memory_limits.h  limits and allocators;
  *   check.h          verify checksums and rules, hash tensors;
- *   companion.h      vocabularies, settings and model profiles;
+ *   write.h          write and convert files;
+ *   editing.h        change files, append tensors;
+ *   split.h          write a model as several files;
+ *   ids.h            identities of tensors in gpt-rs and Burn;
+ *   vocabulary.h     vocabularies;
+ *   companion.h      settings and profiles of models;
  *   scheme.h         quantised tensors that several stored tensors represent;
- *   write.h          write, convert, edit, append and split files.
- * Not included: heft_ext.h (your own sources, sinks, threads), params.h (parameters in a budget).
+ *   doctor.h         find out why a file does not open;
+ *   share.h          convert in shares on several machines;
+ *   sign.h           signatures of models;
+ *   params.h         parameters in a memory budget;
+ *   remote.h         files on servers;
+ *   heft_ext.h       your own sources, sinks, threads, digests;
+ *   all.h            all of these.
+ *
+ * Which way to read?  Opening reads the index only; data are read when they are asked for.
+ *
+ *     the file is               open it with               cost; who owns the bytes
+ *     at a path, or a folder    heft_file_open()           mapped, or read on demand
+ *     in memory                 heft_source_open_memory(), no copy; yours, until the file
+ *                               heft_file_open_source()    is closed
+ *     in flash memory           heft_file_open_in_place()  as in memory, with the least code
+ *     fetched by you            heft_file_begin(), _feed() you feed ranges; no call waits
+ *     on a server               heft_file_open()           requests for the ranges that are read
+ *     of another kind           heft_source of heft_ext.h  that of your functions
+ *
+ *     you want                  call                       cost; who owns the result
+ *     a tensor as any type      heft_array_read()          a copy, converted; heft_array_free()
+ *     a tensor as stored        heft_array_view()          no copy if possible; heft_array_free()
+ *     a slice of a tensor       heft_array_read_slice()    little more than its bytes; your buffer
+ *     a part in place           heft_part_view()           none; the file; NULL if not possible
+ *     bytes of a part           heft_part_read()           a copy; your buffer
+ *     many parts                heft_part_read_many()      a copy, on all threads; your buffers
+ *     a large or encoded part   heft_stream_read()         pieces of any size; your buffer
+ *     all checksums compared    heft_checked_read_open()   streams; covered bytes are read once
+ *     parameters, lazily        heft_params_acquire()      loaded on first use, under a budget;
+ *                                                          the store, until they are released
+ *     parameters as f32, tiles  heft_params_resolve()      made once, then as above
  *
  * Rules for all functions, unless a comment says otherwise:
  *   Errors     A function that can fail returns heft_status and takes a heft_error last, which may
  *              be NULL.  HEFT_E_NOMEM, HEFT_E_IO and HEFT_E_LIMIT can come from every such function
- *              and are not repeated below.  An index past the end is HEFT_E_ARGUMENT or, from a
- *              function that cannot fail, an empty tensor, part, value or string.
+ *              and are not repeated below.
+ *   Numbers    Things of a list have the numbers 0 to count - 1: ..._count() returns the count,
+ *              ..._at() the thing of a number.  A number past the end returns an empty thing,
+ *              without name, text or rule, or, from a function that can fail, HEFT_E_ARGUMENT.
  *   Arguments  Output parameters come first, then the object, then the rest.  Pointers must not be
  *              NULL, except err, options and callbacks.  Options begin with `size`: initialise them
  *              with HEFT_..._INIT, so that the library knows which members the program has.
@@ -55,7 +91,8 @@
  *              never while the library holds a lock.
  *   Units      Offsets and sizes are bytes.  Shapes are row-major, outermost dimension first.
  *              Numbers in files are little-endian.  Text is UTF-8 and not terminated.
- */
+ *
+ * Stability: stable. */
 #ifndef HEFT_H
 #define HEFT_H
 #include <stdbool.h>
@@ -116,6 +153,12 @@ typedef struct heft_error {
     uint64_t reserved[2]; /* 0 */
 } heft_error;
 
+typedef enum heft_severity {
+    HEFT_NOTE,    /* nothing is wrong */
+    HEFT_WARNING, /* allowed, but other readers may fail */
+    HEFT_FAULT    /* a rule of the format is broken, or a checksum does not match */
+} heft_severity;
+
 /* Return the name of a status, "format" or "io"; "unknown" for any other value. */
 HEFT_API const char *heft_status_name(heft_status s);
 
@@ -137,9 +180,10 @@ typedef struct heft_range {
     uint64_t offset, length;
 } heft_range;
 
-typedef struct heft_id128 { /* 128-bit number, little-endian as in gpt-rs */
-    uint8_t bytes[16];
-} heft_id128;
+enum { HEFT_HASH_BYTES = 32 };
+typedef struct heft_hash {
+    uint8_t bytes[HEFT_HASH_BYTES];
+} heft_hash;
 
 /* Progress in bytes; done stays 0 while a conversion is planned.  Return false to stop with
  * HEFT_E_CANCELLED.  Called on any thread of the host's executor, by one thread at a time; the
@@ -156,6 +200,10 @@ typedef struct heft_allocator heft_allocator;
 typedef struct heft_host heft_host;                 /* memory, threads, codecs: heft_ext.h */
 typedef struct heft_shard_folder heft_shard_folder; /* access to shards: heft_ext.h */
 typedef struct heft_folder heft_folder;             /* files next to the file: heft_ext.h */
+typedef struct heft_sink heft_sink;                 /* receives a file: write.h */
+typedef struct heft_vocab heft_vocab;               /* tokens: vocabulary.h */
+typedef struct heft_settings heft_settings;         /* values of a config.json: companion.h */
+typedef struct heft_schemes heft_schemes;           /* quantised tensors: scheme.h */
 
 /* Chooses the element types of arrays that a file stores without a type: NumPy does so with types
  * that it does not know (bfloat16 is V2). */
@@ -201,7 +249,7 @@ typedef struct heft_open_options {
     /* heft_array_read(), heft_array_read_slice() and heft_derivation_f32() convert the stored
      * numbers of quantised tensors, without their scales; by default this is an error. */
     bool raw_tensors;
-    uint8_t reserved[3]; /* 0 */
+    uint8_t reserved[3]; /* 0: up to 8 bytes */
 } heft_open_options;
 #define HEFT_OPEN_OPTIONS_INIT                                                                \
     {                                                                                         \
@@ -251,14 +299,22 @@ typedef enum heft_encoding {
     HEFT_MSGPACK         /* consecutive MessagePack numbers, each with a type byte */
 } heft_encoding;
 
+/* How a part of a tensor is to be stored: see write.h. */
+typedef struct heft_storage {
+    heft_encoding encoding; /* a part that would not get smaller may stay raw */
+    int level;              /* 0: the codec's default */
+    const char *digest;     /* algorithm, "crc32c", "sha256" or "xxh3"; NULL: none */
+    uint64_t reserved[2];   /* 0: room for two options of codecs */
+} heft_storage;
+
 typedef struct heft_tensor {
     heft_str name;
     const uint64_t *dims;
     uint32_t rank;                   /* number of dims */
     uint32_t first_part, part_count; /* part_count may be 0 */
     heft_dtype dtype;
-    uint8_t layout; /* heft_layout; heft_tensor_layout_name() returns the name */
-    uint8_t reserved;
+    uint8_t layout;   /* heft_layout; heft_tensor_layout_name() returns the name */
+    uint8_t reserved; /* 0: up to 8 bytes */
 } heft_tensor;
 
 typedef struct heft_part {
@@ -268,8 +324,8 @@ typedef struct heft_part {
     heft_str digest;         /* spelled as in the file, "crc32c:0x1A2B3C4D"; empty: none */
     heft_dtype dtype;
     uint8_t encoding; /* heft_encoding */
-    uint8_t reserved;
-    uint32_t shard; /* 0: the part is in this file; else in heft_shard_file_at(f, shard - 1) */
+    uint8_t reserved; /* 0: up to the next member */
+    uint32_t shard;   /* 0: the part is in this file; else in heft_shard_file_at(f, shard - 1) */
 } heft_part;
 
 /* Return the number of tensors.  Ids are 0 to number - 1, in the order of the file. */
@@ -405,25 +461,6 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_stream_view(const void **data, heft_st
 /* Close a stream, read to the end or not.  NULL is ignored. */
 HEFT_API void heft_stream_close(heft_stream *s);
 
-/* Read many parts through streams, on any threads, and compare all checksums that cover the parts:
- * the digest of each part (by the stream), and checksums over several parts, such as the checksum
- * of all data of an EMBD file (by heft_checked_read_end()). */
-typedef struct heft_checked_read heft_checked_read;
-/* Open a checked read of `count` parts; parts NULL: all parts of all tensors. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_checked_read_open(heft_checked_read **out,
-                                                            const heft_file *f,
-                                                            const uint32_t *parts, uint32_t count,
-                                                            heft_error *err);
-/* Open a stream of one of the parts.  Thread-safe. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_checked_read_stream(heft_stream **out,
-                                                              heft_checked_read *r, uint32_t part,
-                                                              heft_error *err);
-/* Compare the checksums after the last byte was read.  Covered bytes that no stream has read, such
- * as headers before arrays, are read now.  HEFT_E_CHECKSUM at the first mismatch. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_checked_read_end(heft_checked_read *r, heft_error *err);
-/* Close a checked read, after all its streams.  NULL is ignored. */
-HEFT_API void heft_checked_read_close(heft_checked_read *r);
-
 /* ---- element types (numbers: dtypes.h) ---------------------------------------------------- */
 
 typedef struct heft_dtype_info {
@@ -506,42 +543,18 @@ HEFT_API heft_value heft_value_str(heft_str key, heft_str value);
  * map precedes its children: the first child of value i is i + 1, and heft_meta_next(f, i) is the
  * index after value i and all descendants. */
 HEFT_API uint32_t heft_meta_count(const heft_file *f);
-/* Return value i; HEFT_KIND_NULL past the end. */
+/* Return value i. */
 HEFT_API heft_value heft_meta_at(const heft_file *f, uint32_t i);
 /* Return the index after value i and all descendants. */
 HEFT_API uint32_t heft_meta_next(const heft_file *f, uint32_t i);
 /* Find a top-level value by key; false if there is none. */
 HEFT_API bool heft_meta_find(heft_value *out, const heft_file *f, heft_str key);
-/* Get value i of a tensor's attributes ("burn.param_id"), a flat list like the metadata: after a
- * list or map continue with i = value.as.container.end to skip the children.  False after the last
- * value. */
-HEFT_API bool heft_attribute_at(heft_value *out, const heft_file *f, uint32_t tensor, uint32_t i);
-
-/* ---- identities --------------------------------------------------------------------------- */
-
-/* Identities of tensors besides names. */
-typedef enum heft_id_kind {
-    HEFT_ID_BASE, /* gpt-rs: derived from the name; ASCII names only */
-    HEFT_ID_BURN  /* Burn: number stored in Burnpack files */
-} heft_id_kind;
-typedef struct heft_id {
-    heft_id_kind kind;
-    heft_id128 base; /* HEFT_ID_BASE: see heft_param_base_id() */
-    uint64_t burn;   /* HEFT_ID_BURN */
-} heft_id;
-/* Return the first tensor with that identity, or HEFT_NONE; *count (may be NULL) becomes the number
- * of matching tensors.  Base ids are derived from the names; base ids stored in the file are
- * ignored.  Linear time: for many searches use heft_ids_open(). */
-HEFT_API uint32_t heft_tensor_find_id(const heft_file *f, const heft_id *id, uint32_t *count);
-/* A sorted table of all identities, searched from any thread.  Close the table before the file. */
-typedef struct heft_ids heft_ids;
-/* Open a table of all identities, for many searches by heft_ids_find(). */
-HEFT_API HEFT_MUST_CHECK heft_status heft_ids_open(heft_ids **out, const heft_file *f,
-                                                   heft_error *err);
-/* Like heft_tensor_find_id(), in logarithmic time. */
-HEFT_API uint32_t heft_ids_find(const heft_ids *ids, const heft_id *id, uint32_t *count);
-/* Close a table of identities.  NULL is ignored. */
-HEFT_API void heft_ids_close(heft_ids *ids);
+/* Return the number of a tensor's attributes ("burn.param_id"), children included: a flat list like
+ * the metadata.  Linear time. */
+HEFT_API uint32_t heft_attribute_count(const heft_file *f, uint32_t tensor);
+/* Return value i of a tensor's attributes.  After a list or map continue with i =
+ * value.as.container.end to skip the children. */
+HEFT_API heft_value heft_attribute_at(const heft_file *f, uint32_t tensor, uint32_t i);
 
 /* ---- facts of the file -------------------------------------------------------------------- */
 
@@ -563,13 +576,13 @@ HEFT_API uint64_t heft_file_memory(const heft_file *f);
 
 typedef struct heft_shard_file { /* a further file with parts of the model */
     heft_str name;               /* file name; if not known, the label used in this file */
-    uint64_t size;      /* bytes; of a shard that is not open as stated, or HEFT_UNKNOWN_LENGTH */
-    heft_status status; /* HEFT_E_IO: missing or unreadable; HEFT_E_FORMAT: not that file */
-    uint32_t reserved[3];
+    uint64_t size;        /* bytes; of a shard that is not open as stated, or HEFT_UNKNOWN_LENGTH */
+    heft_status status;   /* HEFT_E_IO: missing or unreadable; HEFT_E_FORMAT: not that file */
+    uint32_t reserved[3]; /* 0: room for a size and a number */
 } heft_shard_file;
 /* Return the number of other files that hold parts of the model. */
 HEFT_API uint32_t heft_shard_file_count(const heft_file *f);
-/* Return shard i; an empty name past the end. */
+/* Return shard i. */
 HEFT_API heft_shard_file heft_shard_file_at(const heft_file *f, uint32_t i);
 /* Return HEFT_OK if every shard of the model is open and matches the index; else the first problem.
  * heft_file_verify() reports all problems. */
@@ -603,9 +616,9 @@ enum {
     HEFT_CAN_LISTS = 1024    /* metadata may be lists and arrays, not only texts */
 };
 /* Return the number of formats in this build. */
-HEFT_API size_t heft_format_count(void);
-/* Return format i; NULL after the last. */
-HEFT_API const heft_format *heft_format_at(size_t i);
+HEFT_API uint32_t heft_format_count(void);
+/* Return format i. */
+HEFT_API const heft_format *heft_format_at(uint32_t i);
 /* Find a format by name ("mag"); NULL if there is none. */
 HEFT_API const heft_format *heft_format_find(heft_str name);
 /* Find a format by the suffix of a path ("dir/model.mag"); NULL if none matches. */
@@ -624,13 +637,4 @@ HEFT_API uint32_t heft_format_caps(const heft_format *f);
 #ifdef __cplusplus
 }
 #endif
-
-#include <heft/check.h>
-#include <heft/companion.h>
-#include <heft/memory_limits.h>
-#include <heft/scheme.h>
-#include <heft/source.h>
-#include <heft/write.h>
-/* doctor.h needs write.h. */
-#include <heft/doctor.h>
 #endif

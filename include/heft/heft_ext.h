@@ -1,12 +1,14 @@
-/* heft_ext.h - sources, sinks, allocators, threads, digests and codecs of your own.  Stable within
- * a minor version.  The general rules of heft.h apply.
+/* heft_ext.h - sources, sinks, allocators, threads, digests and codecs of your own.  The
+ * general rules of heft.h apply.
  *
  * Fill in a table of functions and return HEFT_OK or an error: set *err to the same status (err may
  * be NULL).  Contexts and tables must outlive the objects that refer to them.
- */
+ *
+ * Stability: provisional. */
 #ifndef HEFT_EXT_H
 #define HEFT_EXT_H
-#include <heft/heft.h>
+#include <heft/memory_limits.h>
+#include <heft/source.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -70,12 +72,6 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_part_populate(const heft_file *f, uint
                                                         heft_error *err);
 /* Hint that the stored bytes of a part of a mapped file are not needed for now. */
 HEFT_API void heft_part_dont_need(const heft_file *f, uint32_t part);
-
-/* Warn that content beside an open file belongs to the model, but is not among the tensors, such as
- * a file of weights that no index names.  `rule` is static; the text is copied.  Call before other
- * threads use the file. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_file_add_left_out(heft_file *f, const char *rule,
-                                                            heft_str text, heft_error *err);
 
 /* ---- shards -------------------------------------------------------------------------------- */
 
@@ -166,11 +162,6 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_file_join_pipeline(
  *   HEFT_E_LIMIT     the path has `capacity` bytes or more */
 HEFT_API HEFT_MUST_CHECK heft_status heft_hub_path(char *out, size_t capacity, const char *name,
                                                    heft_error *err);
-/* Call fn with the name of every repository of a model in the cache, "OWNER/NAME", in any order.
- * The name is borrowed for the time of the call.  Errors as for heft_hub_path("hub:"), and
- * HEFT_E_IO if the folder cannot be read. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_hub_list(void (*fn)(void *ctx, const char *name),
-                                                   void *ctx, heft_error *err);
 
 /* ---- temporary storage --------------------------------------------------------------------- */
 
@@ -223,45 +214,6 @@ struct heft_sink {
     const heft_sink_ops *ops;
 };
 
-/* ---- editing ------------------------------------------------------------------------------ */
-
-/* The plan of an edit, for programs that store the bytes themselves: a list of extents that form
- * the edited file from first to last. */
-typedef struct heft_edit heft_edit;
-typedef struct heft_edit_extent {
-    uint64_t at, length; /* range of the edited file */
-    uint64_t from;       /* if data is NULL: offset of the bytes in the source file */
-    const void *data;    /* new bytes, valid until heft_edit_close(), or NULL */
-    uint32_t file;       /* source file: 0 for the file, 1 for the file with added tensors */
-} heft_edit_extent;
-/* Plan an edit like heft_file_edit(), with the same errors, except that a shard listed in an index
- * is not recognised.  f may be closed afterwards.  opt NULL: the file as this library would write
- * it; dry_run and progress of the options are ignored. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_edit_plan(heft_edit **out, const heft_file *f,
-                                                    const heft_edit_options *opt, heft_error *err);
-/* Do the first half of heft_file_append(): write the tensors of `from` as a file in the format
- * and version of f.  *tensors becomes the number of tensors written; 0: there is nothing to
- * add.  On a dry run take may be NULL, and planned_bytes becomes the size of both files
- * together, or 0.  no_sync is ignored. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_append_convert(uint32_t *tensors, const heft_file *f,
-                                                         const heft_file *from, heft_sink *take,
-                                                         const heft_append_options *opt,
-                                                         heft_error *err);
-/* Do the second half of heft_file_append(): plan a file with the tensors of f and of `added`,
- * the file written by heft_append_convert().  Both may be closed afterwards. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_append_plan(heft_edit **out, const heft_file *f,
-                                                      const heft_file *added,
-                                                      const heft_append_options *opt,
-                                                      heft_error *err);
-/* Return the number of extents; *out is borrowed from e. */
-HEFT_API size_t heft_edit_extents(const heft_edit *e, const heft_edit_extent **out);
-/* Return the size of the edited file. */
-HEFT_API uint64_t heft_edit_size(const heft_edit *e);
-/* Return true if all copied extents keep their offsets. */
-HEFT_API bool heft_edit_is_in_place(const heft_edit *e);
-/* Close a plan.  NULL is ignored. */
-HEFT_API void heft_edit_close(heft_edit *e);
-
 /* ---- threads ------------------------------------------------------------------------------ */
 
 struct heft_executor {
@@ -272,7 +224,7 @@ struct heft_executor {
     void (*run)(void *ctx, size_t n, void (*fn)(void *arg, size_t i), void *arg);
     void *ctx;
     uint32_t width;       /* number of threads */
-    uint32_t reserved[3]; /* 0 */
+    uint32_t reserved[3]; /* 0: room for a function and a number */
 };
 /* Return an executor with that many system threads; 0: one for each available processor. */
 HEFT_API heft_executor heft_executor_threads(uint32_t width);

@@ -1,8 +1,10 @@
-/* memory_limits.h - limits on memory and on bytes to read, and the allocator.  Included by heft.h;
- * the general rules of heft.h apply. */
-#include <heft/heft.h> /* before the guard: heft.h ends by including this header */
+/* memory_limits.h - limits on memory and on bytes to read, and the allocator.  The general rules
+ * of heft.h apply.
+ *
+ * Stability: stable. */
 #ifndef HEFT_MEMORY_LIMITS_H
 #define HEFT_MEMORY_LIMITS_H
+#include <heft/heft.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -14,7 +16,7 @@ extern "C" {
 typedef struct heft_read_counter {
     uint64_t bytes;
     uint32_t lock;     /* for the library */
-    uint32_t reserved; /* 0 */
+    uint32_t reserved; /* 0: up to 8 bytes */
 } heft_read_counter;
 
 struct heft_limits {      /* 0: the default in parentheses */
@@ -43,7 +45,7 @@ struct heft_allocator {
      * once. */
     void *(*resize)(void *ctx, void *ptr, size_t old_size, size_t new_size, size_t align);
     void *ctx;
-    void *reserved; /* NULL */
+    void *reserved; /* NULL: room for a function */
 };
 
 #ifdef __cplusplus

@@ -8,38 +8,22 @@
  *   key        derived from both: identifies the parameter within a process.
  *
  * All functions on a store are thread-safe, except heft_params_close().
- */
+ *
+ * Stability: provisional. */
 #ifndef HEFT_PARAMS_H
 #define HEFT_PARAMS_H
-#include <heft/heft.h>
+#include <heft/ids.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* ---- identity ----------------------------------------------------------------------------- */
+/* ---- keys --------------------------------------------------------------------------------- */
 
-/* Compute a base id: the first 16 bytes of BLAKE3(name).  False: the name is not ASCII and has
- * none. */
-HEFT_API bool heft_param_base_id(heft_id128 *out, heft_str name);
 /* Compute a key: the first 16 bytes of BLAKE3("gpt-rs:param-key:v1" || namespace || base id). */
 HEFT_API heft_id128 heft_param_key(heft_id128 ns, heft_id128 base);
 /* Return a namespace that was never returned before in this process: 1, 2, ... */
 HEFT_API heft_id128 heft_param_namespace_new(void);
-/* Make a 128-bit number from the low and the high half. */
-HEFT_API heft_id128 heft_id128_from(uint64_t low, uint64_t high);
-/* Write 32 hexadecimal digits, the most significant first, and a terminator. */
-HEFT_API void heft_id128_text(char out[33], heft_id128 id);
-
-/* Burn's parameter ids: random 64-bit numbers, printed as 13 characters of base32hex (digits 0-9
- * and a-v, no padding). */
-enum { HEFT_PARAM_ID_TEXT = 14 }; /* bytes, with the terminator */
-/* Make a new random id; HEFT_E_IO if the system has no random numbers. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_param_id_new(uint64_t *out, heft_error *err);
-/* Write the id as Burn prints it: 13 characters and a terminator. */
-HEFT_API void heft_param_id_text(char out[HEFT_PARAM_ID_TEXT], uint64_t id);
-/* Parse the text of an id, in upper or lower case; false if the text is not an id. */
-HEFT_API bool heft_param_id_parse(uint64_t *out, heft_str text);
 
 /* ---- the store ---------------------------------------------------------------------------- */
 
@@ -64,7 +48,7 @@ typedef struct heft_params_stats {
     uint64_t hits, loads, evictions, stalls;
     uint64_t bytes_loaded;
     uint64_t resident, peak; /* bytes counted against the budget: now, maximum */
-    uint64_t reserved[3];
+    uint64_t reserved[3];    /* 0: room for three counts */
 } heft_params_stats;
 
 typedef struct heft_params_options {
@@ -82,7 +66,7 @@ typedef struct heft_params_options {
      * was opened without check_parts.  On a mismatch nothing is loaded: HEFT_E_CHECKSUM.  Mapped
      * parameters are read once for the check. */
     bool check_parts;
-    uint8_t reserved[7]; /* 0 */
+    uint8_t reserved[7]; /* 0: up to 8 bytes */
 } heft_params_options;
 #define HEFT_PARAMS_OPTIONS_INIT                                        \
     {                                                                   \
@@ -110,7 +94,7 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_params_add_to(heft_params *p, heft_id1
 
 /* Return the number of parameters of all files. */
 HEFT_API uint32_t heft_params_count(const heft_params *p);
-/* Return key number i, in the order of adding files; zero bytes after the last key. */
+/* Return key i, in the order of adding files. */
 HEFT_API heft_id128 heft_params_key_at(const heft_params *p, uint32_t i);
 /* Find the key of a parameter in a namespace by name, base id, or Burn's id as stored in Burnpack
  * files.  False if there is none. */

@@ -5,7 +5,9 @@
  *     s3://BUCKET/KEY                                S3, with the variables and files of AWS
  *
  * A build without libcurl returns HEFT_E_UNSUPPORTED for every URL.  docs/remote.md describes
- * requests and trust. */
+ * requests and trust.
+ *
+ * Stability: provisional. */
 #ifndef HEFT_REMOTE_H
 #define HEFT_REMOTE_H
 #include <heft/heft.h>
@@ -27,15 +29,15 @@ typedef struct heft_url_options {
     /* Called with a message for the user: a file is downloaded whole, or the server limits requests
      * and is waited for.  NULL: none.  Called on any thread, one call at a time for each model. */
     void (*say)(void *ctx, const char *text);
-    void *say_ctx;
+    void *ctx; /* passed to say */
     /* Keep downloaded bytes in hidden files beside this path, usually the output, and use the
      * bytes that an earlier process has kept; heft_url_remove_kept() removes the files.  NULL: keep
      * nothing. */
     const char *resume;
-    bool offline; /* refuse every URL, as with HF_HUB_OFFLINE=1 */
-    uint8_t unused[3];
-    uint32_t slowest; /* bytes per second; 0: the variable HEFT_SLOWEST, or 1024 */
-    uint8_t reserved[8];
+    bool offline;        /* refuse every URL, as with HF_HUB_OFFLINE=1 */
+    uint8_t unused[3];   /* 0: up to the next member */
+    uint32_t slowest;    /* bytes per second; 0: the variable HEFT_SLOWEST, or 1024 */
+    uint8_t reserved[8]; /* 0: room for a pointer */
 } heft_url_options;
 #define HEFT_URL_OPTIONS_INIT                                                    \
     {                                                                            \

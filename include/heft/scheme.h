@@ -1,5 +1,5 @@
-/* scheme.h - quantised tensors: which stored tensors of a file belong together.  Included by
- * heft.h; the general rules of heft.h apply.
+/* scheme.h - quantised tensors: which stored tensors of a file belong together.  The general
+ * rules of heft.h apply.
  *
  * Quantised models store a weight as several tensors, such as packed numbers and their scales.  A
  * scheme is the rule that joins them; docs/quantisation.md lists the schemes.  Schemes are
@@ -7,10 +7,12 @@
  * settings of the model.  No data are read.
  *
  * Numbers of a stored tensor that is part of a scheme mean nothing alone: heft_file_convert(),
- * heft_array_read(), heft_array_read_slice() and heft_derivation_f32() refuse to cast them. */
-#include <heft/heft.h> /* before the guard: heft.h includes this header before write.h */
+ * heft_array_read(), heft_array_read_slice() and heft_derivation_f32() refuse to cast them.
+ *
+ * Stability: provisional. */
 #ifndef HEFT_SCHEME_H
 #define HEFT_SCHEME_H
+#include <heft/heft.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,8 +28,8 @@ typedef struct heft_quantised {
     /* Rows and columns of a block of elements with the same scale; 0: all rows or columns.  {1, 32}
      * are groups of 32 elements in a row, {1, 0} is a scale for each row. */
     uint64_t block[2];
-    bool has_block; /* block is known */
-    uint8_t reserved[31];
+    bool has_block;       /* block is known */
+    uint8_t reserved[31]; /* 0: room for three numbers */
 } heft_quantised;
 
 /* A stored tensor, and what it is for the quantised tensor. */
@@ -36,12 +38,10 @@ typedef struct heft_quantised_part {
     const char *role; /* "weight", "scale", "zero_point", ...; static */
 } heft_quantised_part;
 
-/* The quantised tensors of a file.  Several threads may use one object at the same time. */
-typedef struct heft_schemes heft_schemes;
 /* Find the quantised tensors of f.  settings: values of the config.json, quantize_config.json or
- * hf_quant_config.json that belongs to the model, or NULL; not used after the call.  The
- * time grows with the number of tensors, not with the size of the data.  f must outlive the
- * object. */
+ * hf_quant_config.json that belongs to the model, or NULL; not used after the call.  The time grows
+ * with the number of tensors, not with the size of the data.  f must outlive the object, which
+ * several threads may use at the same time. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_schemes_open(heft_schemes **out, const heft_file *f,
                                                        const heft_settings *settings,
                                                        heft_error *err);
@@ -49,9 +49,9 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_schemes_open(heft_schemes **out, const
 HEFT_API void heft_schemes_close(heft_schemes *s);
 /* Return the number of quantised tensors. */
 HEFT_API uint32_t heft_schemes_count(const heft_schemes *s);
-/* Return quantised tensor i, which must be below heft_schemes_count(). */
+/* Return quantised tensor i. */
 HEFT_API heft_quantised heft_schemes_at(const heft_schemes *s, uint32_t i);
-/* Return part k of quantised tensor i; k must be below its part_count. */
+/* Return part k of quantised tensor i; part_count is the number of parts. */
 HEFT_API heft_quantised_part heft_schemes_part_at(const heft_schemes *s, uint32_t i, uint32_t k);
 /* Return the quantised tensor that a stored tensor is part of, or HEFT_NONE. */
 HEFT_API uint32_t heft_schemes_find(const heft_schemes *s, uint32_t tensor);
@@ -82,8 +82,6 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_schemes_decode(heft_file **out, const 
                                                          const heft_schemes *s,
                                                          const heft_decode_options *opt,
                                                          heft_error *err);
-/* Return true if the settings say how a model is quantised, under the usual keys. */
-HEFT_API bool heft_settings_are_quantised(const heft_settings *s);
 
 #ifdef __cplusplus
 }

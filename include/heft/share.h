@@ -1,6 +1,5 @@
 /* share.h - a conversion as several shares, written by processes on several machines that need no
  * messages, to a file that all see.  The general rules of heft.h apply.
- * Include this header in addition to heft.h.
  *
  *   heft_share_convert()   writes a share beside the output; the last share completes the output
  *   heft_share_find()      takes number and count from Open MPI, MPICH or Slurm
@@ -10,10 +9,11 @@
  * small record for each share has the checksums of the bytes and the numbers of values that casts
  * lose.  Header, record headers and trailer are written when the records are joined.  The output
  * has the same bytes as after heft_file_convert().
- */
+ *
+ * Stability: provisional. */
 #ifndef HEFT_SHARE_H
 #define HEFT_SHARE_H
-#include <heft/heft.h>
+#include <heft/write.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -40,7 +40,7 @@ typedef struct heft_share_result {
     uint32_t missing;     /* number of shares without a record; 0: the output is complete */
     bool was_written;     /* an earlier run had written the share */
     bool about_output;    /* after a failure: the error is about the output, not the input */
-    uint8_t reserved[18];
+    uint8_t reserved[18]; /* 0: room for two sizes */
 } heft_share_result;
 
 /* Write a share of a conversion to `path`.  The data and a record for each share are in the folder
@@ -72,14 +72,6 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_share_finish(heft_share_result *out, c
  * stays as it is.  Processes that still write shares fail.
  *   HEFT_E_NOTFOUND  there are no shares */
 HEFT_API HEFT_MUST_CHECK heft_status heft_share_abort(const char *path, heft_error *err);
-
-/* Compute an id of a file, equal on every machine and for every copy of the file: of names, types,
- * shapes, metadata, offsets, stored checksums, and 256 blocks of 4096 bytes spread over the file
- * and all shards (all bytes up to 1 MiB).  The records of `heft verify
- * --share` have the id, so that the records of two versions of a file are not mixed; a change of a
- * few values of a large file may leave the id unchanged. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_share_file_id(heft_hash *out, const heft_file *f,
-                                                        heft_error *err);
 
 /* ---- with sinks of your own --------------------------------------------------------------- */
 

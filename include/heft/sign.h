@@ -1,14 +1,16 @@
 /* sign.h - digests of whole files, and signatures of models in the format of OpenSSF Model Signing
- * (OMS) 1.0.  Not included by heft.h; the general rules of heft.h apply.
+ * (OMS) 1.0.  The general rules of heft.h apply.
  *
  * A signature is a Sigstore bundle: JSON text with a signed statement, the list of the files of a
  * model with their digests.  To verify a model, read the signature, check the key or the
  * certificates, and compare the digests of the files with the resources.  A signature proves
  * nothing before heft_signature_check_key() or heft_signature_check_chain() succeeds.
- * Source: https://github.com/ossf/model-signing-spec, DSSE 1.0, in-toto Statement 1. */
+ * Source: https://github.com/ossf/model-signing-spec, DSSE 1.0, in-toto Statement 1.
+ *
+ * Stability: provisional. */
 #ifndef HEFT_SIGN_H
 #define HEFT_SIGN_H
-#include <heft/heft_ext.h>
+#include <heft/heft.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -55,10 +57,10 @@ typedef struct heft_signature_options {
     const heft_resource *resources; /* whole files with SHA-256 digests, in any order */
     uint32_t resource_count;
     bool allow_symlinks;     /* some files are symbolic links */
-    uint8_t reserved[3];     /* 0 */
+    uint8_t reserved[3];     /* 0: up to the next member */
     const heft_str *ignored; /* paths relative to the folder: "sub", not "./sub" or "sub/" */
     uint32_t ignored_count;
-    uint32_t reserved_too; /* 0 */
+    uint32_t reserved_too; /* 0: up to the next member */
     const heft_host *host; /* NULL: heft_host_default() */
 } heft_signature_options;
 /* Make the statement about a model; sign it with heft_signature_sign().
@@ -79,17 +81,19 @@ typedef struct heft_signature_info { /* strings are valid until heft_signature_c
     heft_str key_hint;  /* SHA-256 of the public key in PEM form, in hex digits; may be empty */
     uint32_t resources, ignored, certificates; /* counts */
     bool allow_symlinks;
-    uint8_t reserved[19];
+    uint8_t reserved[19]; /* 0: room for a text */
 } heft_signature_info;
 /* Get the facts about a signature.  The strings are borrowed. */
 HEFT_API void heft_signature_get(heft_signature_info *out, const heft_signature *s);
-/* Get resource number i in the order of names and offsets; false after the last resource. */
-HEFT_API bool heft_resource_at(heft_resource *out, const heft_signature *s, uint32_t i);
+/* Return the number of resources. */
+HEFT_API uint32_t heft_resource_count(const heft_signature *s);
+/* Return resource i in the order of names and offsets. */
+HEFT_API heft_resource heft_resource_at(const heft_signature *s, uint32_t i);
 /* Return the number of the first resource of that name, or HEFT_NONE. */
 HEFT_API uint32_t heft_resource_find(const heft_signature *s, heft_str name);
-/* Return ignored path number i; empty after the last path. */
+/* Return ignored path i. */
 HEFT_API heft_str heft_signature_ignored_at(const heft_signature *s, uint32_t i);
-/* Return certificate number i (DER), the signer's first; empty after the last certificate. */
+/* Return certificate i (DER), the signer's first. */
 HEFT_API heft_str heft_signature_certificate_at(const heft_signature *s, uint32_t i);
 /* Store a signature of info.message from another program. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_signature_set(heft_signature *s, heft_str signature,

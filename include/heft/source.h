@@ -1,8 +1,10 @@
 /* source.h - where the bytes of a model come from: files and memory, bytes that the caller feeds,
- * several open files.  Included by heft.h; the general rules of heft.h apply. */
-#include <heft/heft.h> /* before the guard: heft.h ends by including this header */
+ * several open files.  The general rules of heft.h apply.
+ *
+ * Stability: stable. */
 #ifndef HEFT_SOURCE_H
 #define HEFT_SOURCE_H
+#include <heft/heft.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,20 +1,19 @@
-/* write.h - write, convert, edit, append and split files of model weights.  Included by heft.h; the
- * general rules of heft.h apply.
+/* write.h - write and convert files of model weights.  The general rules of heft.h apply.
  *
  *   heft_array_save()    writes dense tensors in memory as a file;
  *   heft_file_convert()  writes an open file in another format;
- *   heft_writer          writes tensors piece by piece;
- *   heft_file_edit() and heft_file_append()  change a file;
- *   heft_file_split()    writes a model as several shards.
+ *   heft_writer          writes tensors piece by piece.
+ * editing.h changes files, split.h writes a model as several files.
  *
  * Everything is planned before a byte is written, and losses (content that the target format
  * cannot represent) are reported.  Lost metadata is a warning, unless `strict`; for a tensor that
  * cannot be stored the call fails with HEFT_E_LOSSY, unless losses are allowed.  Files appear and
  * are replaced atomically.
- */
-#include <heft/heft.h> /* before the guard: heft.h includes doctor.h after this header */
+ *
+ * Stability: stable. */
 #ifndef HEFT_WRITE_H
 #define HEFT_WRITE_H
+#include <heft/ids.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -23,7 +22,6 @@ extern "C" {
 /* ---- writing ------------------------------------------------------------------------------ */
 
 /* A sink receives the bytes of a file; heft_ext.h says how to write your own. */
-typedef struct heft_sink heft_sink;
 enum {
     HEFT_SINK_REPLACE = 1, /* replace an existing file when the new file is complete */
     /* Sync the file before the rename, and the folder before the finishing call returns: after a
@@ -62,35 +60,6 @@ HEFT_API void heft_blob_free(heft_blob *b);
 /* Close a sink that no function has taken; no file appears.  NULL is ignored. */
 HEFT_API void heft_sink_discard(heft_sink *s);
 
-/* A set of files in a folder.  All files appear when the set is finished, in the order of adding;
- * on failure the old files are unchanged.  If the program is killed meanwhile,
- * heft_sink_dir_recover() completes the set or rolls the set back. */
-typedef struct heft_sink_dir heft_sink_dir;
-/* Begin a set.  The folder is created if necessary, and locked.  flags: HEFT_SINK_...  HEFT_E_IO:
- * the folder is locked by a set. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_sink_dir_open(heft_sink_dir **out, const char *dir,
-                                                        uint32_t flags, heft_error *err);
-/* Add a file to the set and open a sink.  name: file name without folders.  All sinks must be
- * finished before the set. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_sink_dir_add(heft_sink **out, heft_sink_dir *s,
-                                                       const char *name, heft_error *err);
-/* Make all files of the set appear.  Frees s, also on failure.  HEFT_E_ARGUMENT: a sink is not
- * finished, or a file exists and HEFT_SINK_REPLACE is not set. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_sink_dir_finish(heft_sink_dir *s, heft_error *err);
-/* Give up the set: no file appears.  Frees s; NULL is ignored. */
-HEFT_API void heft_sink_dir_discard(heft_sink_dir *s);
-
-typedef enum heft_recovery {
-    HEFT_RECOVERY_NONE,       /* there was nothing to recover */
-    HEFT_RECOVERY_COMPLETED,  /* all files have their names */
-    HEFT_RECOVERY_ROLLED_BACK /* the old files were restored */
-} heft_recovery;
-/* Complete, or else roll back, the set of a killed program.  Until then heft_file_open() refuses
- * the files of the folder; functions that write to the folder recover it first.  dir: the folder,
- * or a file in the folder. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_sink_dir_recover(heft_recovery *out, const char *dir,
-                                                           heft_error *err);
-
 /* Report a loss.  HEFT_NOTE: represented in a different form; HEFT_WARNING: dropped or altered;
  * HEFT_FAULT: prevents the conversion.  tensor: name, or ptr NULL.  docs/findings.md lists the
  * rules; "heft/cast" says how many values of a tensor a cast alters.  Arguments are valid until the
@@ -98,58 +67,35 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_sink_dir_recover(heft_recovery *out, c
 typedef void (*heft_loss_fn)(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
                              const char *text);
 
-/* Storage of a part of a tensor. */
-typedef struct heft_storage {
-    heft_encoding encoding; /* a part that would not get smaller may stay raw */
-    int level;              /* 0: the codec's default */
-    const char *digest;     /* algorithm, "crc32c", "sha256" or "xxh3"; NULL: none */
-    uint64_t reserved[2];   /* 0 */
-} heft_storage;
-
 /* Numbers of tensors, for a sentence about losses. */
 typedef struct heft_write_sums {
     uint64_t tensors;     /* all tensors, written or left out */
     uint64_t reshaped;    /* stored with a new shape */
     uint64_t left_out;    /* not stored, because the format cannot */
-    uint64_t reserved[5]; /* 0 */
+    uint64_t reserved[5]; /* 0: room for five counts */
 } heft_write_sums;
 
 typedef struct heft_write_options {
     size_t size;           /* = sizeof(heft_write_options) */
     const heft_host *host; /* NULL: heft_host_default() */
     const char *version;   /* version of the format; NULL: the default */
-    const char *digest;    /* "crc32c", "sha256": stored if the format can; NULL: none */
+    heft_storage storage;  /* storage of all parts; a digest is stored if the format can */
     uint32_t align;        /* alignment of data in bytes, a power of two; 0: the format's default */
-    heft_encoding encoding;
-    int encoding_level; /* 0: the codec's default */
-    bool allow_loss;    /* continue after HEFT_FAULT: drop or alter the parts concerned */
-    bool strict;        /* fail with HEFT_E_LOSSY after HEFT_WARNING */
+    bool allow_loss;       /* continue after HEFT_FAULT: drop or alter the parts concerned */
+    bool strict;           /* fail with HEFT_E_LOSSY after HEFT_WARNING */
     /* Called while planning, before a byte is written.  For "heft/cast": called after the data are
      * converted, before the file appears; before a byte is written if strict, on a dry run or when
      * writing to a stream.  May be NULL. */
     heft_loss_fn on_loss;
-    void *loss_ctx;
+    void *ctx; /* passed to on_loss */
     /* The numbers of each plan are added, also if the losses are not allowed.  May be NULL. */
     heft_write_sums *sums;
 } heft_write_options;
-#define HEFT_WRITE_OPTIONS_INIT                                                                 \
-    {                                                                                           \
-        sizeof(heft_write_options), NULL, NULL, NULL, 0, HEFT_RAW, 0, false, false, NULL, NULL, \
-            NULL                                                                                \
+#define HEFT_WRITE_OPTIONS_INIT                                                                \
+    {                                                                                          \
+        sizeof(heft_write_options), NULL, NULL, { HEFT_RAW, 0, NULL, { 0 } }, 0, false, false, \
+            NULL, NULL, NULL                                                                   \
     }
-
-/* Identity of a tensor besides the name.  A member is valid if `has` contains the flag.  Flags
- * unknown to this version are refused with HEFT_E_ARGUMENT. */
-enum { HEFT_HAS_PARAM_ID = 1, HEFT_HAS_BASE_ID = 2, HEFT_HAS_REQUIRES_GRAD = 4 };
-typedef struct heft_identity {
-    uint32_t has;       /* sum of HEFT_HAS_... */
-    bool requires_grad; /* gpt-rs: the tensor is trained */
-    uint64_t param_id;  /* Burn's ParamId, unique in a file */
-    /* gpt-rs' base id.  If not set, a format that stores base ids derives the id from the name; all
-     * zero bytes: store no id. */
-    heft_id128 base_id;
-    uint64_t reserved[2]; /* 0 */
-} heft_identity;
 
 typedef struct heft_writer heft_writer;
 /* Open a writer.  opt may be NULL.  Call the functions below in this order: add metadata, tensors
@@ -208,7 +154,7 @@ typedef struct heft_tensor_spec {
     /* Flat list as in heft_attribute_at(): a list or map precedes its children and counts them. */
     const heft_value *attributes;
     uint32_t attribute_count;
-    uint32_t reserved; /* 0 */
+    uint32_t reserved; /* 0: up to 8 bytes */
 } heft_tensor_spec;
 #define HEFT_TENSOR_SPEC_INIT                                                                   \
     {                                                                                           \
@@ -296,7 +242,7 @@ typedef struct heft_convert_options {
     heft_dtype (*cast)(void *ctx, const heft_tensor *t);
     /* Return true to swap the dimensions; rank 2 only. */
     bool (*transpose)(void *ctx, const heft_tensor *t);
-    void *ctx; /* passed to all callbacks except progress */
+    void *ctx; /* passed to all callbacks */
     /* Top-level metadata to add or replace.  A list of scalars precedes them, as in heft_meta_at();
      * lists of lists and maps are not supported. */
     const heft_value *set;
@@ -307,8 +253,7 @@ typedef struct heft_convert_options {
     /* Set to the size of the planned file, an upper bound if parts are compressed.  May be NULL. */
     uint64_t *planned_bytes;
     heft_progress_fn progress; /* may be NULL */
-    void *progress_ctx;
-    const heft_vocab *vocab; /* NULL: as in the input */
+    const heft_vocab *vocab;   /* NULL: as in the input */
     /* Return true to make a sparse tensor dense; entries of the same element are added. */
     bool (*densify)(void *ctx, const heft_tensor *t);
     /* Return HEFT_SPARSE_CSR (rank 2) or HEFT_SPARSE_COO to store only the elements of a dense
@@ -328,13 +273,13 @@ typedef struct heft_convert_options {
     /* Add no metadata that the input lacks.  By default "format" is "pt" in a safetensors file that
      * has other metadata: transformers loads no file without it. */
     bool exact_metadata;
-    uint8_t reserved[6];
+    uint8_t reserved[6]; /* 0: up to 8 bytes */
 } heft_convert_options;
 #define HEFT_CONVERT_OPTIONS_INIT                                                               \
     {                                                                                           \
         sizeof(heft_convert_options), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, { NULL, 0 }, \
-            false, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL, { NULL, 0 }, NULL, NULL,    \
-            false, false,                                                                       \
+            false, false, NULL, NULL, NULL, NULL, NULL, NULL, { NULL, 0 }, NULL, NULL, false,   \
+            false,                                                                              \
         {                                                                                       \
             0                                                                                   \
         }                                                                                       \
@@ -350,150 +295,6 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_file_convert(const heft_file *in, cons
                                                        heft_sink *take,
                                                        const heft_convert_options *opt,
                                                        heft_error *err);
-
-/* ---- editing ------------------------------------------------------------------------------ */
-
-typedef struct heft_rename {
-    heft_str from, to;
-} heft_rename;
-
-typedef struct heft_special_id {
-    heft_special special;
-    uint32_t id; /* less than the number of tokens; HEFT_NONE: remove */
-} heft_special_id;
-
-typedef struct heft_edit_options {
-    size_t size;           /* = sizeof(heft_edit_options) */
-    const heft_host *host; /* NULL: heft_host_default() */
-    const heft_value *set; /* see heft_convert_options */
-    size_t set_count;
-    const heft_str *unset; /* keys of top-level metadata to remove */
-    size_t unset_count;
-    const heft_rename *rename; /* tensors, renamed at the same time: names can be swapped */
-    size_t rename_count;
-    bool dry_run;         /* only plan */
-    heft_loss_fn on_loss; /* may be NULL */
-    void *loss_ctx;
-    heft_progress_fn progress; /* progress of copying; may be NULL */
-    void *progress_ctx;
-    /* See heft_convert_options; with tensor and identity before the edit. */
-    bool (*identify)(void *ctx, const heft_tensor *t, heft_identity *id);
-    void *identify_ctx;
-    const heft_limits *limits; /* see heft_open_options */
-    /* New vocabulary with special tokens, for formats that store one (EMBD); NULL: keep. */
-    const heft_vocab *vocab;
-    const heft_special_id *special; /* special tokens to change */
-    size_t special_count;
-    heft_str config; /* JSON text (gpt-rs checkpoints); ptr NULL: keep */
-    bool strict;     /* a warning ends the edit, too: HEFT_E_LOSSY */
-    uint8_t reserved[7];
-} heft_edit_options;
-#define HEFT_EDIT_OPTIONS_INIT                                                                     \
-    {                                                                                              \
-        sizeof(heft_edit_options), NULL, NULL, 0, NULL, 0, NULL, 0, false, NULL, NULL, NULL, NULL, \
-            NULL, NULL, NULL, NULL, NULL, 0, { NULL, 0 }, false,                                   \
-        {                                                                                          \
-            0                                                                                      \
-        }                                                                                          \
-    }
-
-typedef struct heft_edit_result {
-    uint64_t size;       /* size of the edited file */
-    uint64_t written;    /* new bytes that were written */
-    uint64_t copied;     /* bytes of data that were copied to a new file */
-    uint32_t hard_links; /* further hard links to the file: see docs/edit.md */
-    bool in_place;       /* false: a new file replaced the old file */
-    bool changed;        /* false: already up to date, file left unchanged */
-    bool rolled_back;    /* an interrupted edit was rolled back first */
-    uint8_t reserved[17];
-} heft_edit_result;
-
-/* Edit a file atomically, also if the program is killed: see heft_edit_recover().  Format, version
- * and everything that is not edited stay the same, except that a bare GPT configuration moves under
- * "config", as in heft_file_convert().  Tensor data are not read, unless a required checksum over
- * the data is missing in the file.  out and opt may be NULL.
- *   HEFT_E_LOSSY        the format cannot represent the change
- *   HEFT_E_NOTFOUND     a key to be removed or a tensor to be renamed does not exist
- *   HEFT_E_UNSUPPORTED  this build cannot write everything that the file contains, or the file is
- *                       one of several files of a model
- *   HEFT_E_CHECKSUM, HEFT_E_FORMAT  the file is damaged, and the edit would hide the damage */
-HEFT_API HEFT_MUST_CHECK heft_status heft_file_edit(heft_edit_result *out, const char *path,
-                                                    const heft_edit_options *opt, heft_error *err);
-/* Roll back an interrupted edit of the file at path, and recover an interrupted set of files in the
- * folder of path (or in path, if path is a folder).  Until then heft_file_open() refuses the file;
- * heft_file_edit() and heft_file_append() recover first.  *rolled_back: there was something to
- * recover. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_edit_recover(bool *rolled_back, const char *path,
-                                                       heft_error *err);
-
-/* ---- appending ---------------------------------------------------------------------------- */
-
-typedef struct heft_append_options {
-    size_t size; /* = sizeof(heft_append_options) */
-    /* Conversion of the appended tensors; NULL: the defaults.  The file's version and metadata
-     * stay: write->version, set, config and vocab are ignored.  write->align 0: as in the file.
-     * progress runs twice: for the conversion, and for writing the result to the file. */
-    const heft_convert_options *convert;
-    heft_duplicates duplicates; /* FIRST: skip tensors with existing names; LAST: not allowed */
-    bool no_sync;               /* do not wait for the disk: a power cut may leave a torn file */
-    const heft_limits *limits;  /* limits for the file at path; NULL: the defaults */
-} heft_append_options;
-#define HEFT_APPEND_OPTIONS_INIT                                               \
-    {                                                                          \
-        sizeof(heft_append_options), NULL, HEFT_DUPLICATES_REFUSE, false, NULL \
-    }
-
-typedef struct heft_append_result {
-    heft_edit_result edit; /* changed false: nothing to append; size 0: not known on a dry run */
-    uint32_t tensors;      /* number of appended tensors */
-    bool source_failed;    /* on failure: the error is about `from`, not about the file at path */
-    uint8_t reserved[11];
-} heft_append_result;
-
-/* Append the tensors of an open file, of any format, to the file at path; atomic as
- * heft_file_edit().  zTensor files grow in place.  Files of other formats are replaced by a new
- * file that shares the old data blocks if the file system supports reflinks; docs/edit.md says what
- * concurrent readers see.  Existing contents stay the same.  Metadata of `from` are not appended:
- * note "heft/append".  `from` may be the file at path, opened before.  out and opt may be NULL.
- * Errors as heft_file_edit(), and before a byte is written:
- *   HEFT_E_ARGUMENT  the file has a tensor of the same name (HEFT_DUPLICATES_REFUSE)
- *   HEFT_E_LOSSY     the format cannot represent a tensor
- *   HEFT_E_CHECKSUM  `from` is damaged */
-HEFT_API HEFT_MUST_CHECK heft_status heft_file_append(heft_append_result *out, const char *path,
-                                                      const heft_file *from,
-                                                      const heft_append_options *opt,
-                                                      heft_error *err);
-
-/* ---- splitting ---------------------------------------------------------------------------- */
-
-typedef struct heft_split_options {
-    size_t size; /* = sizeof(heft_split_options) */
-    /* Conversion of each shard; of the callbacks only progress and storage are used.  NULL: the
-     * defaults. */
-    const heft_convert_options *convert;
-    /* Largest size of a shard with several tensors; 0: no limit.  A single tensor that needs a
-     * larger shard is a loss of the rule "heft/shard-size": a warning, or an error if
-     * convert->write->strict. */
-    uint64_t max_bytes;
-    uint32_t count;   /* smallest number of shards; 0: as many as max_bytes requires */
-    const char *stem; /* beginning of the file names */
-    /* Open the sink for the file `name`.  Shards come before an index. */
-    heft_status (*open)(heft_sink **out, void *ctx, const char *name, heft_error *err);
-    void *ctx;
-} heft_split_options;
-#define HEFT_SPLIT_OPTIONS_INIT                                     \
-    {                                                               \
-        sizeof(heft_split_options), NULL, 0, 0, "model", NULL, NULL \
-    }
-/* Return true if models of that format can consist of several files. */
-HEFT_API bool heft_format_can_split(const heft_format *f);
-/* Write a model as shards of whole tensors, in the order of the input; each shard holds as many
- * tensors as max_bytes allows.  Errors as heft_file_convert(), and
- *   HEFT_E_UNSUPPORTED  heft_format_can_split() is false
- *   HEFT_E_ARGUMENT     max_bytes and count are 0, or count exceeds the number of tensors */
-HEFT_API HEFT_MUST_CHECK heft_status heft_file_split(const heft_file *in, const heft_format *to,
-                                                     const heft_split_options *opt,
-                                                     heft_error *err);
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,8 @@
 #include <structmember.h>
 
 #include <heft/companion.h>
+#include <heft/source.h>
+#include <heft/vocabulary.h>
 
 typedef struct file_object {
     PyObject_HEAD PyObject *handle; /* NULL after close() */
@@ -343,7 +345,7 @@ static PyObject *tokens_of(const heft_vocab *v)
 {
     PyObject *list = PyList_New(0);
     for (uint32_t i = 0; list && i < heft_vocab_count(v); i++) {
-        PyObject *token = str_object(heft_vocab_token(v, i));
+        PyObject *token = str_object(heft_vocab_at(v, i));
         if (!token || PyList_Append(list, token) < 0)
             Py_CLEAR(list);
         Py_XDECREF(token);

@@ -90,7 +90,7 @@ static PyObject *run(saving *v, const char *path, PyObject *shown)
     heft_error err;
     heft_status st;
     v->write.on_loss = report_loss;
-    v->write.loss_ctx = v->on_loss;
+    v->write.ctx = v->on_loss;
     v->save.write = &v->write;
     v->save.meta = v->meta;
     v->save.meta_count = (size_t)v->meta_count;
@@ -118,14 +118,14 @@ PyObject *save_arrays(PyObject *module, PyObject *args)
     int allow_loss, strict;
     if (!PyArg_ParseTuple(args, "OO!O!OzzzzIippI:save", &given, &PyTuple_Type, &arrays,
                           &PyDict_Type, &meta, &v.on_loss, &format, &v.write.version,
-                          &v.write.digest, &encoding, &v.write.align, &v.write.encoding_level,
-                          &allow_loss, &strict, &v.save.flags))
+                          &v.write.storage.digest, &encoding, &v.write.align,
+                          &v.write.storage.level, &allow_loss, &strict, &v.save.flags))
         return NULL;
     if (given != Py_None && !PyUnicode_FSConverter(given, &path))
         return NULL;
     v.write.allow_loss = allow_loss;
     v.write.strict = strict;
-    v.write.encoding = encoding && !strcmp(encoding, "zstd") ? HEFT_ZSTD : HEFT_RAW;
+    v.write.storage.encoding = encoding && !strcmp(encoding, "zstd") ? HEFT_ZSTD : HEFT_RAW;
     v.save.format = format ? heft_format_find(heft_str_from(format)) : NULL;
     const char *name = path ? PyBytes_AsString(path) : NULL;
     if (path)

@@ -92,12 +92,16 @@ typedef struct values { /* a flat list of values: metadata, or the attributes of
     uint32_t tensor; /* HEFT_NONE: metadata */
 } values;
 
-static bool value_at(heft_value *out, const values *from, uint32_t i)
+static uint32_t value_count(const values *from)
 {
-    if (from->tensor != HEFT_NONE)
-        return heft_attribute_at(out, from->f, from->tensor, i);
-    *out = heft_meta_at(from->f, i);
-    return i < heft_meta_count(from->f);
+    return from->tensor != HEFT_NONE ? heft_attribute_count(from->f, from->tensor)
+                                     : heft_meta_count(from->f);
+}
+
+static heft_value value_at(const values *from, uint32_t i)
+{
+    return from->tensor != HEFT_NONE ? heft_attribute_at(from->f, from->tensor, i)
+                                     : heft_meta_at(from->f, i);
 }
 
 enum { DEEPEST = 256 }; /* heft_limits.depth is at most 256 */
@@ -110,10 +114,10 @@ typedef struct open_container {
 static PyObject *values_object(const values *from)
 {
     open_container open[DEEPEST + 2] = { { PyDict_New(), UINT32_MAX } };
-    heft_value v;
     bool ok = open[0].object != NULL;
     size_t depth = 0;
-    for (uint32_t i = 0; ok && value_at(&v, from, i); i++) {
+    for (uint32_t i = 0, n = value_count(from); ok && i < n; i++) {
+        heft_value v = value_at(from, i);
         while (i >= open[depth].end)
             depth--;
         PyObject *item = value_object(&v);

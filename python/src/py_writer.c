@@ -86,15 +86,15 @@ static PyObject *writer_init(writer_object *self, PyObject *args)
     unsigned flags;
     int allow_loss, strict;
     if (!PyArg_ParseTuple(args, "OzOOzIippIO:Writer", &given, &format, &version, &digest, &encoding,
-                          &options.align, &options.encoding_level, &allow_loss, &strict, &flags,
+                          &options.align, &options.storage.level, &allow_loss, &strict, &flags,
                           &self->on_loss))
         return (self->on_loss = NULL);
     Py_INCREF(self->on_loss);
     options.allow_loss = allow_loss;
     options.strict = strict;
-    options.encoding = encoding && !strcmp(encoding, "zstd") ? HEFT_ZSTD : HEFT_RAW;
+    options.storage.encoding = encoding && !strcmp(encoding, "zstd") ? HEFT_ZSTD : HEFT_RAW;
     options.on_loss = report_loss;
-    options.loss_ctx = self->on_loss;
+    options.ctx = self->on_loss;
     self->texts = PyList_New(0);
     if (!self->texts || !PyUnicode_FSConverter(given, &path))
         return NULL;
@@ -102,7 +102,7 @@ static PyObject *writer_init(writer_object *self, PyObject *args)
     const heft_format *found = format_of(s, format, name);
     self->path = PyUnicode_DecodeFSDefault(name);
     if (found && self->path && keep_text(self, &options.version, version) &&
-        keep_text(self, &options.digest, digest))
+        keep_text(self, &options.storage.digest, digest))
         result = open_file(self, name, found, flags, &options);
     Py_DECREF(path);
     return result;

@@ -4,7 +4,7 @@
 #define HEFT_ARENA_H
 #include <string.h>
 
-#include <heft/heft.h>
+#include <heft/memory_limits.h>
 
 #include "base/compiler.h"
 

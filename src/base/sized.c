@@ -27,22 +27,6 @@ heft_status heft_sized_copy(void *to, size_t bytes, const void *from, heft_error
     return HEFT_OK;
 }
 
-heft_status heft_append_read_options(heft_append_settings *out, const heft_append_options *opt,
-                                     heft_error *err)
-{
-    *out = (heft_append_settings){ .append = HEFT_APPEND_OPTIONS_INIT,
-                                   .convert = HEFT_CONVERT_OPTIONS_INIT,
-                                   .write = HEFT_WRITE_OPTIONS_INIT };
-    heft_status st = heft_sized_copy(&out->append, sizeof out->append, opt, err);
-    if (!st)
-        st = heft_sized_copy(&out->convert, sizeof out->convert, out->append.convert, err);
-    if (!st)
-        st = heft_sized_copy(&out->write, sizeof out->write, out->convert.write, err);
-    out->append.convert = &out->convert;
-    out->convert.write = &out->write;
-    return st;
-}
-
 /* ---- tables of functions: later members than those of the first version need HEFT_HAS() ---- */
 
 heft_status heft_sized_check(size_t size, size_t min_size, const char *what, heft_error *err)

@@ -2,6 +2,9 @@
  * must have. */
 #ifndef HEFT_PROFILE_TYPES_H
 #define HEFT_PROFILE_TYPES_H
+#include <heft/companion.h>
+#include <heft/vocabulary.h>
+
 #include "base/text.h"
 #include "companion/companion_text.h"
 

@@ -1,9 +1,11 @@
 /* settings.c - reads a JSON object into a flat list of values, with each container before the
  * members. */
 #include "base/error.h"
+
 #include "base/text.h"
 #include "companion/companion_text.h"
 #include "model/index.h"
+#include <heft/companion.h>
 
 /* Limits memory, since a value takes far more than the two bytes of "1,". */
 enum { MAX_VALUES = 1 << 20 };
@@ -139,12 +141,12 @@ void heft_settings_close(heft_settings *s)
 
 /* ---- the top level ---- */
 
-size_t heft_settings_count(const heft_settings *s)
+uint32_t heft_settings_count(const heft_settings *s)
 {
     return s->scalars.len;
 }
 
-heft_value heft_settings_at(const heft_settings *s, size_t i)
+heft_value heft_settings_at(const heft_settings *s, uint32_t i)
 {
     return i < s->scalars.len ? *at(s, ((const uint32_t *)s->scalars.ptr)[i])
                               : (heft_value){ .kind = HEFT_KIND_NULL };
@@ -153,7 +155,7 @@ heft_value heft_settings_at(const heft_settings *s, size_t i)
 /* The last value of a repeated key wins, as in common JSON readers. */
 bool heft_settings_find(heft_value *out, const heft_settings *s, heft_str key)
 {
-    for (size_t i = s->scalars.len; i--;)
+    for (uint32_t i = s->scalars.len; i--;)
         if (heft_str_eq(heft_settings_at(s, i).key, key)) {
             *out = heft_settings_at(s, i);
             return true;

@@ -301,7 +301,7 @@ typedef struct heft_format_writer {
 
 /* The formats of this build, in the order of formats.def.  heft_registry_at() returns NULL from
  * heft_registry_count() on. */
-size_t heft_registry_count(void);
+uint32_t heft_registry_count(void);
 const heft_format *heft_registry_at(size_t i);
 /* Return the writer of a format; NULL for a format that is only read; registry_writers.c. */
 const heft_format_writer *heft_registry_writer(const heft_format *f);

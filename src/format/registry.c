@@ -15,7 +15,7 @@ static const heft_format *const formats[] = {
 };
 #undef X
 
-size_t heft_registry_count(void)
+uint32_t heft_registry_count(void)
 {
     return sizeof formats / sizeof formats[0];
 }

@@ -2,6 +2,8 @@
 #include "base/checked_math.h"
 #include "base/error.h"
 #include "base/text.h"
+#include <heft/check.h>
+
 #include "core/read/part_check.h"
 #include "core/shards/shard_join.h"
 #include "logical/logical.h"

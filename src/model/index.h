@@ -7,6 +7,9 @@
 #ifndef HEFT_INDEX_H
 #define HEFT_INDEX_H
 #include <heft/heft.h>
+#include <heft/ids.h>
+#include <heft/memory_limits.h>
+#include <heft/vocabulary.h>
 
 #include <string.h>
 

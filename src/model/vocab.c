@@ -63,7 +63,7 @@ void heft_vocab_add(heft_vocab *v, heft_str token)
 
 static heft_str token_of(const void *ctx, uint32_t id)
 {
-    return heft_vocab_token(ctx, id);
+    return heft_vocab_at(ctx, id);
 }
 
 /* Most tokens are too short for the faster hash of tensor names (base/name_hash.h). */
@@ -117,7 +117,7 @@ uint32_t heft_vocab_count(const heft_vocab *v)
     return v->count;
 }
 
-heft_str heft_vocab_token(const heft_vocab *v, uint32_t id)
+heft_str heft_vocab_at(const heft_vocab *v, uint32_t id)
 {
     if (id >= v->count)
         return (heft_str){ NULL, 0 };

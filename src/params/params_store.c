@@ -165,9 +165,11 @@ static bool attribute(heft_value *out, const heft_file *f, uint32_t tensor, cons
                       heft_kind kind)
 {
     size_t len = strlen(key);
-    for (uint32_t i = 0; heft_attribute_at(out, f, tensor, i); i++)
+    for (uint32_t i = 0, n = heft_attribute_count(f, tensor); i < n; i++) {
+        *out = heft_attribute_at(f, tensor, i);
         if (out->key.len == len && !memcmp(out->key.ptr, key, len))
             return out->kind == kind;
+    }
     return false;
 }
 

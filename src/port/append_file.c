@@ -3,6 +3,7 @@
  * The new tensors are first written to an unnamed temporary file in the target's directory, in
  * their final form, so that every error in the tensors is found before the target is touched.  The
  * rest is an edit of the target. */
+#include "base/append_options.h"
 #include "port/sink_file.h"
 
 /* ---- the temporary file, as a sink ---- */
@@ -141,8 +142,8 @@ heft_status heft_append_file_on(const heft_disk *disk, heft_append_result *out, 
                           job.options.write.host, job.options.convert.dry_run, err);
     if (!st)
         st = plan_append(&job, err);
-    heft_edit_task task = { job.edit, job.options.convert.progress,
-                            job.options.convert.progress_ctx, "interrupted; nothing written" };
+    heft_edit_task task = { job.edit, job.options.convert.progress, job.options.convert.ctx,
+                            "interrupted; nothing written" };
     if (!st && job.edit)
         st = heft_target_apply(&job.result.edit, &job.target, &task, err);
     job.result.tensors = st ? 0 : job.result.tensors;

@@ -1,6 +1,8 @@
 /* array_save.c - save arrays in memory as a file. */
 #include "base/sized.h"
+
 #include "port/port.h"
+#include <heft/write.h>
 
 heft_status heft_array_save(const char *path, const heft_array *arrays, uint32_t count,
                             const heft_save_options *opt, heft_error *err)

@@ -2,6 +2,8 @@
  * it. */
 #ifndef HEFT_COPY_RANGE_H
 #define HEFT_COPY_RANGE_H
+#include <heft/editing.h>
+
 #include "port/disk.h"
 
 typedef struct heft_range_copier {

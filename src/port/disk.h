@@ -2,6 +2,8 @@
  * fail or simulate a kill after it. */
 #ifndef HEFT_DISK_H
 #define HEFT_DISK_H
+#include <heft/editing.h>
+
 #include <limits.h>
 #include <sys/stat.h>
 #include <sys/types.h>

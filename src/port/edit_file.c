@@ -149,7 +149,7 @@ heft_status heft_edit_file_on(const heft_disk *disk, heft_edit_result *out, cons
     heft_file_close(f); /* unmap the file before the edit changes it */
     if (!st)
         heft_edit_describe(&r, &t, e);
-    heft_edit_task a = { e, o.progress, o.progress_ctx, "interrupted: the file is unchanged" };
+    heft_edit_task a = { e, o.progress, o.ctx, "interrupted: the file is unchanged" };
     if (!st && !o.dry_run)
         st = heft_target_apply(&r, &t, &a, err);
     heft_edit_close(e);

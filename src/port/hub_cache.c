@@ -9,6 +9,8 @@
  * check, so that no name leads out of the cache. */
 #include "port/hub_cache.h"
 
+#include <heft/private.h>
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -9,6 +9,8 @@
  * opens as.  A component that cannot be opened makes the pipeline incomplete. */
 #include "port/pipeline_folder.h"
 
+#include <heft/companion.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

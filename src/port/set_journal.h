@@ -2,6 +2,8 @@
  * killed. */
 #ifndef HEFT_SET_JOURNAL_H
 #define HEFT_SET_JOURNAL_H
+#include <heft/split.h>
+
 #include <limits.h>
 
 #include "port/disk.h"

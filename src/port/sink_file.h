@@ -1,6 +1,8 @@
 /* sink_file.h - a staged file as a sink, and the separate steps of its commit, for shard sets. */
 #ifndef HEFT_SINK_FILE_H
 #define HEFT_SINK_FILE_H
+#include <heft/split.h>
+
 #include <stdatomic.h>
 
 #include "port/staged.h"

@@ -2,6 +2,7 @@
  * goes through pieces: the file is the first piece, and the members of archives are pieces, too. */
 #ifndef HEFT_SCAN_H
 #define HEFT_SCAN_H
+#include <heft/check.h>
 #include <heft/heft_ext.h>
 
 #include "base/arena.h"

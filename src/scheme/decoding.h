@@ -5,6 +5,8 @@
  * Rows count through the whole tensor: a stack of matrices has stack * rows rows. */
 #ifndef HEFT_DECODING_H
 #define HEFT_DECODING_H
+#include <heft/scheme.h>
+
 #include "core/read/file.h"
 #include "scheme/recognition.h"
 

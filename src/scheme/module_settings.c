@@ -1,5 +1,7 @@
 #include "scheme/module_settings.h"
 
+#include <heft/companion.h>
+
 #include "base/text.h"
 
 /* ---- modules with settings of their own ---- */

@@ -2,6 +2,10 @@
  * quantize_config.json or hf_quant_config.json. */
 #include "scheme/quantisation_settings.h"
 
+#include <heft/companion.h>
+#include <heft/private.h>
+#include <heft/scheme.h>
+
 #include "base/out.h"
 #include "base/text.h"
 

@@ -4,11 +4,13 @@
  * For these, in the order of the schemes, the other parts are looked up by name.  A tensor belongs
  * to one quantised tensor at most. */
 #include "base/sized.h"
+
 #include "base/text.h"
 #include "core/read/file.h"
 #include "model/names.h"
 #include "scheme/module_settings.h"
 #include "scheme/recognition.h"
+#include <heft/scheme.h>
 
 typedef struct quantised { /* stored form of heft_quantised, which borrows the texts */
     heft_str name;
@@ -378,6 +380,8 @@ uint32_t heft_schemes_count(const heft_schemes *s)
 
 heft_quantised heft_schemes_at(const heft_schemes *s, uint32_t i)
 {
+    if (i >= heft_schemes_count(s))
+        return (heft_quantised){ .part_count = 0 };
     const quantised *one = at(s, i);
     return (heft_quantised){ .name = one->name,
                              .scheme = one->scheme ? heft_lit(one->scheme->name)
@@ -391,6 +395,8 @@ heft_quantised heft_schemes_at(const heft_schemes *s, uint32_t i)
 
 heft_quantised_part heft_schemes_part_at(const heft_schemes *s, uint32_t i, uint32_t k)
 {
+    if (k >= heft_schemes_at(s, i).part_count)
+        return (heft_quantised_part){ .tensor = HEFT_NONE };
     return ((const heft_quantised_part *)s->parts.ptr)[at(s, i)->first_part + k];
 }
 

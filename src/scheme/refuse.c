@@ -1,6 +1,8 @@
 /* refuse.c - refuses changes that take parts of quantised tensors for numbers. */
 #include "scheme/refuse.h"
 
+#include <heft/scheme.h>
+
 #include "base/error.h"
 #include "base/text.h"
 

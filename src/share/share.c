@@ -282,9 +282,7 @@ static heft_status write_range(heft_share_plan *p, uint32_t number, heft_range r
     heft_conversion *c = &p->c;
     heft_error *err = &p->err;
     heft_ledger v;
-    heft_progress progress = { .fn = c->opt.progress,
-                               .ctx = c->opt.progress_ctx,
-                               .total = r.length };
+    heft_progress progress = { .fn = c->opt.progress, .ctx = c->opt.ctx, .total = r.length };
     heft_copy_context copying = context(p, &v);
     copying.sink = sink;
     copying.progress = &progress;

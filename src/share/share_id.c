@@ -1,8 +1,10 @@
 /* share_id.c - the id of a plan: a hash of everything that decides over the bytes of the output,
  * and nothing that differs between machines; and the id of a file, a part of the plan's id. */
 #include "base/blake3.h"
+
 #include "core/write/part_source.h"
 #include "share/share_plan.h"
+#include <heft/private.h>
 
 static void add_u64(heft_blake3 *h, uint64_t v)
 {

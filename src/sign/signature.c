@@ -159,12 +159,15 @@ void heft_signature_get(heft_signature_info *out, const heft_signature *s)
                                   .allow_symlinks = s->allow_symlinks };
 }
 
-bool heft_resource_at(heft_resource *out, const heft_signature *s, uint32_t i)
+uint32_t heft_resource_count(const heft_signature *s)
+{
+    return s->order_count;
+}
+
+heft_resource heft_resource_at(const heft_signature *s, uint32_t i)
 {
     const heft_resource *x = s->resources.ptr;
-    if (i < s->order_count)
-        *out = x[s->order[i]];
-    return i < s->order_count;
+    return i < s->order_count ? x[s->order[i]] : (heft_resource){ .to = 0 };
 }
 
 uint32_t heft_resource_find(const heft_signature *s, heft_str name)

@@ -1,4 +1,4 @@
-/* float_loops.c - the loops of floats.h, compiled for several instruction sets: meson.build
+/* float_loops.c - the loops of floats.c, compiled for several instruction sets: meson.build
  * renames heft_float_loops for each. */
 #include "simd/float_loops.h"
 
@@ -60,7 +60,7 @@ static uint64_t zeros_of(const float *v, size_t n)
     return zeros;
 }
 
-static heft_f32_summary summarise(const float *v, size_t n)
+static heft_f32_summary summarize(const float *v, size_t n)
 {
     heft_f32_summary b = { .sum = sum_of(v, n), .min = min_of(v, n), .max = max_of(v, n) };
     b.zeros = zeros_of(v, n);
@@ -96,4 +96,4 @@ static void count(uint64_t counts[HEFT_F32_BINS], const float *v, size_t n,
         counts[k] += from[k] - from[k + 1];
 }
 
-const heft_float_functions heft_float_loops = { summarise, squares, count };
+const heft_float_functions heft_float_loops = { summarize, squares, count };

@@ -2,11 +2,11 @@
  * All give the same bits. */
 #ifndef HEFT_FLOAT_LOOPS_H
 #define HEFT_FLOAT_LOOPS_H
-#include <heft/floats.h>
+#include <heft/private.h>
 
-/* The functions of floats.h, for one instruction set. */
+/* The functions of private.h, for one instruction set. */
 typedef struct heft_float_functions {
-    heft_f32_summary (*summarise)(const float *v, size_t n);
+    heft_f32_summary (*summarize)(const float *v, size_t n);
     double (*squares)(const float *v, size_t n, double mean);
     void (*count)(uint64_t counts[HEFT_F32_BINS], const float *v, size_t n,
                   const heft_f32_edges *edges);

@@ -1,10 +1,10 @@
-/* floats.c - the functions of floats.h, for the processor. */
+/* floats.c - the functions of private.h, for the processor. */
 #include "base/kernels.h"
 #include "simd/float_loops.h"
 
-heft_f32_summary heft_f32_summarise(const float *values, size_t count)
+heft_f32_summary heft_f32_summarize(const float *values, size_t count)
 {
-    return heft_kernels_now()->floats->summarise(values, count);
+    return heft_kernels_now()->floats->summarize(values, count);
 }
 
 double heft_f32_squares(const float *values, size_t count, double mean)

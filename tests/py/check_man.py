@@ -59,7 +59,8 @@ def missing_options(heft, folder, command):
 
 def functions():
     """Return the names of the public functions."""
-    return re.findall(r"^\s+(heft_\w+);", (ROOT / "heft.map").read_text(), re.M)
+    text = (ROOT / "heft.map").read_text().split("HEFT_PRIVATE")[0]
+    return re.findall(r"^\s+(heft_\w+);", text, re.M)
 
 
 def results(heft, folder):

@@ -32,7 +32,7 @@ class Error(ctypes.Structure):
 class Options(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("spool_bytes", ctypes.c_uint64),
                 ("cache_bytes", ctypes.c_uint64), ("connections", ctypes.c_uint32),
-                ("timeout", ctypes.c_uint32), ("say", ctypes.c_void_p), ("say_ctx", ctypes.c_void_p),
+                ("timeout", ctypes.c_uint32), ("say", ctypes.c_void_p), ("ctx", ctypes.c_void_p),
                 ("offline", ctypes.c_bool), ("reserved", ctypes.c_uint8 * 7)]
 
 

@@ -1,6 +1,8 @@
 /* diagnosis.h - an examined file: diagnoses, and lost tensors. */
 #ifndef HEFT_DIAGNOSIS_H
 #define HEFT_DIAGNOSIS_H
+#include <heft/doctor.h>
+
 #include "core/check/padded_source.h"
 #include "core/read/progress.h"
 

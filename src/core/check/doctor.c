@@ -272,7 +272,7 @@ heft_status heft_doctor_open(heft_doctor **out, heft_source *take, const heft_do
         .host = host, .mem = { host->allocator, UINT64_MAX, 0 }, .source = take, .path = o.path
     };
     d->arena.mem = &d->mem;
-    heft_progress progress = { .fn = o.progress, .ctx = o.progress_ctx, .total = take->size };
+    heft_progress progress = { .fn = o.progress, .ctx = o.ctx, .total = take->size };
     st = examine(d, &progress, err);
     if (!st && HEFT_HAS(take->ops, check_unchanged))
         st = take->ops->check_unchanged(take, err);
@@ -297,18 +297,22 @@ void heft_doctor_close(heft_doctor *d)
     heft_free(d->host->allocator, d, sizeof *d, 16);
 }
 
-bool heft_diagnosis_at(heft_diagnosis *out, const heft_doctor *d, size_t i)
+uint32_t heft_diagnosis_count(const heft_doctor *d)
+{
+    return d->rows.len;
+}
+
+heft_diagnosis heft_diagnosis_at(const heft_doctor *d, uint32_t i)
 {
     if (i >= d->rows.len)
-        return false;
+        return (heft_diagnosis){ .kind = NULL };
     const heft_doctor_row *row = (const heft_doctor_row *)d->rows.ptr + i;
-    *out = (heft_diagnosis){ .severity = row->severity,
+    return (heft_diagnosis){ .severity = row->severity,
                              .kind = row->kind,
                              .where = row->where,
                              .tensor = row->tensor,
                              .text = row->text,
                              .advice = row->advice };
-    return true;
 }
 
 void heft_doctor_summarize(heft_doctor_summary *out, const heft_doctor *d)

@@ -13,6 +13,7 @@ static const char again[] = "download or copy the file again, or salvage the int
 typedef struct collector {
     heft_doctor *d;
     uint32_t known; /* rows before verification: errors that were passed over */
+    const heft_progress *progress;
     heft_error *err;
     heft_status st;
 } collector;
@@ -53,14 +54,19 @@ static void add_finding(void *ctx, const heft_finding *x)
         c->st = heft_error_no_memory(c->err, "for a diagnosis");
 }
 
+static bool report_progress(void *ctx, uint64_t done, uint64_t total)
+{
+    const collector *c = ctx;
+    return c->progress->fn(c->progress->ctx, done, total);
+}
+
 static heft_status verify(heft_doctor *d, heft_progress *progress, heft_error *err)
 {
-    collector c = { .d = d, .known = d->rows.len, .err = err };
+    collector c = { .d = d, .known = d->rows.len, .progress = progress, .err = err };
     heft_verify_options o = HEFT_VERIFY_OPTIONS_INIT;
     o.on_finding = add_finding;
     o.ctx = &c;
-    o.progress = progress->fn;
-    o.progress_ctx = progress->ctx;
+    o.progress = progress->fn ? report_progress : NULL;
     heft_status st = heft_file_verify(NULL, d->file, &o, err);
     return st ? st : c.st;
 }

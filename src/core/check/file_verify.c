@@ -388,9 +388,11 @@ static heft_status report_opening(verify *v)
     const heft_file *f = v->f;
     const heft_note *notes = f->x.notes.ptr;
     heft_finding notice;
-    for (size_t i = 0; heft_notice_at(&notice, f, i); i++)
+    for (uint32_t i = 0, n = heft_notice_count(f); i < n; i++) {
+        notice = heft_notice_at(f, i);
         if (i >= f->x.notes.len || !notes[i].is_early)
             report_finding(v, &notice);
+    }
     if (!heft_ix_tensors(&f->x) && f->x.left_out)
         report_finding(v, &(heft_finding){ .severity = HEFT_FAULT,
                                            .rule = "heft/all-left-out",
@@ -477,7 +479,7 @@ heft_status heft_file_verify(heft_verify_result *out, const heft_file *f,
     if (o.share > (HEFT_IS_LEAN ? 0 : o.share_count) || (o.share_count && !o.share))
         return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no share %U of %U",
                                 (uint64_t)o.share, (uint64_t)o.share_count);
-    heft_progress progress = { .fn = o.progress, .ctx = o.progress_ctx };
+    heft_progress progress = { .fn = o.progress, .ctx = o.ctx };
     verify v = begin(f, o.on_finding, o.ctx, err);
     v.result = out ? out : &own_result;
     v.progress = &progress;

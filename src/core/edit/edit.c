@@ -45,7 +45,7 @@ static heft_status collect_identities(heft_edit_job *g)
     for (uint32_t t = 0; t < count; t++) {
         heft_tensor tensor = heft_tensor_at(g->in, t);
         heft_identity existing = heft_ix_identity(&g->in->x, t), id = existing;
-        bool is_new = g->opt.identify(g->opt.identify_ctx, &tensor, &id);
+        bool is_new = g->opt.identify(g->opt.ctx, &tensor, &id);
         heft_status st = is_new ? heft_identity_check(&id, tensor.name, g->err) : HEFT_OK;
         if (st)
             return st;
@@ -303,7 +303,7 @@ static heft_status plan_model(heft_edit_job *g)
     o.host = g->e->host;
     o.strict = true;
     o.on_loss = g->opt.on_loss;
-    o.loss_ctx = g->opt.loss_ctx;
+    o.ctx = g->opt.ctx;
     o.align = g->align;
     heft_status st = heft_edit_version(&o.version, g->in, &g->e->arena, g->err);
     if (!st)

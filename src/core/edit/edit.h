@@ -1,6 +1,8 @@
 /* edit.h - plan a file anew in the same format, around data that stays as stored. */
 #ifndef HEFT_EDIT_H
 #define HEFT_EDIT_H
+#include <heft/editing.h>
+
 #include "core/check/source_verifier.h"
 #include "core/write/plan.h"
 

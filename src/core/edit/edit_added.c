@@ -3,6 +3,7 @@
  * The new tensors are first converted to a separate file of the same format and version, so that
  * all errors of a conversion appear there.  The edit planner then plans the file again with the
  * tensors of both files: payloads stay as stored, header and index are written anew. */
+#include "base/append_options.h"
 #include "core/edit/edit.h"
 #include "core/read/decode.h"
 #include "core/shards/shard_join.h"
@@ -142,7 +143,7 @@ static void report_left_metadata(const append_job *a)
                      "only tensors are appended: %U metadata and %U model-level parts of their "
                      "file are left out",
                      values, parts);
-    w->on_loss(w->loss_ctx, HEFT_NOTE, "heft/append", (heft_str){ NULL, 0 }, text.message);
+    w->on_loss(w->ctx, HEFT_NOTE, "heft/append", (heft_str){ NULL, 0 }, text.message);
 }
 
 static void report_unless_note(void *ctx, heft_severity s, const char *rule, heft_str tensor,
@@ -150,7 +151,7 @@ static void report_unless_note(void *ctx, heft_severity s, const char *rule, hef
 {
     const heft_write_options *w = ctx;
     if (s != HEFT_NOTE && w->on_loss)
-        w->on_loss(w->loss_ctx, s, rule, tensor, text);
+        w->on_loss(w->ctx, s, rule, tensor, text);
 }
 
 /* Suppress notes; the conversion has already reported them. */
@@ -164,7 +165,7 @@ static heft_edit_job init_job(const heft_file *in, const heft_file *original,
                         .err = err };
     g.opt.host = o->write.host;
     g.opt.on_loss = report_unless_note;
-    g.opt.loss_ctx = (void *)(uintptr_t)&o->write;
+    g.opt.ctx = (void *)(uintptr_t)&o->write;
     return g;
 }
 

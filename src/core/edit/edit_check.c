@@ -345,7 +345,7 @@ static bool same_tokens(const heft_vocab *a, const heft_vocab *b, bool with_spec
     for (int s = 0; s < HEFT_SPECIALS && same && with_special; s++)
         same = heft_vocab_special(a, (heft_special)s) == heft_vocab_special(b, (heft_special)s);
     for (uint32_t i = 0; i < count && same; i++)
-        same = heft_str_eq(heft_vocab_token(a, i), heft_vocab_token(b, i));
+        same = heft_str_eq(heft_vocab_at(a, i), heft_vocab_at(b, i));
     return same;
 }
 

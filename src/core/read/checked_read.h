@@ -3,6 +3,8 @@
  * parts being read. */
 #ifndef HEFT_CHECKED_READ_H
 #define HEFT_CHECKED_READ_H
+#include <heft/check.h>
+
 #include "core/read/ledger.h"
 
 struct heft_checked_read {

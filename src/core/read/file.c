@@ -245,9 +245,20 @@ bool heft_meta_find(heft_value *out, const heft_file *f, heft_str key)
     return false;
 }
 
-bool heft_attribute_at(heft_value *out, const heft_file *f, uint32_t tensor, uint32_t i)
+uint32_t heft_attribute_count(const heft_file *f, uint32_t tensor)
 {
-    return tensor < heft_ix_tensors(&f->x) && heft_ix_attribute(out, &f->x, tensor, i);
+    heft_value v;
+    uint32_t count = 0;
+    while (tensor < heft_ix_tensors(&f->x) && heft_ix_attribute(&v, &f->x, tensor, count))
+        count++;
+    return count;
+}
+
+heft_value heft_attribute_at(const heft_file *f, uint32_t tensor, uint32_t i)
+{
+    heft_value v;
+    bool exists = tensor < heft_ix_tensors(&f->x) && heft_ix_attribute(&v, &f->x, tensor, i);
+    return exists ? v : (heft_value){ .kind = HEFT_KIND_NULL };
 }
 
 static heft_checksum checksum_of(const heft_file *f, const heft_stored_checksum *c)
@@ -259,28 +270,41 @@ static heft_checksum checksum_of(const heft_file *f, const heft_stored_checksum 
                             .shard = heft_global_offset_file(&f->x, c->range[0].offset) };
 }
 
-bool heft_checksum_at(heft_checksum *out, const heft_file *f, size_t i)
+/* Return whether checksum k stands for itself, and is not an alternative to the one before. */
+static bool is_listed(const heft_file *f, uint32_t k)
 {
     const heft_stored_checksum *checksums = f->x.checksums.ptr;
-    uint32_t plain_count = f->x.has_alternatives
-                               ? 0
-                               : f->x.checksums.len; /* each checksum stands alone */
-    if (i < plain_count) {
-        *out = checksum_of(f, &checksums[i]);
-        return true;
+    return !k || !checksums[k - 1].is_alternative;
+}
+
+static uint32_t listed_checksums(const heft_file *f)
+{
+    uint32_t count = 0;
+    if (!f->x.has_alternatives)
+        return f->x.checksums.len;
+    for (uint32_t k = 0; k < f->x.checksums.len; k++)
+        count += is_listed(f, k);
+    return count;
+}
+
+uint32_t heft_checksum_count(const heft_file *f)
+{
+    return listed_checksums(f) + f->x.digests.len;
+}
+
+heft_checksum heft_checksum_at(const heft_file *f, uint32_t i)
+{
+    const heft_stored_checksum *checksums = f->x.checksums.ptr;
+    uint32_t listed = listed_checksums(f), k = 0;
+    if (i >= heft_checksum_count(f))
+        return (heft_checksum){ .rule = NULL };
+    if (i >= listed) {
+        heft_stored_checksum c = heft_ix_checksum_at(&f->x, f->x.checksums.len + i - listed);
+        return checksum_of(f, &c);
     }
-    i -= plain_count;
-    for (uint32_t k = plain_count; k < f->x.checksums.len; k++) {
-        if (k && checksums[k - 1].is_alternative)
-            continue;
-        if (!i--) {
-            *out = checksum_of(f, &checksums[k]);
-            return true;
-        }
-    }
-    if (i >= f->x.digests.len)
-        return false;
-    heft_stored_checksum c = heft_ix_checksum_at(&f->x, f->x.checksums.len + (uint32_t)i);
-    *out = checksum_of(f, &c);
-    return true;
+    if (!f->x.has_alternatives)
+        return checksum_of(f, &checksums[i]);
+    for (uint32_t left = i; left || !is_listed(f, k); k++)
+        left -= is_listed(f, k);
+    return checksum_of(f, &checksums[k]);
 }

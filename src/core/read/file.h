@@ -1,6 +1,7 @@
 /* file.h - struct heft_file, and the internal functions that read bytes of an open file. */
 #ifndef HEFT_FILE_H
 #define HEFT_FILE_H
+#include <heft/check.h>
 #include <heft/heft_ext.h>
 
 #include "base/sized.h"

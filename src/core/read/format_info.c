@@ -16,12 +16,12 @@ const char *heft_status_name(heft_status s)
     return s <= 0 && s >= HEFT_E_CANCELLED ? names[-s] : "unknown";
 }
 
-size_t heft_format_count(void)
+uint32_t heft_format_count(void)
 {
     return heft_registry_count();
 }
 
-const heft_format *heft_format_at(size_t i)
+const heft_format *heft_format_at(uint32_t i)
 {
     return i < heft_registry_count() ? heft_registry_at(i) : NULL;
 }

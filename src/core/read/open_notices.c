@@ -49,17 +49,12 @@ heft_finding heft_file_finding(const heft_file *f, const heft_note *note)
                            .left_out = note->left_out != HEFT_LEFT_OUT_NOT };
 }
 
-heft_status heft_file_add_left_out(heft_file *f, const char *rule, heft_str text, heft_error *err)
+uint32_t heft_notice_count(const heft_file *f)
 {
-    heft_str copy = heft_arena_join(&f->x.arena, text, (heft_str){ "", 1 }, (heft_str){ NULL, 0 });
-    if (copy.ptr)
-        heft_ix_left_out(&f->x, HEFT_LEFT_OUT, rule, (heft_range){ HEFT_NOWHERE, 0 }, "%s",
-                         copy.ptr);
-    return !copy.ptr || f->x.lost_notes ? heft_error_no_memory(err, "for the notes about the file")
-                                        : HEFT_OK;
+    return f->x.notes.len + f->x.notes_cut;
 }
 
-bool heft_notice_at(heft_finding *out, const heft_file *f, size_t i)
+heft_finding heft_notice_at(const heft_file *f, uint32_t i)
 {
     static const heft_note truncated = {
         HEFT_WARNING,        "heft/notices", "there are more findings; only the first are listed",
@@ -67,8 +62,7 @@ bool heft_notice_at(heft_finding *out, const heft_file *f, size_t i)
         HEFT_LEFT_OUT_NOT
     };
     const heft_note *notes = f->x.notes.ptr;
-    if (i >= f->x.notes.len + (size_t)f->x.notes_cut)
-        return false;
-    *out = heft_file_finding(f, i < f->x.notes.len ? &notes[i] : &truncated);
-    return true;
+    if (i >= heft_notice_count(f))
+        return (heft_finding){ .rule = NULL };
+    return heft_file_finding(f, i < f->x.notes.len ? &notes[i] : &truncated);
 }

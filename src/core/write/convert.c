@@ -1,6 +1,8 @@
 /* convert.c - convert the model of a file, changed by the options, to a format. */
 #include "core/write/convert_model.h"
 
+#include <heft/scheme.h>
+
 #include "core/check/decoded_check.h"
 #include "core/read/decode.h"
 #include "core/write/cast_losses.h"
@@ -17,7 +19,7 @@ static heft_status find_duplicates(void *ctx, uint32_t *duplicate_of, bool conte
     heft_dedup dedup = { .contents = contents,
                          .equal_id = c->scope.equal_id,
                          .progress = c->opt.progress,
-                         .ctx = c->opt.progress_ctx };
+                         .ctx = c->opt.ctx };
     return heft_dedup_parts(duplicate_of, &c->p, c->in, c->origins.ptr, &dedup, c->err);
 }
 
@@ -200,7 +202,7 @@ static heft_status count_cast_losses(heft_conversion *c)
 {
     heft_ledger off;
     heft_progress progress = { .fn = c->opt.progress,
-                               .ctx = c->opt.progress_ctx,
+                               .ctx = c->opt.ctx,
                                .total = payload_bytes(c) };
     heft_copy_context copying = { &c->p, c->in, c->origins.ptr, NULL, &off, &progress, NULL, NULL };
     heft_status st = heft_source_verifier_begin(&off, c->in, true, NULL, NULL, c->err);
@@ -326,7 +328,7 @@ heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink)
 {
     const heft_plan *plan = &c->p.plan;
     heft_ledger ledger;
-    heft_progress progress = { .fn = c->opt.progress, .ctx = c->opt.progress_ctx };
+    heft_progress progress = { .fn = c->opt.progress, .ctx = c->opt.ctx };
     heft_copy_context copying = {
         &c->p, c->in, c->origins.ptr, sink, &ledger, &progress, NULL, NULL
     };

@@ -2,6 +2,8 @@
  * files. */
 #ifndef HEFT_CONVERT_H
 #define HEFT_CONVERT_H
+#include <heft/write.h>
+
 #include "core/write/plan.h"
 
 /* Restrictions and replacements that heft_file_convert() does not offer. */

@@ -193,7 +193,7 @@ static heft_status store_part(heft_conversion *c, const heft_tensor *t, uint32_t
         heft_same_format_note(&c->p, c->in, o->part, &storage);
     heft_status st = heft_planner_set_storage(&c->p, part, is_requested ? &requested : &storage,
                                               c->err);
-    if (!st && !is_requested && storage.encoding != c->p.opt.encoding)
+    if (!st && !is_requested && storage.encoding != c->p.opt.storage.encoding)
         heft_planner_require_encoding(&c->p, part);
     return st;
 }

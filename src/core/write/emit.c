@@ -186,12 +186,6 @@ heft_status heft_planner_close_file(heft_planner *p, heft_sink *sink, heft_error
     return st ? st : heft_planner_emit(p, HEFT_TRAILER, sink, err);
 }
 
-void heft_sink_discard(heft_sink *s)
-{
-    if (s)
-        s->ops->discard(s);
-}
-
 heft_status heft_sink_end(heft_sink *take, heft_status st, heft_error *err)
 {
     if (!st)

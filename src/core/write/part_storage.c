@@ -28,9 +28,7 @@ heft_status heft_planner_check_storage(const heft_planner *p, const heft_storage
 
 heft_storage heft_planner_default_storage(const heft_planner *p)
 {
-    heft_storage storage = { .encoding = p->opt.encoding,
-                             .level = p->opt.encoding_level,
-                             .digest = p->opt.digest };
+    heft_storage storage = p->opt.storage;
     if (p->writer->storage && !p->plan.existing)
         p->writer->storage(&p->plan, &storage, false);
     return storage;

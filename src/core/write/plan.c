@@ -18,10 +18,7 @@ static heft_status check_options(heft_planner *p, heft_error *err)
     if (o->align & (o->align - 1))
         return heft_error_plain(err, HEFT_E_ARGUMENT, "an alignment of %U is not a power of two",
                                 (uint64_t)o->align);
-    heft_storage storage = { .encoding = o->encoding,
-                             .level = o->encoding_level,
-                             .digest = o->digest };
-    return heft_planner_check_storage(p, &storage, err);
+    return heft_planner_check_storage(p, &o->storage, err);
 }
 
 heft_status heft_planner_init(heft_planner *p, const heft_format *fmt,

@@ -2,6 +2,8 @@
  * declared call by call. */
 #ifndef HEFT_PLAN_H
 #define HEFT_PLAN_H
+#include <heft/write.h>
+
 #include "core/read/partial_crcs.h"
 #include "core/read/running_digest.h"
 #include "core/write/text_set.h"

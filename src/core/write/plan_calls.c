@@ -75,7 +75,7 @@ heft_status heft_plan_loss(heft_plan *plan, heft_severity s, const char *rule, u
     if (!st)
         st = note_loss(p, rule, name, text, &is_new);
     if (!st && is_new && p->opt.on_loss)
-        p->opt.on_loss(p->opt.loss_ctx, s, rule, name, text);
+        p->opt.on_loss(p->opt.ctx, s, rule, name, text);
     return st;
 }
 

@@ -57,11 +57,11 @@ heft_storage heft_same_format_storage(heft_planner *p, const heft_file *in, uint
     if (!heft_is_same_format(p, in) || !p->writer->storage)
         return storage;
     const char *algorithm = algorithm_of(p, heft_ix_digest_of(&in->x, part));
-    if (p->opt.encoding == HEFT_RAW)
+    if (p->opt.storage.encoding == HEFT_RAW)
         existing.encoding = heft_ix_part_row_at(&in->x, part)->encoding;
     bool is_same_version = p->plan.version && heft_str_is(in->x.version, p->plan.version);
     /* In a file of the same version, a part without a digest was meant to have none. */
-    if (!p->opt.digest && (algorithm || is_same_version))
+    if (!p->opt.storage.digest && (algorithm || is_same_version))
         existing.digest = algorithm;
     p->writer->storage(&p->plan, &existing, true);
     return existing;
@@ -76,8 +76,8 @@ void heft_same_format_note(heft_planner *p, const heft_file *in, uint32_t part,
     if (!heft_is_same_format(p, in))
         return;
     p->decoded += encoding != HEFT_RAW && storage->encoding == HEFT_RAW;
-    p->digests_lost += digest.len && !algorithm && !storage->digest && !p->opt.digest;
-    p->digests_changed += algorithm && storage->digest && !p->opt.digest &&
+    p->digests_lost += digest.len && !algorithm && !storage->digest && !p->opt.storage.digest;
+    p->digests_changed += algorithm && storage->digest && !p->opt.storage.digest &&
                           !heft_str_is(heft_lit(algorithm), storage->digest);
 }
 

@@ -2,6 +2,8 @@
  * of the parts. */
 #include "core/write/shard_set_writer.h"
 
+#include <heft/write.h>
+
 #include "core/read/chunks.h"
 #include "core/read/running_digest.h"
 

@@ -3,8 +3,10 @@
  * If the size is reserved, workers write disjoint ranges concurrently.  If the size is unknown,
  * as with compressed parts, writes come in sequence, and the memory grows. */
 #include "base/checked_math.h"
+
 #include "base/error.h"
 #include "core/read/file.h"
+#include <heft/write.h>
 
 enum { ALIGN = 64, MIN_CAPACITY = 4096 };
 

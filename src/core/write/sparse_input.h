@@ -6,6 +6,8 @@
  * comes before indices or after, and sparse_coo compares up to a few million entries. */
 #ifndef HEFT_SPARSE_INPUT_H
 #define HEFT_SPARSE_INPUT_H
+#include <heft/write.h>
+
 #include "core/read/indices.h"
 
 enum { HEFT_SPARSE_PARTS = 3 };

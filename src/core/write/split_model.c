@@ -1,11 +1,13 @@
 /* split_model.c - split a model into several files: cut the sequence of units (split_units.c)
  * into runs, convert each run to a file, and write an index of the files. */
 #include "core/check/source_verifier.h"
+
 #include "core/shards/shard_join.h"
 #include "core/write/convert.h"
 #include "core/write/shard_cut.h"
 #include "core/write/shard_set_writer.h"
 #include "core/write/split_units.h"
+#include <heft/split.h>
 
 #include "base/sort.h"
 
@@ -107,7 +109,7 @@ static heft_status plan_run(void *ctx, uint32_t first, uint32_t end, uint64_t *b
 {
     split_job *s = ctx;
     const heft_convert_options *o = &s->convert;
-    if (o->progress && !o->progress(o->progress_ctx, 0, s->units.total))
+    if (o->progress && !o->progress(o->ctx, 0, s->units.total))
         return heft_error_plain(s->err, HEFT_E_CANCELLED, "stopped");
     heft_status st = convert_run(s, (run){ first, end, first ? 1 : 0, 2 }, NULL);
     *bytes = s->planned;
@@ -131,7 +133,7 @@ static heft_status report_oversized(const split_job *s)
                          s->opt.max_bytes);
         heft_str name = heft_ix_name(&s->in->x, s->units.members[s->units.first_of[ends[i] - 1]]);
         if (o->on_loss)
-            o->on_loss(o->loss_ctx, o->strict ? HEFT_FAULT : HEFT_WARNING, "heft/shard-size", name,
+            o->on_loss(o->ctx, o->strict ? HEFT_FAULT : HEFT_WARNING, "heft/shard-size", name,
                        text.message);
     }
     return count && o->strict
@@ -184,8 +186,14 @@ static bool progress(void *ctx, uint64_t done, uint64_t total)
 {
     const split_job *s = ctx;
     done = done < s->file_payload ? done : s->file_payload;
-    return s->caller.progress(s->caller.progress_ctx, s->done + done,
+    return s->caller.progress(s->caller.ctx, s->done + done,
                               s->units.total ? s->units.total : total);
+}
+
+static bool storage(void *ctx, const heft_tensor *t, heft_str role, heft_storage *how)
+{
+    const split_job *s = ctx;
+    return s->caller.storage(s->caller.ctx, t, role, how);
 }
 
 static run run_of(const split_job *s, uint32_t file)
@@ -369,14 +377,12 @@ static void init_file_options(split_job *s)
     s->convert.no_verify = caller->no_verify;
     s->convert.exact_metadata = caller->exact_metadata;
     s->convert.vocab = caller->vocab;
-    s->convert.storage = caller->storage;
-    s->convert.ctx = caller->ctx;
+    s->convert.storage = caller->storage ? storage : NULL;
+    s->convert.ctx = s;
     if (s->sharding->version)
         s->write.version = s->sharding->version;
-    if (caller->progress) {
+    if (caller->progress)
         s->convert.progress = progress;
-        s->convert.progress_ctx = s;
-    }
 }
 
 heft_status heft_file_split(const heft_file *in, const heft_format *to,

@@ -2,6 +2,8 @@
  * out, or renaming hides which tensor they represent. */
 #include "core/write/torn_check.h"
 
+#include <heft/scheme.h>
+
 #include "base/text.h"
 #include "scheme/recognition.h"
 #include "scheme/refuse.h"

@@ -2,6 +2,8 @@
  * layouts. */
 #ifndef HEFT_EMBD_H
 #define HEFT_EMBD_H
+#include <heft/vocabulary.h>
+
 #include "format/format.h"
 
 enum {

@@ -206,8 +206,8 @@ heft_status heft_embd_plan_vocab(heft_plan *p, bool is_simple, const heft_vocab 
     if (!p->vocab)
         return HEFT_OK;
     for (uint32_t i = 0; i < heft_vocab_count(p->vocab); i++)
-        if (heft_vocab_token(p->vocab, i).len > longest)
-            longest = heft_vocab_token(p->vocab, i).len;
+        if (heft_vocab_at(p->vocab, i).len > longest)
+            longest = heft_vocab_at(p->vocab, i).len;
     if (longest > max) {
         *out = NULL;
         return heft_loss_report(p, HEFT_FAULT, "embd/vocab", HEFT_NONE,
@@ -229,14 +229,14 @@ uint64_t heft_embd_token_bytes(const heft_vocab *v, uint32_t length_bytes)
 {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < heft_vocab_count(v); i++)
-        bytes += length_bytes + heft_vocab_token(v, i).len;
+        bytes += length_bytes + heft_vocab_at(v, i).len;
     return bytes;
 }
 
 static void put_tokens(heft_out *o, const heft_vocab *v, uint32_t length_bytes)
 {
     for (uint32_t i = 0; v && i < heft_vocab_count(v); i++) {
-        heft_str token = heft_vocab_token(v, i);
+        heft_str token = heft_vocab_at(v, i);
         if (length_bytes == 2)
             heft_out_u16(o, (uint16_t)token.len);
         else

@@ -1,6 +1,8 @@
 /* gguf.h - declarations shared by the files that read and write GGUF. */
 #ifndef HEFT_GGUF_H
 #define HEFT_GGUF_H
+#include <heft/vocabulary.h>
+
 #include "format/format.h"
 
 enum {

@@ -27,7 +27,7 @@ static bool has_same_tokens(const heft_index *x, const heft_vocab *v)
         return false;
     for (uint32_t i = 0; i < count; i++) {
         const heft_value *token = list + 1 + i;
-        if (token->kind != HEFT_KIND_STR || !heft_str_eq(token->as.s, heft_vocab_token(v, i)))
+        if (token->kind != HEFT_KIND_STR || !heft_str_eq(token->as.s, heft_vocab_at(v, i)))
             return false;
     }
     return true;
@@ -83,7 +83,7 @@ static void put_tokens(heft_out *o, const heft_vocab *v)
     heft_out_u32(o, HEFT_GGUF_STRING);
     heft_out_u64(o, heft_vocab_count(v));
     for (uint32_t i = 0; i < heft_vocab_count(v); i++)
-        heft_gguf_put_text(o, heft_vocab_token(v, i));
+        heft_gguf_put_text(o, heft_vocab_at(v, i));
     for (int s = 0; s < HEFT_SPECIALS; s++) {
         uint32_t id = heft_vocab_special(v, (heft_special)s);
         if (id == HEFT_NONE)

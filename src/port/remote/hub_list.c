@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <heft/companion.h>
+
 #include "base/text.h"
 #include "port/remote/session.h"
 

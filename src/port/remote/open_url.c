@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <heft/companion.h>
+
 #include "base/text.h"
 #include "port/pipeline_folder.h"
 #include "port/remote/partial_file.h"

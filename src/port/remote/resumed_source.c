@@ -28,7 +28,7 @@ typedef struct resumed_source {
 static void say(const resumed_source *s, const char *text)
 {
     if (s->options->say)
-        s->options->say(s->options->say_ctx, text);
+        s->options->say(s->options->ctx, text);
 }
 
 /* ---- blocks ---- */

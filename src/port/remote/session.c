@@ -146,7 +146,7 @@ static void say_wait(heft_session *s, const heft_request *r)
     name = name ? name + 3 : host;
     snprintf(text, sizeof text, "%.*s limits requests: waiting for %u seconds",
              (int)strcspn(name, "/?#"), name, r->retry_after);
-    s->options.say(s->options.say_ctx, text);
+    s->options.say(s->options.ctx, text);
 }
 
 static void end_one(heft_session *s, heft_request *r, CURLcode result)
@@ -323,7 +323,7 @@ void heft_session_say(heft_session *s, const char *text)
     s->said = text;
     pthread_mutex_unlock(&s->lock);
     if (is_new && s->options.say)
-        s->options.say(s->options.say_ctx, text);
+        s->options.say(s->options.ctx, text);
 }
 
 void heft_session_lock(heft_session *s)

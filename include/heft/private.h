@@ -1,0 +1,61 @@
+/* private.h - functions of the library for the command `heft`.  Stability: private.
+ *
+ * This header is not installed.  The functions are exported with the symbol version HEFT_PRIVATE
+ * and may change in every version, so that the command runs with the library of its own version
+ * only. */
+#ifndef HEFT_PRIVATE_H
+#define HEFT_PRIVATE_H
+#include <heft/heft.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- statistics of f32 values, with the vector instructions of the processor -------------- */
+
+/* Sums have a fixed number of partial sums, so that all processors compute the same bits.  These
+ * functions neither allocate nor fail, and several threads may call them at once.  Not part of
+ * builds without an operating system. */
+
+typedef struct heft_f32_summary {
+    bool is_finite; /* false: a value is NaN or infinite, and min, max and sum mean nothing */
+    uint64_t zeros; /* values equal to 0 or -0 */
+    float min, max;
+    double sum;
+} heft_f32_summary;
+/* Summarize values; count is from 1 to UINT32_MAX. */
+HEFT_API heft_f32_summary heft_f32_summarize(const float *values, size_t count);
+/* Return the sum of the squared distances of finite values from a mean. */
+HEFT_API double heft_f32_squares(const float *values, size_t count, double mean);
+
+enum { HEFT_F32_BINS = 8 };
+/* Bin i has the values from first[i] to below first[i + 1]; the edges must not fall. */
+typedef struct heft_f32_edges {
+    float first[HEFT_F32_BINS + 1];
+} heft_f32_edges;
+/* Add the numbers of values in each bin to counts; NaN and values outside the bins are left out.
+ * count is at most UINT32_MAX. */
+HEFT_API void heft_f32_count(uint64_t counts[HEFT_F32_BINS], const float *values, size_t count,
+                             const heft_f32_edges *edges);
+
+/* ---- shares, caches, settings ------------------------------------------------------------- */
+
+/* Compute an id of a file, equal on every machine and for every copy of the file: of names, types,
+ * shapes, metadata, offsets, stored checksums, and 256 blocks of 4096 bytes spread over the file
+ * and all shards (all bytes up to 1 MiB).  The records of `heft verify
+ * --share` have the id, so that the records of two versions of a file are not mixed; a change of a
+ * few values of a large file may leave the id unchanged. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_share_file_id(heft_hash *out, const heft_file *f,
+                                                        heft_error *err);
+/* Call fn with the name of every repository of a model in the cache, "OWNER/NAME", in any order.
+ * The name is borrowed for the time of the call.  Errors as for heft_hub_path("hub:"), and
+ * HEFT_E_IO if the folder cannot be read. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_hub_list(void (*fn)(void *ctx, const char *name),
+                                                   void *ctx, heft_error *err);
+/* Return true if the settings say how a model is quantised, under the usual keys. */
+HEFT_API bool heft_settings_are_quantised(const heft_settings *s);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

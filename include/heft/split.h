@@ -1,0 +1,78 @@
+/* split.h - write a model as several files, which appear together.  The general rules of heft.h
+ * apply.
+ *
+ * Stability: provisional. */
+#ifndef HEFT_SPLIT_H
+#define HEFT_SPLIT_H
+#include <heft/write.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- sets of files ------------------------------------------------------------------------- */
+
+/* A set of files in a folder.  All files appear when the set is finished, in the order of adding;
+ * on failure the old files are unchanged.  If the program is killed meanwhile,
+ * heft_sink_dir_recover() completes the set or rolls the set back. */
+typedef struct heft_sink_dir heft_sink_dir;
+/* Begin a set.  The folder is created if necessary, and locked.  flags: HEFT_SINK_...  HEFT_E_IO:
+ * the folder is locked by a set. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_sink_dir_open(heft_sink_dir **out, const char *dir,
+                                                        uint32_t flags, heft_error *err);
+/* Add a file to the set and open a sink.  name: file name without folders.  All sinks must be
+ * finished before the set. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_sink_dir_add(heft_sink **out, heft_sink_dir *s,
+                                                       const char *name, heft_error *err);
+/* Make all files of the set appear.  Frees s, also on failure.  HEFT_E_ARGUMENT: a sink is not
+ * finished, or a file exists and HEFT_SINK_REPLACE is not set. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_sink_dir_finish(heft_sink_dir *s, heft_error *err);
+/* Give up the set: no file appears.  Frees s; NULL is ignored. */
+HEFT_API void heft_sink_dir_discard(heft_sink_dir *s);
+
+typedef enum heft_recovery {
+    HEFT_RECOVERY_NONE,       /* there was nothing to recover */
+    HEFT_RECOVERY_COMPLETED,  /* all files have their names */
+    HEFT_RECOVERY_ROLLED_BACK /* the old files were restored */
+} heft_recovery;
+/* Complete, or else roll back, the set of a killed program.  Until then heft_file_open() refuses
+ * the files of the folder; functions that write to the folder recover it first.  dir: the folder,
+ * or a file in the folder. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_sink_dir_recover(heft_recovery *out, const char *dir,
+                                                           heft_error *err);
+
+/* ---- splitting ---------------------------------------------------------------------------- */
+
+typedef struct heft_split_options {
+    size_t size; /* = sizeof(heft_split_options) */
+    /* Conversion of each shard; of the callbacks only progress and storage are used.  NULL: the
+     * defaults. */
+    const heft_convert_options *convert;
+    /* Largest size of a shard with several tensors; 0: no limit.  A single tensor that needs a
+     * larger shard is a loss of the rule "heft/shard-size": a warning, or an error if
+     * convert->write->strict. */
+    uint64_t max_bytes;
+    uint32_t count;   /* smallest number of shards; 0: as many as max_bytes requires */
+    const char *stem; /* beginning of the file names */
+    /* Open the sink for the file `name`.  Shards come before an index. */
+    heft_status (*open)(heft_sink **out, void *ctx, const char *name, heft_error *err);
+    void *ctx;
+} heft_split_options;
+#define HEFT_SPLIT_OPTIONS_INIT                                     \
+    {                                                               \
+        sizeof(heft_split_options), NULL, 0, 0, "model", NULL, NULL \
+    }
+/* Return true if models of that format can consist of several files. */
+HEFT_API bool heft_format_can_split(const heft_format *f);
+/* Write a model as shards of whole tensors, in the order of the input; each shard holds as many
+ * tensors as max_bytes allows.  Errors as heft_file_convert(), and
+ *   HEFT_E_UNSUPPORTED  heft_format_can_split() is false
+ *   HEFT_E_ARGUMENT     max_bytes and count are 0, or count exceeds the number of tensors */
+HEFT_API HEFT_MUST_CHECK heft_status heft_file_split(const heft_file *in, const heft_format *to,
+                                                     const heft_split_options *opt,
+                                                     heft_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
