@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model.h"
+#include "number_text.h"
 #include "unmatched.h"
 
 typedef struct rule {
@@ -57,7 +58,7 @@ int array_types_read(session *s)
     s->types = t;
     for (size_t i = 0; i < views->count; i++)
         if (!read_rule(t, views->item[i]))
-            return say_usage(s->command->name,
+            return say_usage(s->name,
                              "--view must be NAME=TYPE with a type that `heft formats --types` "
                              "lists, not '%s'",
                              views->item[i]);

@@ -1,7 +1,7 @@
 /* array_types.h - --view NAME=TYPE: the types of arrays that a file stores without a type. */
 #ifndef HEFT_CLI_ARRAY_TYPES_H
 #define HEFT_CLI_ARRAY_TYPES_H
-#include "command.h"
+#include "command_session.h"
 
 /* Read the rules of --view, NAME=TYPE or PATTERN=TYPE, into s->types. Return an exit code. */
 int array_types_read(session *s);

@@ -3,6 +3,8 @@
  * path in the model as the metadata value "ID". A scheduler record has only scalars. */
 #include "burn.h"
 
+#include <errno.h>
+#include <heft/ids.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,4 +143,22 @@ heft_str burn_name_find(const burn_names *names, uint64_t id)
     const burn_name *found = bsearch(&key, names->items, names->count, sizeof *names->items,
                                      compare_ids);
     return found ? found->name : key.name;
+}
+
+/* ---- ids as text ---- */
+
+bool burn_read_number(uint64_t *out, const char *text)
+{
+    bool is_hex = text[0] == '0' && text[1] == 'x' && text[2];
+    const char *digits = is_hex ? text + 2 : text;
+    if (!*digits || digits[strspn(digits, is_hex ? "0123456789abcdefABCDEF" : "0123456789")])
+        return false;
+    errno = 0;
+    *out = strtoull(digits, NULL, is_hex ? 16 : 10);
+    return !errno;
+}
+
+bool burn_read_id(uint64_t *id, const char *text)
+{
+    return burn_read_number(id, text) || heft_param_id_parse(id, heft_str_from(text));
 }

@@ -40,4 +40,10 @@ bool burn_names_of_model(burn_names *out, const heft_file *f);
 /* Return the parameter's name, or a string with ptr NULL if the id is unknown. */
 heft_str burn_name_find(const burn_names *names, uint64_t id);
 
+/* Parse a decimal number, or a hexadecimal one after "0x". */
+bool burn_read_number(uint64_t *out, const char *text);
+/* Parse a Burn parameter id: a decimal number, a hexadecimal number after "0x", or the 13
+ * characters that Burn prints. Return false for any other text. */
+bool burn_read_id(uint64_t *id, const char *text);
+
 #endif

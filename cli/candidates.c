@@ -4,6 +4,7 @@
 
 #include "command.h"
 #include "profile.h"
+#include "run_command.h"
 #include "sandbox.h"
 #include "shell_word.h"
 

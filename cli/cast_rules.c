@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model.h"
+#include "number_text.h"
 #include "words.h"
 
 /* ---- arguments ---- */

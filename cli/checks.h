@@ -4,7 +4,7 @@
 #include <heft/check.h>
 
 #include "cmd.h"
-#include "run_command.h"
+#include "command_session.h"
 
 typedef struct checks {
     heft_checked_read *read; /* NULL if no digests are verified */

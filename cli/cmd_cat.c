@@ -10,6 +10,7 @@
 #include "inputs.h"
 #include "interrupt.h"
 #include "model.h"
+#include "number_text.h"
 #include "sinkwatch.h"
 #include "slice.h"
 #include "vocab_file.h"

@@ -8,6 +8,7 @@
 #include "hub.h"
 #include "listing_order.h"
 #include "model_sums.h"
+#include "number_text.h"
 #include "tree_table.h"
 
 typedef struct listing {

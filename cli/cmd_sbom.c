@@ -17,6 +17,7 @@
 #include "model_facts.h"
 #include "model_kind.h"
 #include "model_sums.h"
+#include "number_text.h"
 #include "pipeline.h"
 #include "progress_line.h"
 #include "sinkwatch.h"

@@ -8,6 +8,7 @@
 #include "checks.h"
 #include "command.h"
 #include "model.h"
+#include "number_text.h"
 #include "realfmt.h"
 #include "show_json.h"
 #include "unscaled.h"

@@ -8,7 +8,6 @@
 
 #include <heft/heft_ext.h>
 
-#include "model.h"
 #include "narrow.h"
 
 enum {

@@ -3,7 +3,7 @@
 #define HEFT_CLI_DEQUANTISE_H
 #include <heft/scheme.h>
 
-#include "run_command.h"
+#include "command_session.h"
 
 typedef struct dequantised {
     heft_schemes *schemes;

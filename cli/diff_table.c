@@ -1,4 +1,5 @@
 #include "diff_table.h"
+#include "number_text.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #define HEFT_CLI_DIGEST_FILES_H
 #include <heft/sign.h>
 
-#include "run_command.h"
+#include "command_session.h"
 
 typedef struct digest_request {
     const char *path;      /* borrowed */

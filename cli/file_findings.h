@@ -1,8 +1,8 @@
 /* file_findings.h - the report of a check of whole files, in the form of `heft verify`. */
 #ifndef HEFT_CLI_FILE_FINDINGS_H
 #define HEFT_CLI_FILE_FINDINGS_H
+#include "command_session.h"
 #include "jsonout.h"
-#include "run_command.h"
 
 typedef struct file_findings {
     outbuf o;

@@ -1,7 +1,7 @@
 /* hub.h - name models of the local Hugging Face cache by their repository: "hub:gpt2". */
 #ifndef HEFT_CLI_HUB_H
 #define HEFT_CLI_HUB_H
-#include "run_command.h"
+#include "command_session.h"
 
 /* Replace an input that begins with "hub:" by its path in the cache. An input that the command
  * would change is refused. Return an exit code. */

@@ -35,22 +35,6 @@ static int no_memory(void)
 
 /* ---- what was given ---- */
 
-static bool read_number(uint64_t *out, const char *text)
-{
-    bool is_hex = text[0] == '0' && text[1] == 'x' && text[2];
-    const char *digits = is_hex ? text + 2 : text;
-    if (!*digits || digits[strspn(digits, is_hex ? "0123456789abcdefABCDEF" : "0123456789")])
-        return false;
-    errno = 0;
-    *out = strtoull(digits, NULL, is_hex ? 16 : 10);
-    return !errno;
-}
-
-bool identity_read(uint64_t *id, const char *text)
-{
-    return read_number(id, text) || heft_param_id_parse(id, heft_str_from(text));
-}
-
 /* Parse NAME=ID, where ID may be "none". */
 static int parse_assignment(id_assignment *g, const char *cmd, const char *arg)
 {
@@ -60,7 +44,7 @@ static int parse_assignment(id_assignment *g, const char *cmd, const char *arg)
         return say_usage(cmd, "'%s' is not NAME=ID", arg);
     g->name = (heft_str){ arg, (size_t)(equals - arg) };
     g->is_none = !strcmp(equals + 1, "none");
-    if (g->is_none || identity_read(&g->id, equals + 1))
+    if (g->is_none || burn_read_id(&g->id, equals + 1))
         return CODE_DONE;
     return say_usage(cmd,
                      "'%s': an id is a number below 2^64, the 13 characters that Burn prints, or "
@@ -275,7 +259,7 @@ int identities_prepare(identities *r, const char *cmd, const heft_file *f, const
     uint64_t seed = 0;
     if (r->seed && !r->all_new && !r->fill)
         return say_usage(cmd, "--id-seed requires --new-ids or --fill-ids");
-    if (r->seed && !read_number(&seed, r->seed))
+    if (r->seed && !burn_read_number(&seed, r->seed))
         return say_usage(cmd, "--id-seed must be a number below 2^64, not '%s'", r->seed);
     int code = parse_assignments(r, cmd, f, path);
     if (!code)

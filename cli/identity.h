@@ -18,10 +18,6 @@ typedef struct identities {
     bool ran_out; /* the file had more tensors than when the ids were generated */
 } identities;
 
-/* Parse a Burn parameter id: a decimal number, a hexadecimal number after "0x", or the 13
- * characters that Burn prints. Return false for any other text. */
-bool identity_read(uint64_t *id, const char *text);
-
 /* Set flags that the library does not know, so that the library refuses the identity, and with the
  * identity the whole conversion or edit, before anything is written. Return true: *id has
  * changed. */

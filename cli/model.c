@@ -1,14 +1,15 @@
 #include "model.h"
+#include "number_text.h"
 
+#include <heft/ids.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <heft/heft_ext.h>
 
 #include "array_types.h"
-#include "command.h"
+#include "burn.h"
 #include "glob.h"
-#include "identity.h"
 #include "message_groups.h"
 #include "stdin_file.h"
 #include "textfile.h"
@@ -47,7 +48,7 @@ static heft_open_options open_options(const session *s)
     options.key = s->key;
     options.host = s->threads ? &s->host : NULL;
     options.no_verify = s->no_verify;
-    options.check_parts = s->command->traits & COMMAND_CHECKS_PARTS && !s->no_verify;
+    options.check_parts = s->checks_parts && !s->no_verify;
     options.access = (uint8_t)model_access(s);
     options.follow_links = s->follow_links;
     options.folder = s->given.count ? &s->given : NULL;
@@ -104,9 +105,8 @@ heft_status model_open_to_verify(const session *s, heft_file **out, const char *
 
 void model_say_notices(const session *s, const heft_file *f, const char *path)
 {
-    bool reports_losses = s->command->traits & COMMAND_REPORTS_LOSSES;
     if (!s->quiet)
-        notices_say(f, path, s->verbose, !reports_losses);
+        notices_say(f, path, s->verbose, !s->reports_losses);
 }
 
 void model_say_notices_at_path(const session *s, const char *path)
@@ -334,7 +334,7 @@ uint32_t model_find_id(const heft_file *f, const char *path, const char *text)
     heft_id id = { .kind = HEFT_ID_BURN };
     bool is_hex = text[0] == '0' && (text[1] | 0x20) == 'x';
     uint32_t count = 0, tensor = HEFT_NONE;
-    if (!parse_base(&id, text + (is_hex ? 2 : 0)) && !identity_read(&id.burn, text)) {
+    if (!parse_base(&id, text + (is_hex ? 2 : 0)) && !burn_read_id(&id.burn, text)) {
         say_status(
             HEFT_E_ARGUMENT, path,
             "'%s' is not an id: expected 32 hexadecimal digits (gpt-rs), a number below 2^64, or "
@@ -460,23 +460,10 @@ uint32_t *model_find_tied(const heft_file *f, const char *path)
 
 /* ---- spelling ---- */
 
-const char *dtype_name(heft_dtype t)
-{
-    const heft_dtype_info *d = heft_dtype_get(t);
-    return d ? d->name : NULL;
-}
-
 const char *encoding_name(uint8_t encoding)
 {
     static const char *const names[] = { "raw", "zstd", "deflate", "other", "msgpack" };
     return encoding < sizeof names / sizeof *names ? names[encoding] : "unknown";
-}
-
-void out_dtype(outbuf *o, heft_dtype t)
-{
-    const char *name = dtype_name(t);
-    for (const char *c = name ? name : "-"; *c; c++)
-        out_char(o, *c);
 }
 
 void out_shape(outbuf *o, const uint64_t *dims, uint32_t rank)

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 
 #include "cmd.h"
+#include "command_session.h"
 #include "jsonout.h"
-#include "run_command.h"
 
 /* Return the way of --access. */
 heft_access model_access(const session *s);
@@ -73,7 +73,7 @@ bool name_matches(bool *no_memory, heft_str name, const char *glob);
 
 /* Find a tensor by name. HEFT_NONE, after an error line, if it does not exist. */
 uint32_t model_find(const heft_file *f, const char *path, const char *name);
-/* Find a tensor by id: 32 hexadecimal digits (gpt-rs), or a Burn id as identity_read() accepts.
+/* Find a tensor by id: 32 hexadecimal digits (gpt-rs), or a Burn id as burn_read_id() accepts.
  * HEFT_NONE, after an error line, if the id is invalid, unknown or ambiguous. */
 uint32_t model_find_id(const heft_file *f, const char *path, const char *text);
 /* Help text of --id. */
@@ -100,9 +100,7 @@ uint32_t tensor_position(uint64_t at[POSITION_RANK], const heft_tensor *t, uint6
  * failure. */
 uint32_t *model_find_tied(const heft_file *f, const char *path);
 
-const char *dtype_name(heft_dtype t); /* "f32"; NULL for HEFT_UNTYPED */
 const char *encoding_name(uint8_t encoding);
-void out_dtype(outbuf *o, heft_dtype t);
 void out_shape(outbuf *o, const uint64_t *dims, uint32_t rank);
 void json_member_dtype(json *j, const char *key, heft_dtype t);
 void json_member_shape(json *j, const char *key, const uint64_t *dims, uint32_t rank);

@@ -1,4 +1,5 @@
 #include "model_sums.h"
+#include "number_text.h"
 
 /* ---- sums over tensors ---- */
 

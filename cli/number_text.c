@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "jsonout.h"
-#include "model.h"
 
 number_kind number_kind_of(heft_dtype t)
 {
@@ -69,6 +68,19 @@ int number_digits(double v, heft_dtype t)
             break;
     }
     return digits;
+}
+
+const char *dtype_name(heft_dtype t)
+{
+    const heft_dtype_info *d = heft_dtype_get(t);
+    return d ? d->name : NULL;
+}
+
+void out_dtype(outbuf *o, heft_dtype t)
+{
+    const char *name = dtype_name(t);
+    for (const char *c = name ? name : "-"; *c; c++)
+        out_char(o, *c);
 }
 
 /* ---- values of the metadata ---- */

@@ -31,5 +31,7 @@ int number_digits(double v, heft_dtype t);
 /* Write the value; of a text at most `most` bytes, with its length. Lists and maps are numbers of
  * values. */
 void out_value(outbuf *o, const heft_value *v, size_t most);
+const char *dtype_name(heft_dtype t); /* "f32"; NULL for HEFT_UNTYPED */
+void out_dtype(outbuf *o, heft_dtype t);
 
 #endif

@@ -3,7 +3,7 @@
 #define HEFT_CLI_OPT_H
 #include <stddef.h>
 
-#include "run_command.h"
+#include "command_session.h"
 
 typedef enum opt_kind {
     OPT_FLAG,      /* bool */

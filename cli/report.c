@@ -6,6 +6,7 @@
 #include <heft/heft_ext.h>
 
 #include "model.h"
+#include "number_text.h"
 #include "report_page.h"
 #include "stdin_file.h"
 #include "textfile.h"

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "model.h"
+#include "number_text.h"
 #include "report.h"
 
 static const char *const titles[] = { "Tensor",    "Change",  "A",    "B",

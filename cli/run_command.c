@@ -14,7 +14,11 @@
 
 void session_begin(session *s, const command *c)
 {
-    *s = (session){ .command = c, .limits = HEFT_LIMITS_INIT };
+    *s = (session){ .command = c,
+                    .name = c ? c->name : NULL,
+                    .checks_parts = c && c->traits & COMMAND_CHECKS_PARTS,
+                    .reports_losses = c && c->traits & COMMAND_REPORTS_LOSSES,
+                    .limits = HEFT_LIMITS_INIT };
     s->limits.read_counter = &s->bytes_read;
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "number_text.h"
 #include "quantised.h"
 
 uint32_t slice_find(const char **text, const heft_file *f, const char *path, const char *word)

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "command.h"
+#include "cmd.h"
 
 static const char stdin_path[] = "/dev/fd/0";
 
@@ -102,7 +102,7 @@ static bool spool(void)
 
 int stdin_take(session *s, const char **input, bool is_changed)
 {
-    const char *name = s->command->name;
+    const char *name = s->name;
     if (is_changed)
         return say_usage(name, "standard input cannot be changed: name a file");
     if (s->reads_stdin)

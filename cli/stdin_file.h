@@ -4,7 +4,7 @@
  * name first, in TMPDIR or /var/tmp. A file on standard input is read in place. */
 #ifndef HEFT_CLI_STDIN_FILE_H
 #define HEFT_CLI_STDIN_FILE_H
-#include "run_command.h"
+#include "command_session.h"
 
 /* Replace "-", an input of the command, by the path of standard input. An input that the command
  * would change is refused. Return an exit code. */

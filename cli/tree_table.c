@@ -2,6 +2,7 @@
 
 #include "columns.h"
 #include "model_sums.h"
+#include "number_text.h"
 
 typedef struct tree_table {
     const heft_file *f;

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "command.h"
 #include "model.h"
 
 static bool is_scale(const heft_quantised_part *p)

@@ -4,7 +4,7 @@
 #define HEFT_CLI_UNSCALED_H
 #include <heft/scheme.h>
 
-#include "run_command.h"
+#include "command_session.h"
 
 /* Tensors of a file whose values are stated without a scale; begin with all members zero. */
 typedef struct unscaled {

@@ -1,7 +1,7 @@
 /* verify_signature.h - `heft verify --signature`: check a signature and the signed files. */
 #ifndef HEFT_CLI_VERIFY_SIGNATURE_H
 #define HEFT_CLI_VERIFY_SIGNATURE_H
-#include "run_command.h"
+#include "command_session.h"
 
 typedef struct signature_request {
     const session *session;

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model.h"
-
 enum {
     READ_MIN = 64 << 10, /* smaller parts are not copied out of a mapped file */
     CACHED = 256 << 10   /* a chunk of this size stays in the processor's cache */

@@ -6,8 +6,8 @@
 #include <heft/check.h>
 #include <heft/heft_ext.h>
 
+#include "command_session.h"
 #include "progress_line.h"
-#include "run_command.h"
 
 enum {
     WORK_CHUNK = 1 << 20, /* bytes processed at a time */
