@@ -4,12 +4,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "candidates.h"
-#include "command.h"
-#include "interrupt.h"
-#include "pager.h"
-#include "sandbox.h"
-#include "terminal.h"
+#include "options/candidates.h"
+#include "options/command.h"
+#include "options/sandbox.h"
+#include "process/interrupt.h"
+#include "process/pager.h"
+#include "process/terminal.h"
 
 static void print_group(outbuf *o, command_group group)
 {

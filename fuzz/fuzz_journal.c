@@ -11,7 +11,7 @@
 
 #include "base/blake3.h"
 #include "fuzz.h"
-#include "port/sealed.h"
+#include "port/save/sealed.h"
 
 enum { HEADER = 64, RECORD = 24, MAX_RECORDS = 4, MAX_FILE = 512, PATH = 128 };
 

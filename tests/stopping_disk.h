@@ -1,7 +1,7 @@
 /* stopping_disk.h - system calls on files that fail, or kill the program, at a chosen call. */
 #ifndef HEFT_STOPPING_DISK_H
 #define HEFT_STOPPING_DISK_H
-#include "port/disk.h"
+#include "port/system/disk.h"
 
 typedef enum heft_disk_failure {
     HEFT_NO_FAILURE,

@@ -4,7 +4,8 @@
 
 #include <math.h>
 
-#include "../cli/summary.h"
+#include "../cli/options/run_command.h"
+#include "../cli/values/summary.h"
 
 /* ---- a source that changes ------------------------------------------------------------------ */
 

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "port/disk.h"
+#include "port/system/disk.h"
 
 /* ---- a disk that loses unsynced changes ----------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "port/read_ahead.h"
+#include "port/system/read_ahead.h"
 #include "test_memory.h"
 
 enum { PROBED_MIN = 1 << 20, SLOW = 100000, SAMPLES = 4, MEMORY_PAGES = 1000 };

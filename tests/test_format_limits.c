@@ -1,6 +1,6 @@
 /* test_format_limits.c - limits of single formats, each at the last number and
  * at the next, and options that a format refuses. */
-#include "core/write/writer.h"
+#include "core/write/writer/writer.h"
 #include "models.h"
 
 #include <sys/mman.h>

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/blake3.h"
-#include "port/sealed.h"
+#include "port/save/sealed.h"
 
 typedef struct record {
     uint64_t at, old_len, new_len, listed; /* listed: only in version 2 */

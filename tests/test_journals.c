@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "port/sink_file.h"
+#include "port/save/sink_file.h"
 #include "stopping_disk.h"
 
 /* ---- calls that fail ------------------------------------------------------------------------ */

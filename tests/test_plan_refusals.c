@@ -2,12 +2,12 @@
  * edit. The test calls a function directly where no caller of the public functions provokes the
  * refusal alone. */
 #include "core/edit/edit.h"
-#include "core/write/append_model.h"
-#include "core/write/convert.h"
-#include "core/write/part_source.h"
-#include "core/write/shard_cut.h"
-#include "core/write/shard_set_writer.h"
-#include "core/write/split_units.h"
+#include "core/write/append/frame_output.h"
+#include "core/write/convert/convert.h"
+#include "core/write/convert/part_source.h"
+#include "core/write/split/shard_cut.h"
+#include "core/write/split/shard_set_writer.h"
+#include "core/write/split/split_units.h"
 #include "limited_host.h"
 
 /* ---- functions that are called for a plan ---------------------------------------------------- */

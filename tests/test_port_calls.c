@@ -22,7 +22,7 @@
 #include <zstd.h>
 
 #include "core/read/running_digest.h"
-#include "port/disk.h"
+#include "port/system/disk.h"
 
 /* ---- intercepted calls ----------------------------------------------------------------------- */
 

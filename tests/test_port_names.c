@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "folder/weight_names.h"
-#include "port/disk.h"
-#include "port/fingerprint.h"
-#include "port/model_folder.h"
-#include "port/staged.h"
+#include "port/folders/model_folder.h"
+#include "port/save/staged.h"
+#include "port/system/disk.h"
+#include "port/system/fingerprint.h"
 
 /* ---- names ----------------------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "port/read_ahead.h"
+#include "port/system/read_ahead.h"
 #include "test_memory.h"
 
 enum { MIB = 1 << 20, BLOCK = 8 * MIB, WINDOW = 8, STEP = 4096 };

@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "port/sealed.h"
-#include "port/set_journal.h"
-#include "port/sink_file.h"
+#include "port/save/sealed.h"
+#include "port/save/set_journal.h"
+#include "port/save/sink_file.h"
 #include "stopping_disk.h"
 
 /* ---- folders -------------------------------------------------------------------------------- */

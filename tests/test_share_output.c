@@ -8,7 +8,7 @@
 #include <heft/private.h>
 #include <heft/share.h>
 
-#include "port/share_store.h"
+#include "local/share_store.h"
 
 typedef struct fixture {
     const char *dir;

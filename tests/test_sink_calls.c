@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "port/sink_file.h"
-#include "port/staged.h"
+#include "port/save/sink_file.h"
+#include "port/save/staged.h"
 
 /* ---- a disk that fails and keeps a log ------------------------------------------------------ */
 

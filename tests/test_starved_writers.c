@@ -1,7 +1,7 @@
 /* test_starved_writers.c - writers that run out of memory, see starved.h. */
 #include "starved.h"
 
-#include "core/write/writer.h"
+#include "core/write/writer/writer.h"
 
 static const char config[] = "{\"kind\":\"gpt\",\"config\":{}}";
 

@@ -44,16 +44,17 @@ class Kind:
 # Other public headers are included by these.
 CORE_HEADERS = ("heft", "heft_ext", "editing", "split", "companion", "scheme", "doctor")
 CORE = Kind(
-    "heft_core", ("base", "model", "grammar", "format", "core", "companion", "scheme", "scan",
-                  "port_none"), CORE_HEADERS,
+    "heft_core", ("base", "model", "grammar", "format", "core", "companion", "scheme",
+                  "logical", "scan", "port_none"), CORE_HEADERS,
     """Functions that need an operating
  * system, for example to open paths, are declared here and missing in heft_core.c.""",
     """The program supplies memcpy,
  * memmove, memset and memcmp, and an allocator in a heft_host: heft_arena_allocator() makes an
  * allocator from a block of memory.""")
 DESKTOP = Kind(
-    "heft", ("base", "model", "grammar", "format", "core", "companion", "folder", "scheme", "scan",
-             "share", "sign", "port", "params", "simd/floats.c", "port_none/no_kernels.c"),
+    "heft", ("base", "model", "grammar", "format", "core", "companion", "folder", "scheme",
+             "logical", "scan", "share", "sign", "port", "local", "params", "simd/floats.c",
+             "port_none/no_kernels.c"),
     (*CORE_HEADERS, "params", "share", "sign"),
     """Functions that need a library which
  * heft.c is compiled without return HEFT_E_UNSUPPORTED, among them those of remote files.""",

@@ -31,7 +31,7 @@ def prefixes():
 
 
 def main():
-    code = rules_in([*ROOT.glob("src/**/*.[ch]"), *ROOT.glob("cli/*.c")],
+    code = rules_in([*ROOT.glob("src/**/*.[ch]"), *ROOT.glob("cli/**/*.c")],
                     r'"([a-z0-9_-]+/[a-z0-9-]+)"')
     pages = [ROOT / "docs/findings.md", ROOT / "docs/profiles.md", *ROOT.glob("docs/formats/*.md")]
     code = {r: p for r, p in code.items()

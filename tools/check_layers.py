@@ -35,6 +35,12 @@ PUBLIC = [name for name in HEADERS if name != "private.h"]
 # Headers that each directory may include in addition to its own: public headers by name, all
 # headers of a directory, or "any" header of the system.
 ENGINE = ["heft.h", "heft_ext.h", "src/base", "src/model", "src/format/format.h"]
+WRITE = [
+    *ENGINE, "doctor.h", "scheme.h", "split.h", "write.h", "src/core/read", "src/core/shards",
+    "src/core/check", "src/scheme"
+]
+PORT = [*HEADERS, "src/base", "src/port", "any"]
+SAVE = [*PORT, "src/folder", "src/port/system", "src/port/folders"]
 MAY_INCLUDE = {
     "src/base": ["heft.h", "memory_limits.h", "heft_ext.h", "editing.h"],
     "src/model": ["heft.h", "memory_limits.h", "ids.h", "vocabulary.h", "src/base"],
@@ -51,18 +57,23 @@ MAY_INCLUDE = {
         "heft.h", "heft_ext.h", "check.h", "scheme.h", "src/base", "src/model", "src/core/read",
         "src/core/shards", "src/scheme"
     ],
-    "src/core/write": [
-        *ENGINE, "doctor.h", "scheme.h", "split.h", "write.h", "src/core/read", "src/core/shards",
-        "src/core/check", "src/scheme"
+    "src/core/write/plan": WRITE,
+    "src/core/write/append": [*WRITE, "src/core/write/plan"],
+    "src/core/write/convert": [*WRITE, "src/core/write/plan", "src/core/write/append"],
+    "src/core/write/writer": [
+        *WRITE, "src/core/write/plan", "src/core/write/append", "src/core/write/convert"
     ],
+    "src/core/write/split": [*WRITE, "src/core/write/plan", "src/core/write/convert"],
     "src/core/edit": [
-        *ENGINE, "editing.h", "src/core/read", "src/core/shards", "src/core/check", "src/core/write"
+        *ENGINE, "editing.h", "src/core/read", "src/core/shards", "src/core/check",
+        "src/core/write/plan", "src/core/write/append", "src/core/write/convert",
+        "src/core/write/writer"
     ],
     "src/scan": ["heft_ext.h", "check.h", "src/base", "src/grammar", "src/core/read"],
     "src/sign": ["heft_ext.h", "sign.h", "src/base", "src/grammar", "src/core/read"],
     "src/share": [
         *ENGINE, "private.h", "share.h", "src/grammar", "src/core/read", "src/core/check",
-        "src/core/write"
+        "src/core/write/plan", "src/core/write/convert"
     ],
     "src/companion": [
         "heft_ext.h", "companion.h", "vocabulary.h", "src/base", "src/model", "src/grammar"
@@ -71,9 +82,22 @@ MAY_INCLUDE = {
     "src/params": ["heft_ext.h", "params.h", "src/base", "src/scheme", "any"],
     "src/simd": ["private.h", "src/base", "src/model"],
     "src/folder": ["heft_ext.h", "src/base"],
-    "src/port": [*HEADERS, "src/base", "src/folder", "any"],
-    "src/port/remote": [*HEADERS, "src/base", "src/folder", "src/port", "any"],
-    "cli": [*HEADERS, "any"],
+    "src/port": [*HEADERS, "src/base", "any"],
+    "src/port/system": PORT,
+    "src/port/libraries": PORT,
+    "src/port/folders": [*PORT, "src/folder", "src/port/system"],
+    "src/port/save": SAVE,
+    "src/local": [*SAVE, "src/port/save"],
+    "src/port/remote": [*SAVE, "src/port/save", "src/local"],
+    "cli": [*HEADERS, "cli/process", "cli/models", "cli/options", "cli/commands", "any"],
+    "cli/text": [*HEADERS, "any"],
+    "cli/process": [*HEADERS, "cli/text", "any"],
+    "cli/models": [*HEADERS, "cli/text", "cli/process", "any"],
+    "cli/options": [*HEADERS, "cli/text", "cli/process", "cli/models", "any"],
+    "cli/values": [*HEADERS, "cli/text", "cli/process", "cli/models", "cli/options", "any"],
+    "cli/commands": [
+        *HEADERS, "cli/text", "cli/process", "cli/models", "cli/options", "cli/values", "any"
+    ],
     "examples": [*PUBLIC, "any"],
     "web": [*PUBLIC, "any"],
 }
@@ -82,11 +106,12 @@ for family in sorted(p.name for p in (ROOT / "src/format").iterdir() if p.is_dir
     MAY_INCLUDE[f"src/format/{family}"] = [*MAY_INCLUDE["src/format"], "src/format"]
 FREESTANDING = [
     "src/base", "src/model", "src/grammar", "src/format", "src/core/read", "src/core/shards",
-    "src/core/check", "src/core/write", "src/core/edit", "src/companion", "src/folder",
+    "src/core/check", "src/core/write/plan", "src/core/write/append", "src/core/write/convert",
+    "src/core/write/writer", "src/core/write/split", "src/core/edit", "src/companion", "src/folder",
     "src/scheme", "src/logical", "src/scan", "src/sign", "src/share", "src/port_none"
 ]
 INSTRUCTIONS = {"cpuid.h", "immintrin.h", "arm_neon.h"}  # only src/simd
-EXTENDED = ("src/port", "cli")  # may ask the C library for more than C11
+EXTENDED = ("src/port", "src/local", "cli")  # may ask the C library for more than C11
 EXTENSIONS = re.compile(
     r"_(GNU|DEFAULT|BSD|SVID|XOPEN|POSIX|POSIX_C|NETBSD|DARWIN_C)_SOURCE\b|__EXTENSIONS__\b")
 # Files of cli with a state of the process, such as a terminal or signals; each says why. What the
@@ -121,6 +146,8 @@ def layer_of(target):
         return target[5:]
     if "/" in target and (ROOT / "src" / target.rsplit("/", 1)[0]).is_dir():
         return "src/" + target.rsplit("/", 1)[0]
+    if "/" in target and (ROOT / "cli" / target).is_file():
+        return "cli/" + target.rsplit("/", 1)[0]
     return "any"
 
 
@@ -204,7 +231,7 @@ def extension_faults(commands):
         for path in sources(directory, ".c", ".h"):
             found = EXTENSIONS.search(path.read_text())
             if found and not may_extend(relative_name(path)):
-                yield f"{relative_name(path)}: {found[0]} belongs in src/port or cli"
+                yield f"{relative_name(path)}: {found[0]} belongs in src/port, src/local or cli"
     for row in json.loads(pathlib.Path(commands).read_text()) if commands else []:
         path = pathlib.Path(row["directory"], row["file"]).resolve()
         name = relative_name(path) if ROOT in path.parents else ""

@@ -46,7 +46,8 @@ def main(out, page, *files):
     head, tail = text.split("@DATA@")
     sizes = f"const size_t report_head_bytes = {len(head.encode())};\n" \
             f"const size_t report_tail_bytes = {len(tail.encode())};\n"
-    pathlib.Path(out).write_text('#include "report_page.h"\n\n' + array("report_head", head) +
+    pathlib.Path(out).write_text('#include "commands/report_page.h"\n\n' +
+                                 array("report_head", head) +
                                  "\n" + array("report_tail", tail) + "\n" + sizes,
                                  encoding="ascii")
 

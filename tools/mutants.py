@@ -348,7 +348,7 @@ class Walk:
         if name == "memcmp":
             mark = s.add(node, "same")
             s.wrap(node, "({ int mutant_c = (", f"); mutant_c && {mark} ? 0 : mutant_c; }})")
-        elif SKIPPED_CALL.fullmatch(name) and s.name.startswith(("src/port", "cli")):
+        elif SKIPPED_CALL.fullmatch(name) and s.name.startswith(("src/port", "src/local", "cli")):
             none = "(void)0" if node.type.kind == ci.TypeKind.VOID else "0"
             s.wrap(node, f"({s.add(node, 'skip')} ? {none} : (", "))")
 

@@ -53,8 +53,8 @@ BLOCKS = WORK / "blocks.json"  # ids of each file: the first, and how many
 BUILD = TREE / "build"  # inside, since heft finds profiles in ../share
 ACCEPTED = TOP / "tools/mutants.tsv"
 RUNTIME = TOP / "tools/mutant.h"
-LAYERS = ["base", "model", "grammar", "format", "companion", "folder", "scheme", "scan", "sign",
-          "share", "core", "params", "simd", "port", "cli"]
+LAYERS = ["base", "model", "grammar", "format", "companion", "folder", "scheme", "logical", "scan",
+          "sign", "share", "core", "params", "simd", "port", "local", "cli"]
 SUITES = {"unit", "engine", "formats", "cli", "samples", "fuzz", "oracle", "examples"}
 TEMPLATES = {"src/simd/blake3_lanes.h"}  # need names that are defined before they are included
 SAMPLING = ("check_no_memory.py", "check_failing_calls.py")  # the whole needs --full
@@ -169,7 +169,7 @@ def write_mutants(names):
     """Writes every source with mutants; returns the mutants."""
     CACHE.mkdir(parents=True, exist_ok=True)
     options = compiler_options()
-    other = options["src/port/disk.c"]
+    other = options["src/port/system/disk.c"]
     jobs = [(n, options.get(n, other)) for n in names
             if n in options or (is_source(n) and n.endswith(".h"))]
     with multiprocessing.Pool() as pool:

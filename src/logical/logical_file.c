@@ -19,7 +19,7 @@ typedef struct logical_file {
     heft_file *out;
     heft_logical_tensor *all;
     bool is_taken;    /* by the source */
-    uint32_t count;   /* of those that are decoded */
+    uint32_t count;   /* decoded tensors */
     uint32_t *number; /* by quantised tensor: number in `all`, or HEFT_NONE */
     uint8_t *is_kept; /* by stored tensor */
     uint32_t shard;   /* number of the source */

@@ -1,4 +1,9 @@
-/* port.h - declarations shared by the files of src/port. */
+/* port.h - declarations shared by the files of src/port.
+ *
+ * What the system, other libraries and servers provide: system (calls of the system and sources on
+ * files), libraries (one file for each library), folders (names in a folder), save (files that
+ * appear whole), remote (servers), windows. What is decided about models is in src/local and
+ * src/folder. */
 #ifndef HEFT_PORT_H
 #define HEFT_PORT_H
 #include <heft/heft_ext.h>

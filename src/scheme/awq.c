@@ -83,7 +83,9 @@ static heft_status prepare(heft_decoding *d, heft_error *err)
 static bool read_numbers(heft_decoder *r, heft_role role, uint64_t row, uint64_t output,
                          size_t count, float *out)
 {
-    static const uint8_t nibble[IN_WORD] = { 0, 4, 1, 5, 2, 6, 3, 7 }; /* of output k */
+    static const uint8_t nibble[IN_WORD] = {
+        0, 4, 1, 5, 2, 6, 3, 7
+    }; /* output k is in nibble [k] */
     uint64_t first = output / IN_WORD, end = (output + count - 1) / IN_WORD + 1;
     uint64_t words = heft_decoding_dim(&r->d->part[role], 0);
     const uint8_t *p = heft_decoder_bytes(r, role, (row * words + first) * WORD,

@@ -1,101 +1,30 @@
-/* decoding.c - prepares a quantised tensor to be decoded: its parts, its shape, its scales. */
+/* decoding.c - what schemes ask while they prepare a quantised tensor: its shape, its scales. */
 #include "scheme/decoding.h"
 
 #include "base/checked_math.h"
 #include "base/error.h"
 #include "base/text.h"
 
-static const char *const roles[HEFT_ROLES] = {
-    [HEFT_ROLE_WEIGHT] = "weight",
-    [HEFT_ROLE_SCALE] = "scale",
-    [HEFT_ROLE_GLOBAL_SCALE] = "global_scale",
-    [HEFT_ROLE_ZERO_POINT] = "zero_point",
-    [HEFT_ROLE_GROUP_INDEX] = "group_index",
-    [HEFT_ROLE_SHAPE] = "shape",
-    [HEFT_ROLE_BIAS] = "bias",
-    [HEFT_ROLE_ABSMAX] = "absmax",
-    [HEFT_ROLE_QUANT_MAP] = "quant_map",
-    [HEFT_ROLE_NESTED_ABSMAX] = "nested_absmax",
-    [HEFT_ROLE_NESTED_MAP] = "nested_quant_map",
-    [HEFT_ROLE_QUANT_STATE] = "quant_state",
-    [HEFT_ROLE_FORMAT] = "format",
-    [HEFT_ROLE_DESCRIPTION] = "description",
-    [HEFT_ROLE_PRE_SCALE] = "pre_quant_scale",
-};
-
-/* ---- parts ---- */
-
-static heft_status find_part(heft_decoding *d, const heft_quantised_part *q, heft_error *err)
+const char *heft_role_name(heft_role role)
 {
-    const heft_index *x = &d->f->x;
-    const heft_ix_tensor_row *t = heft_ix_row(x, q->tensor);
-    for (int k = 0; k < HEFT_ROLES; k++) {
-        if (!heft_str_is(heft_lit(q->role), roles[k]))
-            continue;
-        uint32_t part = heft_ix_part_find(x, q->tensor, heft_ix_data);
-        const heft_ix_part_row *row = part == HEFT_NONE ? NULL : heft_ix_part_row_at(x, part);
-        if (!row || t->layout != HEFT_DENSE || row->length == HEFT_UNKNOWN_LENGTH)
-            return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                                    "tensor %q: its %s %q is not dense: it cannot be decoded",
-                                    d->name, q->role, heft_ix_name(x, q->tensor));
-        heft_decoding_part *p = &d->part[k];
-        *p = (heft_decoding_part){ .tensor = q->tensor,
-                                   .part = part,
-                                   .dtype = t->dtype,
-                                   .rank = t->rank,
-                                   .bytes = row->length,
-                                   .elements = 1,
-                                   .is_compressed = row->encoding != HEFT_RAW,
-                                   .dims = heft_ix_dims(x, q->tensor) };
-        for (uint32_t i = 0; i < t->rank; i++) /* their bytes are in the file: no overflow */
-            p->elements *= p->dims[i];
-    }
-    return HEFT_OK;
-}
-
-/* The name of another part helps where the shapes fit no scheme. */
-static heft_status refuse_scheme(const heft_quantised *q, const heft_file *f, const heft_schemes *s,
-                                 uint32_t i, heft_error *err)
-{
-    heft_str part = q->name;
-    for (uint32_t k = 0; k < q->part_count; k++) {
-        heft_quantised_part p = heft_schemes_part_at(s, i, k);
-        bool is_scale = heft_str_is(heft_lit(p.role), "scale");
-        part = is_scale || !k ? heft_ix_name(&f->x, p.tensor) : part;
-    }
-    return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                            "tensor %q, with the part %q, is quantised in a way (%q) that is "
-                            "recognised and not decoded",
-                            q->name, part, q->scheme);
-}
-
-heft_status heft_decoding_open(heft_decoding *d, const heft_file *f, const heft_schemes *s,
-                               uint32_t i, heft_error *err)
-{
-    heft_quantised q = heft_schemes_at(s, i);
-    const heft_scheme *scheme = heft_schemes_scheme(s, i);
-    *d = (heft_decoding){ .f = f,
-                          .scheme = scheme,
-                          .name = q.name,
-                          .settings = heft_schemes_settings(s),
-                          .variant = heft_schemes_variant(s, i),
-                          .bits = q.bits,
-                          .block = { q.block[0], q.block[1] },
-                          .dtype = HEFT_BF16,
-                          .stack = 1,
-                          .factor = 1 };
-    for (int k = 0; k < HEFT_ROLES; k++)
-        d->part[k].tensor = HEFT_NONE;
-    if (!scheme || !scheme->prepare)
-        return refuse_scheme(&q, f, s, i, err);
-    heft_status st = HEFT_OK;
-    for (uint32_t k = 0; k < q.part_count && !st; k++) {
-        heft_quantised_part part = heft_schemes_part_at(s, i, k);
-        st = find_part(d, &part, err);
-    }
-    if (!st && d->part[HEFT_ROLE_WEIGHT].tensor == HEFT_NONE)
-        st = heft_error_plain(err, HEFT_E_UNSUPPORTED, "quantised tensor %q has no weight", q.name);
-    return st ? st : scheme->prepare(d, err);
+    static const char *const names[HEFT_ROLES] = {
+        [HEFT_ROLE_WEIGHT] = "weight",
+        [HEFT_ROLE_SCALE] = "scale",
+        [HEFT_ROLE_GLOBAL_SCALE] = "global_scale",
+        [HEFT_ROLE_ZERO_POINT] = "zero_point",
+        [HEFT_ROLE_GROUP_INDEX] = "group_index",
+        [HEFT_ROLE_SHAPE] = "shape",
+        [HEFT_ROLE_BIAS] = "bias",
+        [HEFT_ROLE_ABSMAX] = "absmax",
+        [HEFT_ROLE_QUANT_MAP] = "quant_map",
+        [HEFT_ROLE_NESTED_ABSMAX] = "nested_absmax",
+        [HEFT_ROLE_NESTED_MAP] = "nested_quant_map",
+        [HEFT_ROLE_QUANT_STATE] = "quant_state",
+        [HEFT_ROLE_FORMAT] = "format",
+        [HEFT_ROLE_DESCRIPTION] = "description",
+        [HEFT_ROLE_PRE_SCALE] = "pre_quant_scale",
+    };
+    return names[role];
 }
 
 /* ---- errors ---- */
@@ -107,10 +36,11 @@ heft_status heft_decoding_refuse(const heft_decoding *d, heft_role role, const c
     heft_status st;
     if (role == HEFT_ROLE_WEIGHT || !p)
         st = heft_error_plain(err, HEFT_E_FORMAT, "quantised tensor %q (%s): its %s %s", d->name,
-                              d->scheme->name, roles[role], p ? why : "is missing");
+                              d->scheme->name, heft_role_name(role), p ? why : "is missing");
     else
         st = heft_error_plain(err, HEFT_E_FORMAT, "quantised tensor %q (%s): its %s %q %s", d->name,
-                              d->scheme->name, roles[role], heft_ix_name(&d->f->x, p->tensor), why);
+                              d->scheme->name, heft_role_name(role),
+                              heft_ix_name(&d->f->x, p->tensor), why);
     return heft_error_rule(err, st, "heft/quantised");
 }
 

@@ -59,7 +59,7 @@ typedef struct heft_decoding {
     const heft_quantisation_settings *settings;
     const char *variant; /* or NULL */
     uint32_t bits;
-    uint64_t block[2]; /* as in heft_quantised */
+    uint64_t block[2]; /* see heft_quantised */
     heft_decoding_part part[HEFT_ROLES];
     /* Set by the scheme. */
     heft_dtype dtype; /* the natural element type of the result */
@@ -72,12 +72,14 @@ typedef struct heft_decoding {
     heft_scale_grid grid;
     float factor; /* a scale of the whole tensor; divides: scales are divided by it */
     bool divides;
-    float offset;    /* of a nested scale */
+    float offset;    /* added to a nested scale */
     uint64_t group;  /* elements of a group, where that is not in `grid` */
     bool is_aligned; /* packed numbers do not cross words of 32 bits */
     uint32_t excess; /* added to stored zero points */
 } heft_decoding;
 
+/* Return the name of a role, as in heft_quantised_part. */
+const char *heft_role_name(heft_role role);
 /* Find the parts of quantised tensor i of s, and let its scheme check them.
  *   HEFT_E_UNSUPPORTED  the scheme is recognised, and not decoded
  *   HEFT_E_FORMAT       the parts contradict each other; the message names two of them */

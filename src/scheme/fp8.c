@@ -45,8 +45,9 @@ static bool recognise_fp8(heft_scheme_group *g)
            heft_is_scale(heft_group_dtype(g, "scale"));
 }
 
-/* The scales are those of blocks as the settings state them, or DeepSeek's; without a statement also
- * one for each row, for groups of a row, or for the whole matrix.  A guess would scale wrongly. */
+/* The scales belong to blocks as the settings state them, or as DeepSeek has them. Without a
+ * statement they may also belong to rows, groups of a row, or the whole matrix. A guess would scale
+ * wrongly. */
 static heft_status check_blocks(const heft_decoding *d, const uint64_t block[2], heft_error *err)
 {
     const heft_scale_grid *g = &d->grid;

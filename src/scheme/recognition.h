@@ -30,7 +30,7 @@ typedef struct heft_scheme_names {
 /* Tensors with the names of a scheme, and what the scheme says about them. */
 typedef struct heft_scheme_group {
     const heft_index *x;
-    const heft_quantisation_settings *settings; /* of the module */
+    const heft_quantisation_settings *settings; /* those of the module */
     const heft_scheme_names *names;
     uint32_t tensor[HEFT_SCHEME_PARTS]; /* by part; HEFT_NONE: absent */
     const char *variant;                /* initially that of names */
@@ -72,7 +72,7 @@ heft_status heft_schemes_of_index(heft_schemes **out, const heft_index *x, const
  * may be NULL. */
 const heft_scheme *heft_schemes_scheme(const heft_schemes *s, uint32_t i);
 const char *heft_schemes_variant(const heft_schemes *s, uint32_t i);
-/* What the settings say, with texts of their own. */
+/* Return the settings, with texts of their own. */
 const heft_quantisation_settings *heft_schemes_settings(const heft_schemes *s);
 /* Return true if the settings name the module of a tensor among those that are not quantised, or
  * name modules by patterns, which are not matched here. */

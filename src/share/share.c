@@ -4,7 +4,7 @@
 #include "base/bisect.h"
 #include "base/blake3.h"
 #include "core/check/decoded_check.h"
-#include "core/write/cast_losses.h"
+#include "core/write/convert/cast_losses.h"
 
 enum {
     STEP = 4 << 20, /* large shares begin at multiples, since file systems lock and store stripes */

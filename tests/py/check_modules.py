@@ -15,7 +15,7 @@ import tap  # noqa: E402
 
 HEFT = pathlib.Path(sys.argv[1]).resolve()
 CANNOT = 5
-ROWS = (HERE.parents[1] / "cli/commands.def").read_text().split("\n")
+ROWS = (HERE.parents[1] / "cli/commands/commands.def").read_text().split("\n")
 COMMANDS = dict(row[2:-1].split(", ") for row in ROWS if row)  # the module of each command
 # Options and names of a module that commands of the core take.
 USES = {

@@ -7,7 +7,7 @@
 
 typedef struct job {
     uint32_t part, checksum;   /* checksum: over decoded bytes, or HEFT_NONE */
-    heft_checksum_state state; /* of the checksum; HEFT_CHECKSUM_MATCHES without a checksum */
+    heft_checksum_state state; /* HEFT_CHECKSUM_MATCHES without a checksum */
     bool is_undecodable;
     uint64_t bad_value; /* offset of the first invalid value, or HEFT_NOWHERE */
     heft_error *error;  /* set if is_undecodable; NULL without memory */

@@ -4,7 +4,7 @@
 #include <heft/editing.h>
 
 #include "core/check/source_verifier.h"
-#include "core/write/plan.h"
+#include "core/write/plan/plan.h"
 
 struct heft_edit {
     const heft_host *host;

@@ -7,7 +7,7 @@
 #include "core/edit/edit.h"
 #include "core/read/decode.h"
 #include "core/shards/shard_join.h"
-#include "core/write/convert.h"
+#include "core/write/convert/convert.h"
 
 /* ---- the file joined with the added tensors ---- */
 

@@ -7,7 +7,7 @@
 #include "core/read/partial_crcs.h"
 #include "core/read/stored_checksum.h"
 
-/* How a checksum is compared. */
+/* The way in which a checksum is compared. */
 typedef enum heft_ledger_way {
     HEFT_LEDGER_NOT,
     HEFT_LEDGER_SWEEP,    /* heft_checksum_sweep() reads the bytes */
@@ -18,7 +18,7 @@ typedef enum heft_ledger_way {
 typedef struct heft_ledger {
     const heft_file *f;
     heft_memory mem;
-    heft_partial_crcs crcs;      /* of the bytes shown, by stored offset */
+    heft_partial_crcs crcs;      /* bytes shown, by stored offset */
     heft_checksum_state *states; /* by checksum */
     uint8_t *ways;               /* heft_ledger_way, by checksum */
     uint32_t checksums;          /* 0: the file has none, or the ledger is disabled */

@@ -9,7 +9,7 @@
 #include <heft/companion.h>
 
 #include "base/text.h"
-#include "port/pipeline_folder.h"
+#include "local/pipeline_folder.h"
 #include "port/remote/partial_file.h"
 #include "port/remote/s3.h"
 

@@ -26,7 +26,7 @@
 
 #include "base/blake3.h"
 #include "base/text.h"
-#include "port/disk.h"
+#include "port/system/disk.h"
 
 enum { PAGE = 4096, DIGEST = 16, FORM = 1, NAME_DIGITS = 16, MAX_BLOCKS = 16 << 20 };
 

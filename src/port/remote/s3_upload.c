@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 #include "port/remote/s3.h"
-#include "port/sink_file.h"
+#include "port/save/sink_file.h"
 
 heft_status heft_s3_part_bytes(size_t *out, uint64_t size, heft_error *err)
 {

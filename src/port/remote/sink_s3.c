@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "port/remote/s3.h"
-#include "port/sink_file.h"
+#include "port/save/sink_file.h"
 
 typedef struct s3_sink {
     heft_sink base;

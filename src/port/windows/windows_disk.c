@@ -4,8 +4,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "port/disk.h"
-#include "port/sink_file.h"
+#include "port/save/sink_file.h"
+#include "port/system/disk.h"
 
 /* Set the allocated size and leave the size of the file unchanged. */
 static int reserve_blocks(int fd, off_t size)

@@ -5,7 +5,7 @@
  * they are read instead. */
 #include "port/windows/system.h"
 
-#include "port/read_ahead.h"
+#include "port/system/read_ahead.h"
 
 const heft_access heft_edit_access = HEFT_ACCESS_READ;
 

@@ -1,0 +1,303 @@
+/* cmd_convert.c - `heft convert`: write a model in another format, with optional changes. */
+#include <errno.h>
+#include <heft/remote.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "commands/job.h"
+#include "models/array_types.h"
+#include "models/companions.h"
+#include "models/dequantise.h"
+#include "models/inputs.h"
+#include "models/model.h"
+#include "options/command.h"
+#include "process/stdin_file.h"
+#include "process/textfile.h"
+
+typedef struct request {
+    job job;
+    const char *in;
+    folder folder; /* companion files; empty if IN is a file */
+} request;
+
+/* ---- --resume: keep the downloaded bytes of an input on a server ---- */
+
+/* Refuse --resume where nothing can be kept. Return an exit code. */
+static int resume_check(const job *j, const char *in)
+{
+    if (!j->resume)
+        return CODE_DONE;
+    if (!heft_is_url(in))
+        return say_usage("convert", "--resume needs the address of a file on a server as IN");
+    if (j->to_stdout || heft_is_url(j->out))
+        return say_usage("convert", "--resume needs a file as OUT: the download is kept beside it");
+    if (j->share.number || j->finish || j->dry_run)
+        return say_usage("convert", "--resume excludes --share, --finish and --dry-run");
+    return CODE_DONE;
+}
+
+static void say_text(void *ctx, const char *text)
+{
+    say(MESSAGE_INFO, ctx, "%s", text);
+}
+
+/* Return the path that names the kept files: an output that is a link stays a link. */
+static const char *stem_of(char real[PATH_MAX], const char *out)
+{
+    return realpath(out, real) ? real : out;
+}
+
+/* Open the input with the bytes that an earlier command has kept beside the output. */
+static heft_status resume_open(heft_file **out, const job *j, const char *in, heft_error *err)
+{
+    char real[PATH_MAX];
+    heft_url_options o = HEFT_URL_OPTIONS_INIT;
+    o.say = say_text;
+    o.ctx = (void *)(uintptr_t)in;
+    o.resume = stem_of(real, j->out);
+    return model_try_open_url(j->session, out, in, &o, err);
+}
+
+/* Remove the files with downloaded bytes after success, and if the download is no valid model;
+ * after any other failure print that the files are kept. The input has been opened and closed.
+ * Return an exit code. */
+static int resume_end(const job *j, const char *in, int code)
+{
+    char real[PATH_MAX];
+    heft_error err;
+    if (!j->resume)
+        return code;
+    if (code && code != CODE_INVALID) { /* bytes with a wrong checksum are not kept */
+        say(MESSAGE_INFO, in,
+            "what was downloaded is kept beside the output: "
+            "the same command continues the download");
+        return code;
+    }
+    int removed = heft_url_remove_kept(stem_of(real, j->out), &err) ? say_error(j->out, &err)
+                                                                    : CODE_DONE;
+    return code ? code : removed;
+}
+
+/* ---- before the input is open ---- */
+
+static int choose_target(job *j)
+{
+    j->to_stdout = !strcmp(j->out, "-");
+    if (!j->to && j->to_stdout)
+        return say_usage("convert", "--to is required when the output is stdout");
+    return job_choose_target(j);
+}
+
+/* Refuse an output that is an input, a directory or an existing file without --force. A pipe or a
+ * device is always accepted. f is the open model; NULL on the first call, before opening. */
+static int check_output(const request *r, const heft_file *f)
+{
+    const job *j = &r->job;
+    const input all[] = {
+        { r->in, "the input itself", f },
+        { j->vocab, "the vocabulary file", NULL },
+        { j->config, "the configuration file", NULL },
+        { r->folder.config, "the configuration file", NULL },
+    };
+    struct stat out;
+    if (j->to_stdout ? fstat(STDOUT_FILENO, &out) : stat(j->out, &out))
+        return CODE_DONE;
+    const char *name = j->to_stdout ? "standard output" : j->out;
+    int code = inputs_check(name, all, sizeof all / sizeof *all, &out);
+    if (code || f)
+        return code;
+    if (j->to_stdout && isatty(STDOUT_FILENO) && !j->force)
+        return say_usage("convert", "stdout is a terminal: redirect it, or use --force");
+    return job_check_output(j, &out);
+}
+
+/* Find the companion files in the folder. For an EMBD target, read vocabulary and metadata. */
+static int use_folder(request *r)
+{
+    job *j = &r->job;
+    int code = folder_open(&r->folder, j->session->strict, r->in);
+    if (code || strcmp(heft_format_name(j->target), "embd") != 0)
+        return code;
+    j->rules.encoder = true;
+    if (!j->vocab)
+        j->vocab = r->folder.vocab;
+    if (!j->vocab)
+        say(MESSAGE_WARNING, r->in,
+            "no vocab.txt or tokenizer.json in the folder: the output has no vocabulary");
+    return folder_read_values(&r->folder, r->in);
+}
+
+/* A missing input is the first thing to say, before what is wrong with the output. */
+static int check_input(const session *s, const char *in)
+{
+    heft_error err;
+    heft_file *f;
+    struct stat info;
+    if (heft_is_url(in) || !stat(in, &info) || errno != ENOENT)
+        return CODE_DONE;
+    if (model_try_open(s, &f, in, &err))
+        return model_say_open_error(s, in, &err);
+    heft_file_close(f);
+    return CODE_DONE;
+}
+
+static int prepare(request *r)
+{
+    job *j = &r->job;
+    int code = job_prepare(j);
+    if (!code)
+        code = check_input(j->session, r->in);
+    if (!code)
+        code = choose_target(j);
+    bool is_folder = false;
+    if (!code)
+        code = path_find_folder(&is_folder, r->in);
+    if (!code && is_folder)
+        code = use_folder(r);
+    if (!code && (j->vocab || j->special) && !(heft_format_caps(j->target) & HEFT_CAN_VOCAB))
+        code = say_status(HEFT_E_UNSUPPORTED, j->out, "%s files cannot store a vocabulary",
+                          heft_format_name(j->target));
+    if (!code)
+        code = gptrs_check_target(&j->rules.gptrs, j->target, j->out);
+    if (!code && j->to_stdout && (j->share.number || j->finish))
+        code = say_usage("convert", "--share and --finish need a file as OUT");
+    if (!code)
+        code = resume_check(j, r->in);
+    if (!code)
+        code = check_output(r, NULL);
+    if (!code)
+        code = job_read_texts(j, j->vocab == r->folder.vocab ? TEXT_FOUND : TEXT_NAMED);
+    job_set_options(j, r->in);
+    return code;
+}
+
+/* Use the vocabulary of --vocab. If only --special is given, change the input's vocabulary. */
+static int choose_vocab(job *j, const heft_file *f)
+{
+    int code = CODE_DONE;
+    if (j->special && !j->new_vocab)
+        code = vocab_find(&j->new_vocab, f, j->source);
+    if (!code && j->special && !j->new_vocab)
+        code = say_usage("convert", "--special needs a vocabulary: add --vocab FILE");
+    if (!code && j->special)
+        code = vocab_set_special(j->new_vocab, &j->specials);
+    j->convert.vocab = j->new_vocab;
+    return code;
+}
+
+/* Print a note if the folder has a vocabulary that the target could store, and the model none. */
+static int say_unused_vocab(const request *r, const heft_file *f)
+{
+    const job *j = &r->job;
+    heft_vocab *own = NULL;
+    if (!r->folder.vocab || j->vocab || j->session->quiet ||
+        !(heft_format_caps(j->target) & HEFT_CAN_VOCAB))
+        return CODE_DONE;
+    int code = vocab_find(&own, f, j->source);
+    if (!code && !own)
+        say(MESSAGE_NOTE, r->in, "the vocabulary in the folder is not used; give it by --vocab %s",
+            r->folder.vocab);
+    heft_vocab_close(own);
+    return code;
+}
+
+static int say_done(const request *r)
+{
+    const job *j = &r->job;
+    if (j->session->verbose && !j->written.missing)
+        say(MESSAGE_INFO, j->out, "%s, %llu bytes", heft_format_name(j->target),
+            (unsigned long long)j->bytes);
+    if (!j->dry_run && !j->to_stdout)
+        return CODE_DONE;
+    outbuf o;
+    out_open(&o, STDOUT_FILENO);
+    if (j->dry_run) {
+        out_message(&o, j->out);
+        out_format(&o, ": %llu bytes\n", (unsigned long long)j->bytes);
+    }
+    return out_end(&o, CODE_DONE);
+}
+
+/* Open IN, and find in the model and its folder what the options leave open. */
+static int open_input(request *r, heft_file **f)
+{
+    heft_error err;
+    job *j = &r->job;
+    const session *s = j->session;
+    int code = prepare(r);
+    /* An incomplete model opens; heft_file_convert() reports what is missing. */
+    if (!code && (j->resume ? resume_open(f, j, r->in, &err) : model_try_open(s, f, r->in, &err)))
+        code = model_say_open_error(s, r->in, &err);
+    if (code)
+        return code;
+    model_say_notices(s, *f, r->in);
+    code = array_types_check(s, *f, r->in);
+    if (!code)
+        code = check_output(r, *f);
+    if (!code)
+        code = choose_vocab(j, *f);
+    if (!code)
+        code = say_unused_vocab(r, *f);
+    if (code)
+        return code;
+    r->folder.count = folder_drop_revision(&r->folder, r->folder.values, r->folder.count, *f);
+    return set_options_add(&j->rules.set, r->folder.values, r->folder.count)
+               ? CODE_DONE
+               : say_status(HEFT_E_NOMEM, r->in, "no memory for metadata");
+}
+
+static int convert(request *r)
+{
+    heft_file *f = NULL;
+    job *j = &r->job;
+    dequantised d = { NULL, NULL };
+    int code = open_input(r, &f);
+    if (!code && j->dequantize)
+        code = dequantise(&d, j->session, f, r->in, j->dequantize);
+    const heft_file *in = d.model ? d.model : f;
+    if (!code)
+        code = j->share.number || j->finish ? job_convert_share(j, in) : job_convert(j, in);
+    dequantised_release(&d);
+    if (!code)
+        code = say_done(r);
+    if (!code)
+        job_say_result(j);
+    heft_file_close(f);
+    return f ? resume_end(j, r->in, code) : code;
+}
+
+static int run(const session *s, void *ctx)
+{
+    request *r = ctx;
+    job *j = &r->job;
+    r->in = s->args.item[0];
+    j->out = s->args.item[1];
+    int code = j->abort ? job_give_up(j) : convert(r);
+    job_release(j);
+    folder_close(&r->folder);
+    return code;
+}
+
+const command command_convert = {
+    .name = "convert",
+    .args = "IN OUT",
+    .summary = "write a model in another format",
+    .description =
+        "Writes IN in another format. Nothing is cast, transposed or renamed unless asked.\n"
+        "Checksums of IN are verified on the way. Everything that the target cannot\n"
+        "represent is listed before a byte is written. OUT appears whole or not at all; - is\n"
+        "stdout. IN may be a folder with weights, config.json and vocab.txt or\n"
+        "tokenizer.json.",
+    .example = "heft convert --cast '*.weight=bf16' model.zt model.safetensors",
+    .group = GROUP_CHANGE,
+    .traits = COMMAND_WRITES | COMMAND_REPORTS_LOSSES,
+    .operands = { 0, 0, 1, STDOUT_OUTPUT },
+    .shared = job_options,
+    .sharer = JOB_CONVERT,
+    .request_bytes = sizeof(request),
+    .begin = job_begin,
+    .writes_shares = job_writes_shares,
+    .run = run,
+};

@@ -1,0 +1,113 @@
+/* job.h - shared code of convert, merge, split, append and edit: options, companion texts, the
+ * output, and the call of the library.
+ *
+ * This room has the commands: cmd_NAME.c ends with the description of the command; what several of
+ * them share, such as this file, is beside them. */
+#ifndef HEFT_CLI_JOB_H
+#define HEFT_CLI_JOB_H
+#include <heft/editing.h>
+#include <heft/share.h>
+#include <sys/stat.h>
+
+#include "models/vocab_file.h"
+#include "options/command.h"
+#include "options/rules.h"
+#include "process/message_groups.h"
+#include "process/progress_line.h"
+#include "process/sinkwatch.h"
+
+typedef struct losses {
+    const char *path; /* of the input */
+    bool verbose;     /* print notes, too */
+    bool casts_only;  /* leave out losses that are known before the conversion */
+    message_groups groups;
+} losses;
+
+typedef struct job {
+    const session *session;
+    const char *command; /* its name */
+    /* options as given */
+    const char *out, *to, *version, *duplicates, *generator, *config, *vocab, *special, *stem;
+    const char *dequantize; /* element type, "": of each tensor its own; NULL: not asked */
+    uint64_t align, max_bytes, count;
+    bool allow_loss, dry_run, force, no_sync, finish, abort, resume;
+    const char *share_text; /* "I/N", "auto" or NULL */
+    heft_share share;       /* number 0: the whole file */
+    opt_list unset;
+    rules rules;
+    /* derived from the options */
+    bool to_stdout;
+    const char *source; /* path of the input, for error lines */
+    const heft_format *target;
+    heft_str config_text;
+    heft_vocab *new_vocab;
+    specials specials;
+    losses losses;
+    heft_write_sums sums;
+    progress bar;
+    sink_failure failure;
+    heft_write_options write;
+    heft_convert_options convert; /* convert.write points to `write` */
+    uint64_t bytes;               /* size of the converted file */
+    heft_share_result written;    /* the result of --share or --finish */
+} job;
+
+/* The options of the commands, which have requests that begin with a job. */
+enum { JOB_CONVERT = 1, JOB_MERGE = 2, JOB_SPLIT = 4, JOB_APPEND = 8, JOB_EDIT = 16 };
+extern const shared_opt job_options[];
+
+/* Fill a zeroed job: the member `begin` of a command whose request begins with a job. */
+void job_begin(const session *s, void *job);
+void job_release(job *j);
+
+/* The int functions below return exit codes. */
+
+/* Check numeric options and parse the rules. */
+int job_prepare(job *j);
+/* Choose the target format by --to, otherwise by the suffix of the output. */
+int job_choose_target(job *j);
+/* Read the files of --vocab and --config, and parse --special. */
+int job_read_texts(job *j, text_origin of_vocab);
+/* Refuse an output that is a directory or, without --force, an existing file. info is the output's
+ * stat(). */
+int job_check_output(const job *j, const struct stat *info);
+/* Complete or roll back an interrupted split in the folder `path`, or in the folder of the file
+ * `path`, and print a note. *recovered is set if there was one. Return an exit code. */
+int recover_set(bool *recovered, const char *path);
+/* Set j->source, and fill j->write and j->convert from the options. */
+void job_set_options(job *j, const char *source);
+heft_duplicates job_duplicates(const job *j);
+/* Check the rules against the model and convert it; a dry run writes nothing. */
+int job_convert(job *j, const heft_file *f);
+/* Check the rules against the model, and give the library what depends on it. */
+int job_check_rules(job *j, const heft_file *f);
+/* Return true if the job writes shares of its output, or gives them up. */
+bool job_writes_shares(const void *job);
+/* Append to the error of a conversion with losses the option that settles the matter. */
+void job_name_way_out(const job *j, heft_error *err);
+/* Print the progress of j, the context, after its losses. A heft_progress_fn. */
+bool job_step(void *ctx, uint64_t done, uint64_t total);
+/* Print how many tensors a conversion reshapes and leaves out, or would without an error. */
+void job_say_sums(const job *j, bool has_failed);
+/* Print the result message of a conversion. */
+void job_say_result(const job *j);
+/* Print a note or a warning if the edited file has other hard links. */
+void job_say_edited(const char *path, const heft_edit_result *result);
+/* Add the members of a result message that edit and append share. */
+void job_result_edited(json *j, const heft_edit_result *result, bool dry_run);
+
+/* Keep one loss for losses_print(). A heft_loss_fn; ctx is a `losses`. */
+void keep_loss(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
+               const char *text);
+/* Print the losses since the last call, one line for each rule. */
+void losses_print(losses *l);
+/* ---- shares, job_share.c; exit codes ---- */
+
+/* Check --share and --finish, and set j->share. */
+int job_prepare_share(job *j);
+/* Write a share of the conversion, or complete its output, as --share or --finish says. */
+int job_convert_share(job *j, const heft_file *f);
+/* Give up the shares of the output, as --abort says. */
+int job_give_up(const job *j);
+
+#endif

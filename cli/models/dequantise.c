@@ -1,0 +1,53 @@
+#include "models/dequantise.h"
+
+#include <string.h>
+
+#include "models/model.h"
+#include "models/quantised.h"
+
+static int parse_type(heft_dtype *out, const char *type)
+{
+    *out = heft_dtype_find(str_of(type));
+    bool is_float = *out == HEFT_F32 || *out == HEFT_F16 || *out == HEFT_BF16;
+    return !*type || is_float
+               ? CODE_DONE
+               : say_usage("convert", "--dequantize takes f32, f16 or bf16, not '%s'", type);
+}
+
+/* Say how many tensors were decoded, by scheme, in one line. */
+static void say_decoded(const session *s, const dequantised *d, const char *path)
+{
+    uint64_t count = heft_schemes_count(d->schemes);
+    heft_str scheme = heft_schemes_at(d->schemes, 0).scheme;
+    if (!s->quiet)
+        say(MESSAGE_NOTE, path, "%llu quantised tensor%s decoded (%.*s%s); scales are left out",
+            (unsigned long long)count, count == 1 ? " is" : "s are", (int)scheme.len, scheme.ptr,
+            count > 1 ? " ..." : "");
+}
+
+int dequantise(dequantised *d, const session *s, const heft_file *f, const char *path,
+               const char *type)
+{
+    heft_error err;
+    heft_decode_options opt = HEFT_DECODE_OPTIONS_INIT;
+    *d = (dequantised){ NULL, NULL };
+    int code = parse_type(&opt.as, type);
+    if (!code)
+        code = quantised_open(&d->schemes, f, path);
+    if (!code && !heft_schemes_count(d->schemes))
+        code = say_status(HEFT_E_UNSUPPORTED, path,
+                          "no quantised tensor is recognised: --dequantize has nothing to decode");
+    opt.verify = !s->no_verify;
+    if (!code && heft_schemes_decode(&d->model, f, d->schemes, &opt, &err))
+        code = say_error(path, &err);
+    if (!code)
+        say_decoded(s, d, path);
+    return code;
+}
+
+void dequantised_release(dequantised *d)
+{
+    heft_file_close(d->model);
+    heft_schemes_close(d->schemes);
+    *d = (dequantised){ NULL, NULL };
+}

@@ -1,0 +1,166 @@
+#include "models/inputs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "models/array_types.h"
+#include "process/textfile.h"
+
+bool inputs_contain(char reason[128], heft_status *status, const input *all, size_t count,
+                    const struct stat *info)
+{
+    enum { REASON = 128 };
+    for (size_t i = 0; i < count; i++) {
+        bool no_memory = false, is = all[i].path && path_is_same(all[i].path, info);
+        if (!is && all[i].model)
+            is = model_has_file(&no_memory, all[i].model, all[i].path, info);
+        if (!is && !no_memory)
+            continue;
+        if (is)
+            snprintf(reason, REASON, "is %s: inputs are never overwritten", all[i].label);
+        else
+            snprintf(reason, REASON, "no memory to check whether the output is an input");
+        *status = is ? HEFT_E_ARGUMENT : HEFT_E_NOMEM;
+        return true;
+    }
+    return false;
+}
+
+int inputs_check(const char *name, const input *all, size_t count, const struct stat *info)
+{
+    char reason[128];
+    heft_status status;
+    if (inputs_contain(reason, &status, all, count, info))
+        return say_status(status, name, "%s", reason);
+    return CODE_DONE;
+}
+
+int inputs_check_output(const char *out, const input *in, bool force)
+{
+    struct stat info;
+    if (!out || stat(out, &info))
+        return CODE_DONE;
+    int code = inputs_check(out, in, 1, &info);
+    if (code)
+        return code;
+    if (S_ISDIR(info.st_mode))
+        return say_status(HEFT_E_ARGUMENT, out, "is a directory");
+    if (S_ISREG(info.st_mode) && !force)
+        return say_status(HEFT_E_ARGUMENT, out, "already exists: --force replaces it");
+    return CODE_DONE;
+}
+
+/* ---- several models as input ---- */
+
+/* Return true if file i is a shard of another input. *no_memory is set if a path could not be
+ * built. */
+static bool is_shard_of_another(bool *no_memory, const inputs *in, uint32_t i)
+{
+    struct stat info;
+    bool is = false;
+    if (stat(in->paths[i], &info) || !S_ISREG(info.st_mode))
+        return false;
+    for (uint32_t k = 0; k < in->count && !is; k++)
+        is = k != i && heft_shard_file_count(in->files[k]) && !path_is_same(in->paths[k], &info) &&
+             model_has_file(no_memory, in->files[k], in->paths[k], &info);
+    return is;
+}
+
+/* Offer the other arguments, in their order, as the shards of the first. */
+typedef struct given_shards {
+    heft_access access;
+    char *const *paths;
+    uint32_t count, next;
+} given_shards;
+
+static heft_status open_given(heft_source **out, void *ctx, const char *name, heft_error *err)
+{
+    given_shards *g = ctx;
+    (void)name;
+    *out = NULL;
+    if (g->next == g->count)
+        return HEFT_E_NOTFOUND;
+    return heft_source_open_file(out, g->paths[g->next++], g->access, err);
+}
+
+/* Open the first argument with the others as its shards, if that makes a model whole: the shards
+ * may have other names, or lie in several folders. */
+static bool open_as_set(inputs *in)
+{
+    given_shards given = { model_access(in->session), in->paths + 1, in->count - 1, 0 };
+    const char *slash = strrchr(in->paths[0], '/');
+    heft_shard_folder shards = { sizeof shards, slash ? slash + 1 : in->paths[0],
+                                 open_given,    &given,
+                                 NULL,          NULL };
+    heft_file *f = NULL;
+    bool is_set = in->count > 1 && !model_try_open(in->session, &f, in->paths[0], NULL) &&
+                  heft_shard_file_count(f) == in->count - 1 && heft_file_is_complete(f, NULL);
+    heft_file_close(f);
+    f = NULL;
+    is_set = is_set && !model_try_open_set(in->session, &f, in->paths[0], &shards, NULL) &&
+             !heft_file_is_complete(f, NULL);
+    in->files[0] = is_set ? f : NULL;
+    if (!is_set)
+        heft_file_close(f);
+    return is_set;
+}
+
+int inputs_open(inputs *in)
+{
+    int code = CODE_DONE;
+    bool no_memory = false;
+    in->files = calloc(in->count, sizeof *in->files);
+    in->distinct = calloc(in->count, sizeof *in->distinct);
+    in->distinct_index = calloc(in->count, sizeof *in->distinct_index);
+    if (!in->files || !in->distinct || !in->distinct_index)
+        return say_status(HEFT_E_NOMEM, NULL, "no memory for a list of files");
+    if (open_as_set(in)) {
+        in->distinct[in->distinct_count++] = in->files[0];
+        model_say_notices(in->session, in->files[0], in->paths[0]);
+        return array_types_check(in->session, in->files[0], in->paths[0]);
+    }
+    for (uint32_t i = 0; i < in->count && !code; i++)
+        code = model_load_whole(in->session, &in->files[i], in->paths[i]);
+    if (!code)
+        code = array_types_check(in->session, in->files[0], in->paths[0]);
+    if (code)
+        return code;
+    for (uint32_t i = 0; i < in->count; i++)
+        if (!is_shard_of_another(&no_memory, in, i)) {
+            in->distinct_index[in->distinct_count] = i;
+            in->distinct[in->distinct_count++] = in->files[i];
+        }
+    if (!in->distinct_count)
+        in->distinct[in->distinct_count++] = in->files[0];
+    if (no_memory)
+        return say_status(HEFT_E_NOMEM, NULL, "no memory for a list of files");
+    for (uint32_t i = 0; i < in->distinct_count; i++)
+        model_say_notices(in->session, in->distinct[i], in->paths[in->distinct_index[i]]);
+    return CODE_DONE;
+}
+
+int inputs_join(inputs *in, const heft_join_options *options, const char *name)
+{
+    heft_error err;
+    if (in->distinct_count < 2 ||
+        !heft_file_join(&in->joined, in->distinct, in->distinct_count, options, &err))
+        return CODE_DONE;
+    int code = model_say_open_error(in->session, name, &err);
+    return err.status == HEFT_E_ARGUMENT ? CODE_CANNOT : code;
+}
+
+const heft_file *inputs_model(const inputs *in)
+{
+    return in->joined ? in->joined : in->distinct[0];
+}
+
+void inputs_close(inputs *in)
+{
+    heft_file_close(in->joined);
+    for (uint32_t i = 0; in->files && i < in->count; i++)
+        heft_file_close(in->files[i]);
+    free(in->files);
+    free(in->distinct);
+    free(in->distinct_index);
+}

@@ -1,0 +1,155 @@
+#include "models/model_sums.h"
+#include "text/number_text.h"
+
+/* ---- sums over tensors ---- */
+
+static uint64_t saturated(uint64_t a, uint64_t b)
+{
+    return a < UINT64_MAX - b ? a + b : UINT64_MAX;
+}
+
+void totals_add(totals *sum, const heft_file *f, const uint32_t *tied, uint32_t id)
+{
+    heft_tensor t = heft_tensor_at(f, id);
+    uint64_t bytes = heft_tensor_bytes(f, id);
+    sum->tensors++;
+    if (tied && tied[id] != id)
+        return;
+    sum->parameters = saturated(sum->parameters, tensor_elements(&t));
+    sum->bytes = saturated(sum->bytes, bytes == HEFT_UNKNOWN_LENGTH ? 0 : bytes);
+}
+
+void out_size_or_bytes(outbuf *o, uint64_t bytes, bool as_bytes)
+{
+    if (as_bytes)
+        out_u64(o, bytes);
+    else
+        out_size(o, bytes);
+}
+
+void out_totals(outbuf *o, const totals *sum, bool as_bytes)
+{
+    out_u64(o, sum->tensors);
+    out_text(o, sum->tensors == 1 ? " tensor, " : " tensors, ");
+    out_count(o, sum->parameters);
+    out_text(o, sum->parameters == 1 ? " parameter, " : " parameters, ");
+    out_size_or_bytes(o, sum->bytes, as_bytes);
+    out_text(o, as_bytes ? " bytes\n" : "\n");
+}
+
+/* ---- sums over a model ---- */
+
+bool model_sums_open(model_sums *s, const heft_file *f, const char *path, const uint32_t *tied)
+{
+    selection every = { NULL, heft_tensor_count(f) };
+    *s = (model_sums){ .f = f, .tied = tied };
+    for (uint32_t i = 0; i < every.count; i++) {
+        heft_dtype t = heft_tensor_at(f, i).dtype;
+        totals_add(&s->all, f, tied, i);
+        totals_add(&s->of_type[t < HEFT_DTYPES ? t : HEFT_UNTYPED], f, tied, i);
+    }
+    if (!module_tree_open(&s->tree, f, path, &every, 1))
+        return false;
+    s->depth = module_tree_common(&s->tree);
+    return !s->depth || module_tree_fold(&s->tree, path, s->depth + 1);
+}
+
+void model_sums_close(model_sums *s)
+{
+    module_tree_close(&s->tree);
+}
+
+static totals sum_of(const model_sums *s, const module_row *row)
+{
+    totals sum = { 0, 0, 0 };
+    for (uint32_t i = row->first; i < row->end; i++)
+        totals_add(&sum, s->f, s->tied, s->tree.members[i].id);
+    return sum;
+}
+
+/* Return whether the row is a module that is listed, or a tensor beside such modules. */
+static bool is_listed(const model_sums *s, const module_row *row)
+{
+    return row->depth == s->depth;
+}
+
+/* ---- text ---- */
+
+static void begin_line(outbuf *o, const char *label, bool is_first)
+{
+    out_format(o, "%-11s ", is_first ? label : "");
+}
+
+static void print_types(outbuf *o, const model_sums *s)
+{
+    bool is_first = true;
+    for (heft_dtype t = 0; t < HEFT_DTYPES; t++) {
+        if (!s->of_type[t].tensors)
+            continue;
+        begin_line(o, "Types", is_first);
+        out_format(o, "%s: ", dtype_name(t) ? dtype_name(t) : "untyped");
+        out_totals(o, &s->of_type[t], false);
+        is_first = false;
+    }
+}
+
+static void print_modules(outbuf *o, const model_sums *s)
+{
+    enum { MAX_SHOWN = 10 };
+    uint32_t listed = 0;
+    for (uint32_t i = 0; i < s->tree.row_count; i++) {
+        const module_row *row = &s->tree.rows[i];
+        if (!is_listed(s, row) || listed++ >= MAX_SHOWN)
+            continue;
+        totals sum = sum_of(s, row);
+        begin_line(o, "Modules", listed == 1);
+        out_name(o, module_prefix(&s->tree, row));
+        out_text(o, ": ");
+        out_totals(o, &sum, false);
+    }
+    if (listed > MAX_SHOWN) {
+        begin_line(o, "", true);
+        out_format(o, "... and %u more (`heft ls --tree`)\n", listed - MAX_SHOWN);
+    }
+}
+
+void model_sums_print(outbuf *o, const model_sums *s)
+{
+    begin_line(o, "Parameters", true);
+    out_count(o, s->all.parameters);
+    out_char(o, '\n');
+    print_types(o, s);
+    print_modules(o, s);
+}
+
+/* ---- JSON ---- */
+
+static void json_sum(json *j, const totals *sum)
+{
+    json_member_u64(j, "tensors", sum->tensors);
+    json_member_u64(j, "parameters", sum->parameters);
+    json_member_u64(j, "bytes", sum->bytes);
+    json_end(j, '}');
+}
+
+void model_sums_json(json *j, const model_sums *s)
+{
+    json_member_u64(j, "parameters", s->all.parameters);
+    json_member_begin(j, "by_dtype", '[');
+    for (heft_dtype t = 0; t < HEFT_DTYPES; t++)
+        if (s->of_type[t].tensors) {
+            json_begin(j, '{');
+            json_member_dtype(j, "dtype", t);
+            json_sum(j, &s->of_type[t]);
+        }
+    json_end(j, ']');
+    json_member_begin(j, "modules", '[');
+    for (uint32_t i = 0; i < s->tree.row_count; i++)
+        if (is_listed(s, &s->tree.rows[i])) {
+            totals sum = sum_of(s, &s->tree.rows[i]);
+            json_begin(j, '{');
+            json_member_str(j, "name", module_prefix(&s->tree, &s->tree.rows[i]));
+            json_sum(j, &sum);
+        }
+    json_end(j, ']');
+}

@@ -1,0 +1,51 @@
+/* module_tree.h - the modules of a model, by the components of tensor names: "layers.0.bias" is the
+ * tensor "bias" of the module "0" in the module "layers". */
+#ifndef HEFT_CLI_MODULE_TREE_H
+#define HEFT_CLI_MODULE_TREE_H
+#include "models/model.h"
+
+enum { MODULE_DEPTH = 64 }; /* deeper components are part of the tensor's own name */
+
+typedef struct module_member { /* a tensor, in the order of the tree */
+    heft_str name;
+    uint32_t id;     /* id of the tensor */
+    uint32_t shared; /* number of modules shared with the member before */
+} module_member;
+
+typedef struct module_row { /* a line of the tree: a module, or a tensor */
+    uint32_t first, end;    /* members of the module; of a tensor, one */
+    uint16_t depth;         /* number of modules around the row */
+    bool is_module;
+} module_row;
+
+typedef struct module_tree {
+    module_member *members; /* sorted by name; numbers in names are compared as numbers */
+    uint32_t count;
+    module_row *rows; /* a module precedes its content */
+    uint32_t row_count, row_capacity;
+} module_tree;
+
+/* Build the tree of the selected tensors. Modules at `depth` (0: no limit) are folded: they have no
+ * rows for their content. Return false without memory, after an error line. */
+bool module_tree_open(module_tree *t, const heft_file *f, const char *path, const selection *s,
+                      uint64_t depth);
+/* Do the same for a list of names, whose ids are their numbers. */
+bool module_tree_open_names(module_tree *t, const heft_str *names, uint32_t count, const char *path,
+                            uint64_t depth);
+/* Build the rows again, folded at another depth. Return false without memory, after an error line
+ * and after closing the tree. */
+bool module_tree_fold(module_tree *t, const char *path, uint64_t depth);
+/* Return the number of modules that all tensors have in common. */
+uint32_t module_tree_common(const module_tree *t);
+void module_tree_close(module_tree *t); /* safe on a zeroed struct */
+/* Write the row's own component of the name; that of a module ends with the separator. */
+void out_module(outbuf *o, const module_tree *t, const module_row *row);
+/* Return the row's own component of the name, without a separator. */
+heft_str module_label(const module_tree *t, const module_row *row);
+/* Return the name up to the row's own component: of a module with the separator, of a tensor the
+ * whole name. */
+heft_str module_prefix(const module_tree *t, const module_row *row);
+/* Compare two names. Numbers in names are compared as numbers. */
+int name_order(heft_str a, heft_str b);
+
+#endif

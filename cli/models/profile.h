@@ -1,0 +1,24 @@
+/* profile.h - find and read a model profile for `heft verify --profile`. */
+#ifndef HEFT_CLI_PROFILE_H
+#define HEFT_CLI_PROFILE_H
+#include <heft/companion.h>
+
+#include "process/cmd.h"
+
+enum { PROFILE_SEARCH_DIRS = 3, PROFILE_PATH_BYTES = 4096 };
+
+extern const char installed_profiles[]; /* the folder of profiles below the prefix */
+
+/* Return folder i of those in which profiles are looked up, or NULL if the folder is not known. The
+ * text may lie in buf. */
+const char *profile_search_dir(size_t i, char buf[PROFILE_PATH_BYTES]);
+
+/* Call `use` for the name of each profile in the first folder that has any. */
+void profile_list(void (*use)(void *ctx, heft_str name), void *ctx);
+
+/* Read a profile. A name that contains '/' or ends with ".json" is a path; otherwise NAME.json is
+ * looked up in $HEFT_PROFILES, in ../share/heft/profiles next to the executable, and in the
+ * installed data folder. Return an exit code. */
+int profile_read(heft_profile **out, const char *name);
+
+#endif

@@ -1,0 +1,155 @@
+#include "models/quantised.h"
+
+#include <heft/companion.h>
+#include <heft/private.h>
+#include <heft/scheme.h>
+
+#include <string.h>
+
+#include "models/companions.h"
+#include "models/model.h"
+
+/* Settings of a quantised model: those of transformers and MLX come first. */
+static int read_settings(heft_settings **out, const heft_file *f, const char *path)
+{
+    static const char *const names[] = { "config.json", "quantize_config.json", "quant_config.json",
+                                         "hf_quant_config.json" };
+    int code = CODE_DONE;
+    *out = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !code && !*out; i++) {
+        code = model_config_open(out, f, path, names[i], false);
+        if (*out && !heft_settings_are_quantised(*out)) {
+            heft_settings_close(*out);
+            *out = NULL;
+        }
+    }
+    return code;
+}
+
+int quantised_open(heft_schemes **out, const heft_file *f, const char *path)
+{
+    heft_error err;
+    heft_settings *settings;
+    *out = NULL;
+    int code = read_settings(&settings, f, path);
+    if (!code && heft_schemes_open(out, f, settings, &err))
+        code = say_error(path, &err);
+    heft_settings_close(settings);
+    return code;
+}
+
+/* ---- kinds ---- */
+
+typedef struct kind { /* quantised tensors with the same scheme, bits and blocks */
+    heft_quantised first;
+    uint64_t tensors, parts;
+} kind;
+
+enum { MOST_KINDS = 16 };
+typedef struct kinds {
+    kind of[MOST_KINDS];
+    uint32_t count;
+    uint64_t others; /* tensors of further kinds */
+} kinds;
+
+static bool is_same_kind(const heft_quantised *a, const heft_quantised *b)
+{
+    return str_same(a->scheme, b->scheme) && str_same(a->variant, b->variant) &&
+           a->bits == b->bits && a->has_block == b->has_block &&
+           !memcmp(a->block, b->block, sizeof a->block);
+}
+
+static void count_kinds(kinds *out, const heft_schemes *s)
+{
+    *out = (kinds){ .count = 0 };
+    for (uint32_t i = 0; i < heft_schemes_count(s); i++) {
+        heft_quantised q = heft_schemes_at(s, i);
+        uint32_t k = 0;
+        while (k < out->count && !is_same_kind(&out->of[k].first, &q))
+            k++;
+        if (k == MOST_KINDS) {
+            out->others++;
+            continue;
+        }
+        if (k == out->count)
+            out->of[out->count++].first = q;
+        out->of[k].tensors++;
+        out->of[k].parts += q.part_count;
+    }
+}
+
+/* ---- text ---- */
+
+static void put_block(outbuf *o, const heft_quantised *q)
+{
+    unsigned long long rows = q->block[0], columns = q->block[1];
+    if (!q->has_block)
+        return;
+    if (!rows && !columns)
+        out_text(o, ", one scale");
+    else if (rows == 1 && !columns)
+        out_text(o, ", a scale for each row");
+    else if (rows == 1)
+        out_format(o, ", groups of %llu", columns);
+    else if (rows && columns)
+        out_format(o, ", blocks of %llux%llu", rows, columns);
+    else
+        out_format(o, ", blocks of %llu %s", rows ? rows : columns, rows ? "rows" : "columns");
+}
+
+static void put_kind(outbuf *o, const kind *k)
+{
+    const heft_quantised *q = &k->first;
+    out_escaped(o, q->scheme);
+    if (q->variant.len) {
+        out_text(o, " (");
+        out_escaped(o, q->variant);
+        out_char(o, ')');
+    }
+    if (q->bits)
+        out_format(o, ", %u bits", q->bits);
+    put_block(o, q);
+    out_format(o, " (%llu tensor%s of ", (unsigned long long)k->tensors,
+               k->tensors == 1 ? "" : "s");
+    if (k->parts % k->tensors == 0)
+        out_format(o, "%llu parts)\n", (unsigned long long)(k->parts / k->tensors));
+    else
+        out_format(o, "%llu parts together)\n", (unsigned long long)k->parts);
+}
+
+void quantised_print(outbuf *o, const heft_schemes *s)
+{
+    kinds all;
+    count_kinds(&all, s);
+    for (uint32_t i = 0; i < all.count; i++) {
+        out_format(o, "%-11s ", i ? "" : "Quantised");
+        put_kind(o, &all.of[i]);
+    }
+    if (all.others)
+        out_format(o, "%-11s ... and %llu tensors of other kinds\n", "",
+                   (unsigned long long)all.others);
+}
+
+void quantised_json(json *j, const heft_schemes *s)
+{
+    kinds all;
+    count_kinds(&all, s);
+    if (!all.count)
+        return;
+    json_member_begin(j, "quantised", '[');
+    for (uint32_t i = 0; i < all.count; i++) {
+        const heft_quantised *q = &all.of[i].first;
+        json_begin(j, '{');
+        json_member_str(j, "scheme", q->scheme);
+        if (q->variant.len)
+            json_member_str(j, "variant", q->variant);
+        if (q->bits)
+            json_member_u64(j, "bits", q->bits);
+        if (q->has_block)
+            json_member_shape(j, "block", q->block, 2);
+        json_member_u64(j, "tensors", all.of[i].tensors);
+        json_member_u64(j, "parts", all.of[i].parts);
+        json_end(j, '}');
+    }
+    json_end(j, ']');
+}

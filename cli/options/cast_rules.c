@@ -1,0 +1,175 @@
+#include "options/cast_rules.h"
+
+#include <heft/scheme.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "models/model.h"
+#include "text/number_text.h"
+#include "text/words.h"
+
+/* ---- arguments ---- */
+
+int say_unknown_dtype(const char *cmd, const char *text)
+{
+    char hint[SUGGESTION_BYTES];
+    const heft_dtype_info *d;
+    outbuf types;
+    out_open(&types, -1);
+    for (heft_dtype t = 1; (d = heft_dtype_get(t)) != NULL; t++)
+        if (heft_dtype_can_cast(t, HEFT_F32) || heft_dtype_can_cast(t, HEFT_C64))
+            out_format(&types, "%s%s", types.used ? ", " : "", d->name);
+    int code = say_usage(cmd,
+                         "unknown element type '%s'%s (known: %s; `heft formats --types` "
+                         "describes them)",
+                         text, suggest_dtype(hint, text), out_cstr(&types));
+    out_free(&types);
+    return code;
+}
+
+static heft_dtype find_type(const char *text, size_t len)
+{
+    return heft_dtype_find((heft_str){ text, len });
+}
+
+/* Find the pattern and the source type in the text before the last '=', or before the last ':' if
+ * there is no '='. What is no element type is a pattern, as in GLOB=DTYPE. */
+static bool read_selector(cast_rule *to, const char *text, size_t len)
+{
+    size_t colon = len;
+    while (colon && text[colon - 1] != ':')
+        colon--;
+    to->from = find_type(text + colon, len - colon);
+    size_t glob = !to->from ? len : colon ? colon - 1 : 0;
+    to->glob = glob || !to->from ? strndup(text, glob) : NULL;
+    return to->glob || (!glob && to->from);
+}
+
+static int read_rule(cast_rule *to, const char *arg, const char *cmd)
+{
+    const char *equals = strrchr(arg, '='), *colon = strrchr(arg, ':');
+    const char *type = equals ? equals + 1 : colon ? colon + 1 : arg;
+    to->to = find_type(type, strlen(type));
+    if (!to->to)
+        return say_unknown_dtype(cmd, type);
+    bool ok = true;
+    if (equals)
+        ok = read_selector(to, arg, (size_t)(equals - arg));
+    else if (colon)
+        ok = (to->glob = strndup(arg, (size_t)(colon - arg))) != NULL;
+    return ok ? CODE_DONE : say_status(HEFT_E_NOMEM, NULL, "no memory for the options");
+}
+
+int cast_rules_prepare(cast_rules *c, const char *cmd)
+{
+    int code = CODE_DONE;
+    c->items = calloc(c->args.count + 1, sizeof *c->items);
+    if (!c->items)
+        return say_status(HEFT_E_NOMEM, NULL, "no memory for the options");
+    for (size_t i = 0; i < c->args.count && !code; i++)
+        code = read_rule(&c->items[i], c->args.item[i], cmd);
+    return code;
+}
+
+void cast_rules_release(cast_rules *c)
+{
+    for (size_t i = 0; c->items && i < c->args.count; i++)
+        free(c->items[i].glob);
+    free(c->items);
+    c->items = NULL;
+}
+
+/* ---- tensors ---- */
+
+static bool is_float(heft_dtype t)
+{
+    const heft_dtype_info *d = heft_dtype_get(t);
+    return d && (d->kind == HEFT_DTYPE_FLOAT || d->kind == HEFT_DTYPE_BLOCK);
+}
+
+/* Return true for a rule that leaves tensors of other types alone. */
+static bool is_for_floats(const cast_rule *r)
+{
+    return !r->glob && !r->from && is_float(r->to);
+}
+
+static bool is_quantised(const cast_rules *c, const heft_tensor *t)
+{
+    return c->schemes &&
+           heft_schemes_find(c->schemes, heft_tensor_find(c->f, t->name)) != HEFT_NONE;
+}
+
+static bool matches(bool *no_memory, const cast_rules *c, const cast_rule *r, const heft_tensor *t)
+{
+    bool suits = !is_for_floats(r) || is_float(t->dtype) || is_quantised(c, t);
+    return suits && (!r->from || t->dtype == r->from) &&
+           (!r->glob || name_matches(no_memory, t->name, r->glob));
+}
+
+heft_dtype cast_rules_find(bool *no_memory, const cast_rules *c, const heft_tensor *t)
+{
+    for (size_t i = 0; i < c->args.count; i++)
+        if (matches(no_memory, c, &c->items[i], t))
+            return c->items[i].to;
+    return HEFT_UNTYPED;
+}
+
+/* ---- what has no effect ---- */
+
+static void check_rule(unmatched *u, const cast_rules *c, const cast_rule *r, const char *arg)
+{
+    for (uint32_t i = 0; i < heft_tensor_count(u->f); i++) {
+        heft_tensor t = heft_tensor_at(u->f, i);
+        if (matches(&u->no_memory, c, r, &t) || u->no_memory)
+            return;
+    }
+    char hint[SUGGESTION_BYTES];
+    unmatched_say(u, "cast", r->glob && !r->from ? r->glob : arg);
+    if (r->glob && !r->from && *suggest_dtype(hint, r->glob))
+        say(MESSAGE_INFO, u->path, "'%s' is a pattern here, not an element type%s", r->glob, hint);
+}
+
+/* Write how many tensors of each type keep it although a rule for all floats is given. */
+static uint32_t count_kept(outbuf *o, unmatched *u, const cast_rules *c)
+{
+    uint32_t of_type[HEFT_DTYPES] = { 0 }, count = 0;
+    for (uint32_t i = 0; i < heft_tensor_count(u->f); i++) {
+        heft_tensor t = heft_tensor_at(u->f, i);
+        if (t.dtype && t.dtype < HEFT_DTYPES && !is_float(t.dtype) &&
+            !cast_rules_find(&u->no_memory, c, &t))
+            of_type[t.dtype]++;
+    }
+    for (heft_dtype t = 1; t < HEFT_DTYPES; t++) {
+        if (of_type[t])
+            out_format(o, "%s%u %s", count ? ", " : "", of_type[t], dtype_name(t));
+        count += of_type[t];
+    }
+    return count;
+}
+
+static void say_kept(unmatched *u, const cast_rules *c, const cast_rule *rule)
+{
+    outbuf types;
+    out_open(&types, -1);
+    uint32_t count = count_kept(&types, u, c);
+    if (count)
+        say(MESSAGE_NOTE, u->path,
+            "%u tensor%s %s not floating-point and keep%s: %s (--cast '*=%s' casts every tensor)",
+            count, count == 1 ? "" : "s", count == 1 ? "is" : "are",
+            count == 1 ? "s its type" : " their types", out_cstr(&types), dtype_name(rule->to));
+    out_free(&types);
+}
+
+void cast_rules_check(unmatched *u, const cast_rules *c)
+{
+    const cast_rule *for_floats = NULL;
+    for (size_t i = 0; i < c->args.count; i++) {
+        if (is_for_floats(&c->items[i]))
+            for_floats = &c->items[i];
+        else if (c->items[i].glob || c->items[i].from)
+            check_rule(u, c, &c->items[i], c->args.item[i]);
+    }
+    if (for_floats)
+        say_kept(u, c, for_floats);
+}

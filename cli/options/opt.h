@@ -1,0 +1,99 @@
+/* opt.h - describe a command's options in a table, for parsing and for --help.
+ *
+ * This room reads the command line: options, operands, patterns and assignments, completion, and
+ * the run of a command. Commands themselves are in commands. */
+#ifndef HEFT_CLI_OPT_H
+#define HEFT_CLI_OPT_H
+#include <stddef.h>
+
+#include "process/command_session.h"
+
+typedef enum opt_kind {
+    OPT_FLAG,      /* bool */
+    OPT_TEXT,      /* const char * */
+    OPT_MAYBE,     /* const char *, "" without a value: --name[=VALUE] */
+    OPT_FILE,      /* const char *, path of a file to read */
+    OPT_MODEL,     /* const char *, path of a model to read */
+    OPT_OUTPUT,    /* const char *, path of a file to write; - is stdout */
+    OPT_RECORDS,   /* const char *, beginning of the paths of files to read: STEM.1, STEM.2, ... */
+    OPT_PROFILE,   /* const char *, path or name of a profile to read */
+    OPT_SECRET,    /* secret, path of a file to read before the sandbox begins */
+    OPT_LIST,      /* opt_list; the option may be repeated */
+    OPT_KEY_FILES, /* opt_list of KEY=FILE, with files to read; the option may be repeated */
+    OPT_CHOICE,    /* unsigned, number of one of the `words` */
+    OPT_COUNT,     /* uint32_t, from `least` to `most` */
+    OPT_NUMBER,    /* uint64_t, decimal */
+    OPT_SIZE,      /* uint64_t in bytes: 500, 500MB, 2GiB */
+    OPT_REAL       /* double, not negative */
+} opt_kind;
+
+/* The member that an option sets, of the command's request or of the session, and its values: any,
+ * words with spaces between, or the numbers from `least` to `most`. */
+#define AT(type, member)                   offsetof(type, member), false, NULL, 0, 0
+#define AT_WORD(type, member, words)       offsetof(type, member), false, words, 0, 0
+#define SETTING(member)                    offsetof(session, member), true, NULL, 0, 0
+#define SETTING_WORD(member, words)        offsetof(session, member), true, words, 0, 0
+#define SETTING_COUNT(member, least, most) offsetof(session, member), true, NULL, least, most
+
+typedef struct opt {
+    const char *name; /* "keep" for --keep */
+    char letter;      /* 'l' for -l, or 0 */
+    opt_kind kind;
+    size_t offset;     /* the place of a member with the type that opt_kind says */
+    bool is_setting;   /* a member of the session, not of the request */
+    const char *words; /* the only values, or NULL */
+    uint32_t least, most;
+    const char *value; /* name of the value in --help, or NULL */
+    const char *help;
+} opt;
+
+#define OPT_TITLE "" /* instead of a name: `help` is the title of the options that follow */
+
+typedef struct shared_opt { /* an option in a table that commands share */
+    unsigned commands;      /* their bits */
+    opt opt;
+} shared_opt;
+
+/* Options of every command, listed after the command's own. */
+typedef enum opt_common {
+    COLOR,
+    MESSAGES,
+    KEY,
+    VIEW,
+    ACCESS,
+    MAX_TENSORS,
+    MAX_BYTES,
+    THREADS,
+    QUIET,
+    NO_VERIFY,
+    OFFLINE,
+    FOLLOW_LINKS,
+    NO_SANDBOX,
+    HELP,
+    COMMON
+} opt_common;
+#define WITHOUT(option) (1u << (option))
+
+/* Set the session and its request and arguments by the words after the command's name; no file is
+ * looked at.
+ * Return false, with the exit code in *code, if the command must not run: an error was printed, or
+ * the help that was asked for. */
+bool opt_parse(session *s, int *code, int argc, char **argv);
+/* Return option i of the command, its own first, or NULL after the last. */
+const opt *opt_at(const command *c, size_t i);
+/* Same, with the rows that are titles. */
+const opt *opt_row_at(const command *c, size_t i);
+/* Return the member that the option sets. */
+void *opt_target(const session *s, const opt *o);
+/* Find an option by the spelling between `word` and `end`: "--long", also abbreviated.
+ * NULL: unknown or ambiguous. */
+const opt *opt_find_long(const command *c, const char *word, const char *end);
+const opt *opt_find_letter(const command *c, int letter);
+static inline bool opt_wants_value(const opt *o)
+{
+    return o->kind != OPT_FLAG && o->kind != OPT_MAYBE;
+}
+/* Free the lists. */
+void opt_release(const session *s);
+
+#endif

@@ -1,0 +1,215 @@
+/* copy.c - cut the target into spans that workers fill in any order.  A worker assembles a span
+ * in a buffer that stays in cache, and writes the buffer at the offset of the span. */
+#include "core/write/convert/copy.h"
+
+#include "base/bisect.h"
+#include "core/write/convert/part_source.h"
+#include "core/write/convert/reflink.h"
+
+enum {
+    SPAN = 4 << 20,     /* approximate bytes per unit of work */
+    BUFFER = 256 << 10, /* bytes read, converted and written while in cache */
+};
+
+typedef struct copy_job {
+    const heft_copy_context *c;
+    const uint32_t *file_order; /* parts sorted by offset */
+    uint32_t order_count;
+    heft_vec spans;     /* heft_range: ranges of the target to write */
+    heft_vec reflinked; /* heft_range: ranges of the target that are reflinked */
+    heft_memory mem;
+} copy_job;
+
+typedef struct worker {
+    const copy_job *job;
+    heft_part_source source;
+    uint8_t *buf;
+} worker;
+
+static const heft_ix_part_row *part_at(const copy_job *c, uint32_t i)
+{
+    return heft_ix_part_row_at(&c->c->p->x, c->file_order[i]);
+}
+
+static uint64_t part_end(const copy_job *c, uint32_t i)
+{
+    return part_at(c, i)->offset + part_at(c, i)->stored;
+}
+
+/* Return the index of the first part that ends after `at`. */
+static uint32_t first_part_after(const copy_job *c, uint64_t at)
+{
+    heft_bisect b = { .end = c->order_count };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, part_end(c, b.mid) <= at);
+    return b.first;
+}
+
+/* ---- spans ---- */
+
+/* Cut [from, to) at multiples of SPAN; where a part must stay whole, cut at the end of that part
+ * instead. */
+static heft_status cut_spans(copy_job *c, uint64_t from, uint64_t to, heft_error *err)
+{
+    bool is_stream =
+        !c->c->sink->ops->write_at; /* A stream is written in order, as a single span. */
+    uint32_t i = first_part_after(c, from);
+    for (uint64_t at = from; at < to;) {
+        uint64_t end = is_stream ? to : (at / SPAN + 1) * SPAN;
+        while (i < c->order_count && part_end(c, i) <= end)
+            i++;
+        if (i < c->order_count && part_at(c, i)->offset < end &&
+            heft_part_is_whole(c->c, c->file_order[i]))
+            end = part_end(c, i);
+        heft_range *span = heft_vec_push(&c->mem, &c->spans, sizeof *span);
+        if (!span)
+            return heft_error_no_memory(err, "to plan the copy");
+        end = end < to ? end : to;
+        *span = (heft_range){ at, end - at };
+        at = end;
+    }
+    return HEFT_OK;
+}
+
+/* Cut everything between the reflinked ranges into spans. */
+static heft_status cut_unshared(copy_job *c, heft_error *err)
+{
+    const heft_range *reflinked = c->reflinked.ptr;
+    const heft_range *only = c->c->only;
+    uint64_t at = only ? only->offset : c->c->p->plan.header_bytes;
+    uint64_t end = only ? at + only->length : c->c->p->plan.data_end;
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < c->reflinked.len && !st; i++) {
+        st = cut_spans(c, at, reflinked[i].offset, err);
+        at = reflinked[i].offset + reflinked[i].length;
+    }
+    return st ? st : cut_spans(c, at, end, err);
+}
+
+/* Fill the buffer with bytes [at, at + len) of the target; *i: index of a part at or before
+ * `at`. */
+static heft_status assemble(worker *w, uint64_t at, size_t len, uint32_t *i)
+{
+    const copy_job *c = w->job;
+    heft_planner *p = c->c->p;
+    uint8_t *dst = w->buf;
+    heft_status st = HEFT_OK;
+    while (len && !st) {
+        while (*i < c->order_count && part_end(c, *i) <= at)
+            ++*i;
+        const heft_ix_part_row *part = *i < c->order_count ? part_at(c, *i) : NULL;
+        uint64_t run;
+        if (part && part->offset <= at) {
+            run = part->offset + part->stored - at;
+            run = run < len ? run : len;
+            st = heft_part_source_read(&w->source, c->file_order[*i], at - part->offset,
+                                       (size_t)run, dst);
+        } else {
+            run = part && part->offset - at < len ? part->offset - at : len;
+            st = heft_planner_record_header(p, c->file_order, c->order_count, *i, at, (size_t)run,
+                                            dst, &w->source.err);
+        }
+        if (!st)
+            st = heft_partial_crcs_add(&p->written, at, dst, (size_t)run, &w->source.err);
+        dst += run;
+        at += run;
+        len -= (size_t)run;
+    }
+    return st;
+}
+
+/* If [from, to) begins with bytes that are written at the end (record headers with preceding
+ * digests), return the number of these bytes; else shorten *n to end before the next record
+ * header. */
+static uint64_t deferred_bytes(const copy_job *job, uint64_t from, uint64_t to, uint32_t i,
+                               size_t *n)
+{
+    if (!job->c->p->plan.needs_preceding_digests || !job->c->sink->ops->write_at)
+        return 0;
+    while (i < job->order_count && part_end(job, i) <= from)
+        i++;
+    uint64_t begins = i < job->order_count ? part_at(job, i)->offset : to;
+    if (begins > from)
+        return (begins < to ? begins : to) - from;
+    uint64_t ends = part_end(job, i);
+    *n = ends - from < *n ? (size_t)(ends - from) : *n;
+    return 0;
+}
+
+static heft_status copy_span(worker *w, uint64_t from, uint64_t to)
+{
+    const heft_copy_context *c = w->job->c;
+    uint32_t i = first_part_after(w->job, from);
+    heft_status st = HEFT_OK;
+    while (from < to && !st && !heft_progress_halted(c->progress)) {
+        size_t n = to - from < BUFFER ? (size_t)(to - from) : BUFFER;
+        uint64_t later = deferred_bytes(w->job, from, to, i, &n);
+        if (later) {
+            heft_progress_add(c->progress, later);
+            from += later;
+            continue;
+        }
+        st = assemble(w, from, n, &i);
+        if (!st)
+            st = heft_sink_put(c->sink, from, w->buf, n, &w->source.err);
+        heft_progress_add(c->progress, n);
+        from += n;
+    }
+    return st;
+}
+
+static void run_span(void *arg, size_t i)
+{
+    const copy_job *job = arg;
+    const heft_allocator *al = job->c->p->host->allocator;
+    const heft_range *span = (const heft_range *)job->spans.ptr + i;
+    worker w = { .job = job };
+    if (heft_progress_halted(job->c->progress))
+        return;
+    w.buf = heft_alloc(al, BUFFER, 64);
+    bool has_memory = heft_part_source_init(&w.source, job->c) && w.buf;
+    heft_status st = has_memory ? copy_span(&w, span->offset, span->offset + span->length)
+                                : heft_error_no_memory(&w.source.err, "to copy");
+    if (st)
+        heft_progress_fail(job->c->progress, st, &w.source.err);
+    heft_part_source_free(&w.source);
+    heft_free(al, w.buf, BUFFER, 64);
+}
+
+heft_status heft_copy(const heft_copy_context *c, heft_error *err)
+{
+    heft_planner *p = c->p;
+    copy_job job = { .c = c, .mem = { p->host->allocator, UINT64_MAX, 0 } };
+    uint32_t *file_order;
+    heft_status st = heft_planner_parts_in_order(p, &file_order, &job.order_count, err);
+    job.file_order = file_order;
+    if (!st)
+        st = heft_reflink_parts(c, job.file_order, job.order_count, &job.mem, &job.reflinked, err);
+    if (!st)
+        st = cut_unshared(&job, err);
+    if (!st) {
+        heft_file_enter(c->in);
+        heft_host_run(p->host, job.spans.len, run_span, &job);
+        st = heft_file_leave(c->in, err);
+    }
+    heft_vec_free(&job.mem, &job.spans, sizeof(heft_range));
+    heft_vec_free(&job.mem, &job.reflinked, sizeof(heft_range));
+    return st ? st : heft_progress_end(c->progress, err);
+}
+
+heft_status heft_copy_border(const heft_copy_context *c, uint64_t *at, heft_error *err)
+{
+    copy_job job = { .c = c };
+    uint32_t *file_order;
+    heft_status st = heft_planner_parts_in_order(c->p, &file_order, &job.order_count, err);
+    if (st)
+        return st;
+    job.file_order = file_order;
+    uint32_t i = first_part_after(&job, *at);
+    if (i == job.order_count || part_at(&job, i)->offset >= *at)
+        return HEFT_OK;
+    uint64_t begin = part_at(&job, i)->offset;
+    uint32_t unit = heft_part_unit_bytes(c, file_order[i]);
+    *at = heft_part_is_whole(c, file_order[i]) ? begin : begin + heft_div(*at - begin, unit) * unit;
+    return HEFT_OK;
+}

@@ -1,0 +1,316 @@
+/* part_source.c - produce the bytes of a part: raw bytes are read directly, everything else is
+ * converted by elements. */
+#include "core/write/convert/part_source.h"
+
+/* Allocated twice: elements before a cast, and a row to transpose */
+enum { SCRATCH = 256 << 10 };
+
+static const heft_ix_part_row *source_row(const heft_copy_context *c, uint32_t part)
+{
+    return heft_ix_part_row_at(&c->in->x, c->origins[part].part);
+}
+
+/* ---- digests ---- */
+
+/* Return the digest to compute here, or NULL.  The appender computes digests of compressed
+ * parts. */
+static const heft_digest *digest_to_compute(const heft_copy_context *c, uint32_t part)
+{
+    const heft_digest *d = c->p->plan.appended ? NULL : heft_planner_digest_of(c->p, part);
+    return d && !heft_digest_joins(d) ? d : NULL;
+}
+
+bool heft_part_is_whole(const heft_copy_context *c, uint32_t part)
+{
+    const heft_ix_part_row *from = source_row(c, part);
+    bool any_order = heft_ix_is_plain(from) ||
+                     (from->encoding == HEFT_RAW && from->flags & HEFT_P_VIEW);
+    return c->origins[part].layout_target || !any_order || digest_to_compute(c, part) ||
+           heft_ledger_in_order(c->ledger, c->origins[part].part) != HEFT_NONE;
+}
+
+/* ---- source bytes ---- */
+
+/* Read bytes of the source part, decoded and in the tensor's own order. */
+static heft_status read_source(heft_part_source *w, uint64_t from, void *dst, size_t len)
+{
+    const heft_origin *o = &w->c->origins[w->part];
+    const heft_ix_part_row *row = source_row(w->c, w->part);
+    if (w->converter)
+        return heft_layout_converter_read(w->converter, dst, len, &w->err);
+    bool plain = heft_ix_is_plain(row);
+    heft_status st = w->in_order ? heft_stream_read(dst, &w->stream, len, &w->err)
+                                 : heft_part_read(dst, w->c->in, o->part, from, len, &w->err);
+    if (!st && plain && !w->in_order) /* the stream shows its bytes itself */
+        st = heft_ledger_show(w->c->ledger, row->offset + from, dst, len, &w->err);
+    return st;
+}
+
+static void gather(uint8_t *dst, const uint8_t *row, uint64_t count, uint64_t stride, uint32_t size)
+{
+    for (uint64_t i = 0; i < count; i++, dst += stride, row += size)
+        memcpy(dst, row, size);
+}
+
+/* Let the compiler specialise the common element sizes. */
+static void gather_sized(uint8_t *dst, const uint8_t *row, uint64_t n, uint64_t stride,
+                         uint32_t size)
+{
+    if (size == 4)
+        gather(dst, row, n, stride, 4);
+    else if (size == 2)
+        gather(dst, row, n, stride, 2);
+    else
+        gather(dst, row, n, stride, size);
+}
+
+/* Read elements [first, first + count) of the transposed matrix, row by row of the source: each
+ * source row contributes the columns in this range.  A short range touches few rows. */
+static heft_status read_transposed(heft_part_source *w, uint64_t first, uint64_t count,
+                                   uint32_t size, uint8_t *dst)
+{
+    const heft_origin *o = &w->c->origins[w->part];
+    const uint8_t *lent = w->transpose_spill.bytes ? w->transpose_spill.bytes
+                                                   : heft_part_view(w->c->in, o->part);
+    uint8_t *row = w->scratch + SCRATCH;
+    uint64_t last = first + count - 1, touched = count < o->rows ? count : o->rows;
+    heft_status counted = lent ? heft_file_count_read(w->c->in, o->part, count * size, &w->err)
+                               : HEFT_OK;
+    if (counted)
+        return counted;
+    for (uint64_t i = 0; i < touched; i++) {
+        /* the element of row r, column k is number k * rows + r of the target */
+        uint64_t k0 = heft_div(first + i, o->rows), r = first + i - k0 * o->rows;
+        uint64_t n = heft_div(last - r, o->rows) - k0 + 1, at = (r * o->columns + k0) * size;
+        heft_status st = lent ? HEFT_OK
+                              : heft_part_read(row, w->c->in, o->part, at, (size_t)(n * size),
+                                               &w->err);
+        if (st)
+            return st;
+        gather_sized(dst + (k0 * o->rows + r - first) * size, lent ? lent + at : row, n,
+                     o->rows * size, size);
+    }
+    return heft_spill_state(&w->transpose_spill, &w->err);
+}
+
+/* ---- elements, in units: as many as fill whole blocks of source and target ---- */
+
+typedef struct unit {
+    uint32_t elements;
+    uint32_t source, target; /* bytes of a unit */
+    heft_dtype from, to;
+} unit;
+
+static unit unit_of(heft_dtype from, heft_dtype to)
+{
+    const heft_dtype_info *s = heft_dtype_get(from), *t = heft_dtype_get(to);
+    /* block sizes are powers of two: the larger is a multiple of the smaller */
+    uint32_t n = s->block_elems > t->block_elems ? s->block_elems : t->block_elems;
+    uint64_t source, target;
+    heft_dtype_bytes(&source, from, n);
+    heft_dtype_bytes(&target, to, n);
+    return (unit){ n, (uint32_t)source, (uint32_t)target, from, to };
+}
+
+/* Untyped bytes stay unchanged, whatever the new type. */
+static bool is_cast(const heft_copy_context *c, uint32_t part)
+{
+    heft_dtype from = c->origins[part].dtype, to = heft_ix_part_row_at(&c->p->x, part)->dtype;
+    return from != to && from && to;
+}
+
+uint32_t heft_part_unit_bytes(const heft_copy_context *c, uint32_t part)
+{
+    if (!c->origins[part].transposed && !is_cast(c, part))
+        return 1;
+    return unit_of(c->origins[part].dtype, heft_ix_part_row_at(&c->p->x, part)->dtype).target;
+}
+
+static heft_status read_elements(heft_part_source *w, const unit *u, uint64_t first, uint64_t count,
+                                 uint8_t *dst)
+{
+    const heft_origin *o = &w->c->origins[w->part];
+    uint64_t from, bytes;
+    if (o->transposed)
+        return read_transposed(w, first, count, heft_dtype_size(u->from), dst);
+    if (!heft_dtype_bytes(&from, u->from, first) || !heft_dtype_bytes(&bytes, u->from, count))
+        return heft_error_plain(&w->err, HEFT_E_LIMIT, "a tensor exceeds 2^64 bytes");
+    return read_source(w, from, dst, (size_t)bytes);
+}
+
+/* Produce units of the target in the element type of the file; the last unit may be incomplete. */
+static heft_status produce_units(heft_part_source *w, const unit *u, uint64_t first, uint64_t count,
+                                 bool counts, uint8_t *dst)
+{
+    uint64_t at = first * u->elements, left = w->c->origins[w->part].elements - at;
+    uint64_t elements = count * u->elements < left ? count * u->elements : left;
+    if (u->to == u->from)
+        return read_elements(w, u, at, elements, dst);
+    heft_status st = read_elements(w, u, at, elements, w->scratch);
+    uint64_t *lost = counts && w->c->lost ? w->lost : NULL;
+    if (!st && !heft_cast_counted(dst, u->to, w->scratch, u->from, (size_t)elements, lost))
+        st = heft_error_plain(&w->err, HEFT_E_UNSUPPORTED, "%s cannot be cast to %s",
+                              heft_dtype_name(u->from), heft_dtype_name(u->to));
+    return st;
+}
+
+/* Produce a unit cut by a buffer boundary, and keep the unit for the next buffer.  If another
+ * worker has the next buffer, both produce the unit, and the worker with the first byte counts
+ * the lost values. */
+static heft_status produce_cut_unit(heft_part_source *w, const unit *u, uint64_t first, bool counts)
+{
+    if (w->unit_first == first)
+        return HEFT_OK;
+    w->unit_first = first;
+    return produce_units(w, u, first, 1, counts, w->unit);
+}
+
+static heft_status produce_bytes(heft_part_source *w, heft_dtype to, uint64_t from, size_t len,
+                                 uint8_t *dst)
+{
+    unit u = unit_of(w->c->origins[w->part].dtype, to);
+    uint32_t size = u.target;
+    uint64_t max_units = SCRATCH / (u.source > size ? u.source : size);
+    heft_status st = HEFT_OK;
+    while (len && !st) {
+        uint64_t first = heft_div(from, size), skip = from - first * size, count = len / size;
+        bool whole = !skip && count;
+        count = !whole ? 1 : count < max_units ? count : max_units;
+        st = whole ? produce_units(w, &u, first, count, true, dst)
+                   : produce_cut_unit(w, &u, first, !skip);
+        size_t n = (size_t)(whole ? count * size : size - skip);
+        n = n < len ? n : len;
+        if (!st && !whole)
+            memcpy(dst, w->unit + skip, n);
+        dst += n;
+        from += n;
+        len -= n;
+    }
+    return st;
+}
+
+/* ---- parts ---- */
+
+static heft_status next_decoded(void *ctx, uint8_t *buf, size_t len, heft_error *err)
+{
+    heft_part_source *w = ctx;
+    (void)err; /* w->err is used instead */
+    return read_source(w, w->stream.delivered, buf, len);
+}
+
+static heft_status open_source(heft_part_source *w, const heft_origin *o)
+{
+    const heft_allocator *al = w->c->in->host->allocator;
+    heft_status st;
+    if (o->layout_target) {
+        w->converter = heft_alloc(al, sizeof *w->converter, 64);
+        if (!w->converter)
+            return heft_error_plain(&w->err, HEFT_E_NOMEM, "no memory to change a layout");
+        st = heft_layout_converter_open(w->converter, w->c->in, o->tensor, o->part,
+                                        o->layout_target, o->nonzero, &w->err);
+        if (st)
+            heft_free(al, w->converter, sizeof *w->converter, 64);
+        w->converter = st ? NULL : w->converter;
+        return st;
+    }
+    st = heft_stream_start(&w->stream, w->c->in, o->part, &w->err);
+    if (st)
+        return st;
+    w->stream.spill_sink = w->c->sink;
+    st = heft_stream_show(&w->stream, w->c->ledger, &w->err);
+    if (st)
+        heft_stream_stop(&w->stream);
+    return st;
+}
+
+static void close_source(heft_part_source *w)
+{
+    const heft_allocator *al = w->c->in->host->allocator;
+    if (w->converter) {
+        heft_layout_converter_close(w->converter);
+        heft_free(al, w->converter, sizeof *w->converter, 64);
+    } else {
+        heft_stream_stop(&w->stream);
+    }
+    w->converter = NULL;
+}
+
+static void close_part(heft_part_source *w)
+{
+    for (int k = 0; k < HEFT_CAST_LOSSES; k++) {
+        if (w->lost[k])
+            heft_atomic_add(&w->c->lost[w->part][k],
+                            w->lost[k] < SIZE_MAX ? (size_t)w->lost[k] : SIZE_MAX);
+        w->lost[k] = 0;
+    }
+    if (w->part != HEFT_NONE && w->in_order) {
+        close_source(w);
+        heft_running_digest_close(&w->target_digest);
+    }
+    heft_spill_close(&w->transpose_spill);
+    w->part = HEFT_NONE;
+}
+
+static heft_status open_part(heft_part_source *w, uint32_t part)
+{
+    const heft_origin *o = &w->c->origins[part];
+    const heft_host *host = w->c->in->host;
+    close_part(w);
+    w->unit_first = HEFT_NOWHERE;
+    w->in_order = heft_part_is_whole(w->c, part);
+    if (!w->in_order) {
+        w->part = part;
+        return HEFT_OK;
+    }
+    heft_status st = open_source(w, o);
+    if (st)
+        return st;
+    w->part = part;
+    st = heft_running_digest_begin(&w->target_digest, digest_to_compute(w->c, part),
+                                   host->allocator, "for a digest", &w->err);
+    if (!st && o->transposed) /* a compressed matrix is decoded before transposing */
+        st = heft_spill_fill(&w->transpose_spill, host, w->c->sink, w->stream.row.length,
+                             next_decoded, w, &w->err);
+    return st;
+}
+
+static void finish_part(heft_part_source *w)
+{
+    if (w->in_order && w->target_digest.digest)
+        heft_running_digest_end(&w->target_digest, w->c->p->part_digests[w->part]);
+    close_part(w);
+}
+
+bool heft_part_source_init(heft_part_source *w, const heft_copy_context *c)
+{
+    const heft_allocator *al = c->in->host->allocator;
+    *w = (heft_part_source){ .c = c, .part = HEFT_NONE };
+    w->scratch = heft_alloc(al, 2 * SCRATCH, 64);
+    return w->scratch;
+}
+
+void heft_part_source_free(heft_part_source *w)
+{
+    const heft_allocator *al = w->c->in->host->allocator;
+    close_part(w);
+    heft_free(al, w->scratch, 2 * SCRATCH, 64);
+}
+
+heft_status heft_part_source_read(heft_part_source *w, uint32_t part, uint64_t from, size_t len,
+                                  uint8_t *dst)
+{
+    const heft_ix_part_row *row = heft_ix_part_row_at(&w->c->p->x, part);
+    const heft_origin *o = &w->c->origins[part];
+    heft_status st = w->part == part ? HEFT_OK : open_part(w, part);
+    if (st)
+        return st;
+    if (o->transposed || is_cast(w->c, part))
+        st = produce_bytes(w, row->dtype, from, len, dst);
+    else
+        st = read_source(w, from, dst, len);
+    if (!st && w->in_order)
+        heft_running_digest_update(&w->target_digest, dst, len);
+    if (!st && from + len == row->length)
+        finish_part(w);
+    return st;
+}

@@ -1,0 +1,258 @@
+/* share_folder.c - shares of a conversion beside the output.  The folder "OUT.shares" has
+ *
+ *   plan               the id of the plan; linked to this name once, before any data
+ *   data               the output, filled in any order
+ *   share-00002-of-8   the record of share 2, linked to this name after the data are on disk
+ *   done               empty; created before `data` becomes the output
+ *
+ * `data` becomes the output; a process that finds `data` gone is done. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "local/share_folder.h"
+#include "port/save/set_journal.h"
+#include "port/system/fingerprint.h"
+
+/* ---- opening ---- */
+
+static heft_status find_output(heft_share_folder *f, const char *path, heft_error *err)
+{
+    f->exists = !stat(path, &f->old);
+    if (!f->exists && errno != ENOENT)
+        return heft_os_error(err, errno, "cannot be created");
+    if (f->exists && S_ISDIR(f->old.st_mode))
+        return heft_os_error(err, EISDIR, "cannot be created");
+    if (f->exists && !S_ISREG(f->old.st_mode))
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "shares need a regular file as the output");
+    if (f->exists && !(f->base.flags & HEFT_SINK_REPLACE))
+        return heft_error_exists(err, HEFT_E_ARGUMENT);
+    f->path = f->exists ? realpath(path, NULL) : strdup(path);
+    if (!f->path)
+        return heft_os_error(err, errno, "cannot be created");
+    const char *slash = strrchr(f->path, '/');
+    f->name = slash ? slash + 1 : f->path;
+    int n = snprintf(f->folder_name, sizeof f->folder_name, "%s.shares", f->name);
+    if (!*f->name || n < 0 || n >= (int)sizeof f->folder_name)
+        return heft_os_error(err, *f->name ? ENAMETOOLONG : EISDIR, "cannot be created");
+    f->syncs = f->base.flags & HEFT_SINK_SYNC ||
+               (f->exists && !(f->base.flags & HEFT_SINK_NO_SYNC));
+    return HEFT_OK;
+}
+
+static heft_status open_folder(heft_share_folder *f, bool creates, heft_error *err)
+{
+    f->dir = heft_open_folder_of(f->path, O_RDONLY);
+    if (f->dir < 0)
+        return heft_os_error(err, errno, "its directory cannot be opened");
+    if (creates && mkdirat(f->dir, f->folder_name, 0777) && errno != EEXIST)
+        return heft_os_error(err, errno, "the folder for its shares cannot be created");
+    f->folder = heft_open_at(f->dir, f->folder_name,
+                             O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (f->folder >= 0)
+        return HEFT_OK;
+    if (errno == ENOENT)
+        return heft_error_plain(err, HEFT_E_NOTFOUND,
+                                "there are no shares: the folder '%s' does not exist",
+                                f->folder_name);
+    return heft_os_error(err, errno, "the folder with its shares cannot be opened");
+}
+
+/* ---- small files ---- */
+
+/* Read a whole small file; the caller frees *out.  HEFT_E_NOTFOUND: the file does not exist. */
+static heft_status read_text(const heft_share_folder *f, const char *name, char **out, size_t *len,
+                             heft_error *err)
+{
+    struct stat info;
+    *out = NULL;
+    int fd = heft_open_at(f->folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? heft_error_plain(err, HEFT_E_NOTFOUND, "%s is missing", name)
+                               : heft_os_error(err, errno, "a record of a share cannot be opened");
+    heft_status st = HEFT_OK;
+    if (fstat(fd, &info))
+        st = heft_os_error(err, errno, "a record of a share cannot be read");
+    else if (!S_ISREG(info.st_mode) || info.st_size > HEFT_SHARE_MAX_RECORD)
+        st = heft_error_plain(err, HEFT_E_ARGUMENT, "%s is no record of a share", name);
+    *len = st ? 0 : (size_t)info.st_size;
+    *out = st ? NULL : malloc(*len + 1);
+    if (!st && !*out)
+        st = heft_error_no_memory(err, "for a record");
+    if (!st)
+        st = heft_disk_read_all(f->disk, fd, 0, *out, *len, err);
+    if (!st)
+        (*out)[*len] = '\0';
+    if (st) {
+        free(*out);
+        *out = NULL;
+    }
+    close(fd);
+    return st;
+}
+
+/* Make a complete file appear, unless a file of that name exists. */
+static heft_status write_text(const heft_share_folder *f, const char *name, const void *text,
+                              size_t len, heft_error *err)
+{
+    heft_staged s;
+    int os = heft_staged_open(&s, f->disk, f->folder, name, 0666);
+    if (os)
+        return heft_os_error(err, os, "a record of a share cannot be created");
+    heft_status st = heft_disk_write_all(f->disk, s.fd, 0, text, len, err);
+    if (!st && f->syncs && heft_disk_sync(f->disk, s.fd))
+        st = heft_os_error(err, errno, "writing to disk failed");
+    os = st ? 0 : heft_staged_commit(&s, name);
+    if (os && os != EEXIST)
+        st = heft_os_error(err, os, "a record of a share cannot be named");
+    os = heft_staged_close(&s);
+    if (!st && os)
+        st = heft_os_error(err, os, "writing failed");
+    if (!st && f->syncs && heft_disk_sync_dir(f->disk, f->folder))
+        st = heft_os_error(err, errno, "writing to disk failed");
+    return st;
+}
+
+/* ---- progress of all shares ---- */
+
+heft_status heft_share_count_missing(uint32_t *out, const heft_share_folder *f, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    *out = 0;
+    for (uint32_t i = 1; i <= f->base.count && !st; i++) {
+        char name[HEFT_SHARE_NAME_BYTES];
+        bool exists = false;
+        heft_share_record_name(name, i, f->base.count);
+        st = heft_name_exists(&exists, f->folder, name, err);
+        *out += !exists;
+    }
+    return st;
+}
+
+static heft_status count_missing(uint32_t *out, heft_share_store *s, heft_error *err)
+{
+    return heft_share_count_missing(out, (heft_share_folder *)s, err);
+}
+
+/* The data have left the folder after the file "done" was created, or the output differs from the
+ * file before. */
+static bool is_completed(heft_share_store *s)
+{
+    const heft_share_folder *f = (const heft_share_folder *)s;
+    struct stat info;
+    bool has_left = fstatat(f->folder, "data", &info, AT_SYMLINK_NOFOLLOW) && errno == ENOENT;
+    if (!has_left || fstatat(f->dir, f->name, &info, 0))
+        return false;
+    if (!fstatat(f->folder, heft_share_done, &(struct stat){ 0 }, AT_SYMLINK_NOFOLLOW))
+        return true;
+    return !f->exists || info.st_ino != f->old.st_ino || info.st_dev != f->old.st_dev;
+}
+
+/* ---- the store ---- */
+
+static heft_status open_store(heft_share_store *s, bool creates, heft_error *err)
+{
+    heft_share_folder *f = (heft_share_folder *)s;
+    heft_recovery earlier;
+    heft_status st = open_folder(f, creates, err);
+    return st ? st : heft_shard_set_recover(&earlier, f->disk, f->dir, err);
+}
+
+static heft_status publish_plan(heft_share_store *s, const char *text, size_t len, heft_error *err)
+{
+    return write_text((heft_share_folder *)s, "plan", text, len, err);
+}
+
+static heft_status read_plan(heft_share_store *s, char **out, size_t *len, heft_error *err)
+{
+    return read_text((heft_share_folder *)s, "plan", out, len, err);
+}
+
+static heft_status read_record(heft_share_store *s, uint32_t number, char **out, size_t *len,
+                               heft_error *err)
+{
+    char name[HEFT_SHARE_NAME_BYTES];
+    heft_share_record_name(name, number, s->count);
+    return read_text((heft_share_folder *)s, name, out, len, err);
+}
+
+static heft_status publish_record(heft_share_store *s, uint32_t number, heft_str record,
+                                  heft_error *err)
+{
+    char name[HEFT_SHARE_NAME_BYTES];
+    heft_share_record_name(name, number, s->count);
+    return write_text((heft_share_folder *)s, name, record.ptr, record.len, err);
+}
+
+static void remove_record(heft_share_store *s, uint32_t number)
+{
+    const heft_share_folder *f = (const heft_share_folder *)s;
+    char name[HEFT_SHARE_NAME_BYTES];
+    heft_share_record_name(name, number, s->count);
+    f->disk->remove(f->folder, name);
+}
+
+static heft_status remove_all(heft_share_store *s, bool with_data, heft_error *err)
+{
+    const heft_share_folder *f = (const heft_share_folder *)s;
+    for (uint32_t i = 1; i <= s->count; i++)
+        remove_record(s, i);
+    if (with_data && s->count) /* without a plan there are no data of shares */
+        f->disk->remove(f->folder, "data");
+    if (s->count)
+        f->disk->remove(f->folder, "plan");
+    f->disk->remove(f->folder, heft_share_done);
+    heft_staged_remove_stale(f->disk, f->folder, "");
+    if (!unlinkat(f->dir, f->folder_name, AT_REMOVEDIR) || errno == ENOENT)
+        return HEFT_OK;
+    return heft_os_error(err, errno,
+                         s->count ? "the folder with its shares cannot be removed"
+                                  : "the folder with its shares has no plan of shares and cannot "
+                                    "be removed (remove the folder yourself)");
+}
+
+static void close_store(heft_share_store *s)
+{
+    heft_share_folder *f = (heft_share_folder *)s;
+    if (f->folder >= 0)
+        close(f->folder);
+    if (f->dir >= 0)
+        close(f->dir);
+    free(f->path);
+    free(f);
+}
+
+static const heft_share_store_ops ops = {
+    .open = open_store,
+    .publish_plan = publish_plan,
+    .read_plan = read_plan,
+    .read_record = read_record,
+    .publish_record = publish_record,
+    .remove_record = remove_record,
+    .count_missing = count_missing,
+    .data_open = heft_share_data_open,
+    .is_completed = is_completed,
+    .remove_all = remove_all,
+    .close = close_store,
+};
+
+heft_status heft_share_folder_new(heft_share_store **out, const char *path, uint32_t flags,
+                                  heft_error *err)
+{
+    heft_share_folder *f = calloc(1, sizeof *f);
+    *out = NULL;
+    if (!f)
+        return heft_error_no_memory(err, "for shares");
+    f->base = (heft_share_store){ .ops = &ops, .flags = flags };
+    f->disk = &heft_system_disk;
+    f->dir = f->folder = -1;
+    heft_status st = find_output(f, path, err);
+    if (st)
+        close_store(&f->base);
+    else
+        *out = &f->base;
+    return st;
+}

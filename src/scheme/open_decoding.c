@@ -1,0 +1,77 @@
+/* open_decoding.c - finds the parts of a quantised tensor and lets its scheme check them. */
+#include "base/error.h"
+#include "base/text.h"
+#include "scheme/decoding.h"
+
+static heft_status find_part(heft_decoding *d, const heft_quantised_part *q, heft_error *err)
+{
+    const heft_index *x = &d->f->x;
+    const heft_ix_tensor_row *t = heft_ix_row(x, q->tensor);
+    for (int k = 0; k < HEFT_ROLES; k++) {
+        if (!heft_str_is(heft_lit(q->role), heft_role_name((heft_role)k)))
+            continue;
+        uint32_t part = heft_ix_part_find(x, q->tensor, heft_ix_data);
+        const heft_ix_part_row *row = part == HEFT_NONE ? NULL : heft_ix_part_row_at(x, part);
+        if (!row || t->layout != HEFT_DENSE || row->length == HEFT_UNKNOWN_LENGTH)
+            return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                                    "tensor %q: its %s %q is not dense: it cannot be decoded",
+                                    d->name, q->role, heft_ix_name(x, q->tensor));
+        heft_decoding_part *p = &d->part[k];
+        *p = (heft_decoding_part){ .tensor = q->tensor,
+                                   .part = part,
+                                   .dtype = t->dtype,
+                                   .rank = t->rank,
+                                   .bytes = row->length,
+                                   .elements = 1,
+                                   .is_compressed = row->encoding != HEFT_RAW,
+                                   .dims = heft_ix_dims(x, q->tensor) };
+        for (uint32_t i = 0; i < t->rank; i++) /* their bytes are in the file: no overflow */
+            p->elements *= p->dims[i];
+    }
+    return HEFT_OK;
+}
+
+/* The name of another part helps where the shapes fit no scheme. */
+static heft_status refuse_scheme(const heft_quantised *q, const heft_file *f, const heft_schemes *s,
+                                 uint32_t i, heft_error *err)
+{
+    heft_str part = q->name;
+    for (uint32_t k = 0; k < q->part_count; k++) {
+        heft_quantised_part p = heft_schemes_part_at(s, i, k);
+        bool is_scale = heft_str_is(heft_lit(p.role), "scale");
+        part = is_scale || !k ? heft_ix_name(&f->x, p.tensor) : part;
+    }
+    return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                            "tensor %q, with the part %q, is quantised in a way (%q) that is "
+                            "recognised and not decoded",
+                            q->name, part, q->scheme);
+}
+
+heft_status heft_decoding_open(heft_decoding *d, const heft_file *f, const heft_schemes *s,
+                               uint32_t i, heft_error *err)
+{
+    heft_quantised q = heft_schemes_at(s, i);
+    const heft_scheme *scheme = heft_schemes_scheme(s, i);
+    *d = (heft_decoding){ .f = f,
+                          .scheme = scheme,
+                          .name = q.name,
+                          .settings = heft_schemes_settings(s),
+                          .variant = heft_schemes_variant(s, i),
+                          .bits = q.bits,
+                          .block = { q.block[0], q.block[1] },
+                          .dtype = HEFT_BF16,
+                          .stack = 1,
+                          .factor = 1 };
+    for (int k = 0; k < HEFT_ROLES; k++)
+        d->part[k].tensor = HEFT_NONE;
+    if (!scheme || !scheme->prepare)
+        return refuse_scheme(&q, f, s, i, err);
+    heft_status st = HEFT_OK;
+    for (uint32_t k = 0; k < q.part_count && !st; k++) {
+        heft_quantised_part part = heft_schemes_part_at(s, i, k);
+        st = find_part(d, &part, err);
+    }
+    if (!st && d->part[HEFT_ROLE_WEIGHT].tensor == HEFT_NONE)
+        st = heft_error_plain(err, HEFT_E_UNSUPPORTED, "quantised tensor %q has no weight", q.name);
+    return st ? st : scheme->prepare(d, err);
+}
