@@ -88,7 +88,8 @@ static void print_option(outbuf *o, const opt *p)
 {
     char line[3 * HELP_COLUMN]; /* longer than any option with its value */
     snprintf(line, sizeof line, p->letter ? "  -%c, --%s%s%s" : "  %c   --%s%s%s",
-             p->letter ? p->letter : ' ', p->name, p->value ? " " : "", p->value ? p->value : "");
+             p->letter ? p->letter : ' ', p->name, p->value && p->kind != OPT_MAYBE ? " " : "",
+             p->value ? p->value : "");
     out_format(o, "%-*s", HELP_COLUMN, line);
     if (strlen(line) >= HELP_COLUMN)
         out_format(o, "\n%*s", HELP_COLUMN, "");
