@@ -239,17 +239,15 @@ static int salvage(examination *e)
         return CODE_DONE;
     }
     job_set_options(j, e->path);
-    if (sink_open(&sink, j->out, j->force, j->no_sync, &j->failure, &err))
+    if (sink_open(&sink, j->out, j->force, j->no_sync, &j->events, &err))
         return say_error(j->out, &err);
     progress_begin(&j->bar, j->out);
     heft_status st = heft_doctor_salvage(e->d, j->target, sink, &j->write, job_step, j, &err);
     progress_end(&j->bar);
     losses_print(&j->losses);
     job_say_sums(j, st);
-    if (st)
-        job_name_way_out(&err);
     e->is_salvaged = !st;
-    return st ? sink_say_error(&j->failure, e->path, &err) : CODE_DONE;
+    return st ? say_error(job_explain(j, &err), &err) : CODE_DONE;
 }
 
 static int examine_and_salvage(examination *e)

@@ -24,7 +24,6 @@
 typedef struct bill {
     const char *path, *out; /* out: NULL or "-" for stdout */
     bool force, no_sync;
-    sink_failure failure;
     heft_file *f;
     model_kind kind;
     model_facts facts;
@@ -270,7 +269,7 @@ static int write_file(bill *b, const outbuf *text)
 {
     heft_error err;
     heft_sink *sink;
-    heft_status st = sink_open(&sink, b->out, b->force, b->no_sync, &b->failure, &err);
+    heft_status st = sink_open(&sink, b->out, b->force, b->no_sync, NULL, &err);
     if (st)
         return say_error(b->out, &err);
     st = write_text(sink, text, &err);
@@ -280,7 +279,7 @@ static int write_file(bill *b, const outbuf *text)
         heft_sink_discard(sink);
     else
         st = sink->ops->finish(sink, &err);
-    return st ? sink_say_error(&b->failure, b->out, &err) : CODE_DONE;
+    return st ? say_error(b->out, &err) : CODE_DONE;
 }
 
 static int write_bill(bill *b)

@@ -148,6 +148,7 @@ heft_status heft_error_set_list(heft_error *err, heft_status s, uint64_t offset,
     err->offset = offset;
     err->rule = NULL;
     err->expected_bytes = 0;
+    err->about = HEFT_ABOUT_NOTHING;
     line l = { .at = err->message, .left = CAPACITY };
     for (heft_str rest = heft_lit(fmt); rest.len;) {
         size_t n = 1;
@@ -233,6 +234,7 @@ heft_error *heft_error_begin(heft_error *err, heft_error *own)
     err->message[0] = '\0';
     err->rule = NULL;
     err->expected_bytes = 0;
+    err->about = HEFT_ABOUT_NOTHING;
     return err;
 }
 
@@ -245,4 +247,14 @@ heft_status heft_error_end(heft_error *err, heft_status st)
     if (!st || st == HEFT_AGAIN || (err->status == st && *err->message))
         return st;
     return heft_error_plain(err, st, "%s; no details are available", what);
+}
+
+heft_status heft_error_about(heft_error *err, heft_status st, heft_about about)
+{
+    if (!err || !st)
+        return st;
+    heft_error_end(err, st);
+    if (!err->about)
+        err->about = about;
+    return st;
 }

@@ -21,6 +21,9 @@ heft_status heft_error_no_memory(heft_error *err, const char *purpose);
 /* Add the name of a rule, or an errno, to the error that was just set; return s. */
 heft_status heft_error_rule(heft_error *err, heft_status s, const char *rule);
 heft_status heft_error_os(heft_error *err, heft_status s, int os);
+/* Add whose fault the error is that was just set, unless that is known; return st.  If the callback
+ * of the user that failed has set no message, set one. */
+heft_status heft_error_about(heft_error *err, heft_status st, heft_about about);
 /* Append ", in FILE" to the message of the error that was just set; return s. */
 heft_status heft_error_in(heft_error *err, heft_status s, heft_str file);
 /* Add to the error that was just set the size that the file should have: the sum of a and b, or

@@ -1,8 +1,6 @@
 /* sink_file.h - a staged file as a sink, and the separate steps of its commit, for shard sets. */
 #ifndef HEFT_SINK_FILE_H
 #define HEFT_SINK_FILE_H
-#include <stdatomic.h>
-
 #include "port/staged.h"
 
 typedef struct heft_staged_sink {
@@ -10,7 +8,6 @@ typedef struct heft_staged_sink {
     heft_staged staged;
     const char *no_space_message; /* the message when the disk is full */
     bool syncs;                   /* start writing finished blocks to disk early */
-    atomic_bool has_failed;       /* an operation of this sink failed, not the source */
     bool is_complete;             /* a finished shard, not committed yet */
 } heft_staged_sink;
 

@@ -1,6 +1,8 @@
 /* append_model.c - write encoded chunks as frames, with padding and digests. */
 #include "core/write/append_model.h"
 
+#include "core/write/sink_calls.h"
+
 enum { CHUNK = 2 << 20, END_BUFFER = 4096 };
 
 /* ---- writing ---- */

@@ -5,6 +5,7 @@
 #include "base/bisect.h"
 #include "core/write/part_source.h"
 #include "core/write/reflink.h"
+#include "core/write/sink_calls.h"
 
 enum {
     SPAN = 4 << 20,     /* approximate bytes per unit of work */

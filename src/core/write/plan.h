@@ -135,10 +135,6 @@ heft_status heft_planner_write_record_headers(heft_planner *p, heft_sink *sink, 
 /* Write bytes of the file and update the plan's digests of ranges. */
 heft_status heft_planner_write(heft_planner *p, heft_sink *sink, uint64_t at, const void *data,
                                size_t len, heft_error *err);
-/* Write at an offset of the file; a stream is written in order, so that the offset is the
- * current position. */
-heft_status heft_sink_put(heft_sink *s, uint64_t at, const void *data, size_t len, heft_error *err);
-heft_status heft_sink_fill(heft_sink *s, uint64_t at, uint64_t len, uint8_t byte, heft_error *err);
 
 /* ---- additions while writing, grow.c ---- */
 

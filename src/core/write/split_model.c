@@ -8,6 +8,7 @@
 #include "core/write/split_units.h"
 
 #include "base/sort.h"
+#include "core/write/sink_calls.h"
 
 enum { MAX_NAME = 255, INDEX_BUFFER = 64 << 10 };
 
@@ -176,7 +177,7 @@ static heft_status open_file(const split_job *s, uint32_t i, heft_sink **out)
         return heft_error_plain(s->err, HEFT_E_ARGUMENT, "the file names would exceed %U bytes",
                                 (uint64_t)MAX_NAME);
     text[name.len] = '\0';
-    return s->opt.open(out, s->opt.ctx, text, s->err);
+    return heft_error_about(s->err, s->opt.open(out, s->opt.ctx, text, s->err), HEFT_ABOUT_TARGET);
 }
 
 /* Report payload only: the conversion of a file also counts padding between the parts. */
@@ -271,7 +272,7 @@ static heft_status write_text_index(split_job *s)
         st = put_index(s, &set, sink);
     heft_mem_resize(&s->mem, ids, bytes, 0);
     if (!st)
-        return sink->ops->finish(sink, s->err);
+        return heft_sink_finish(sink, s->err);
     heft_sink_discard(sink);
     return st;
 }

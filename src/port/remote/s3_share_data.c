@@ -65,7 +65,6 @@ static heft_status write_share(heft_sink *sink, uint64_t offset, const void *dat
 static void discard_share(heft_sink *sink)
 {
     share_sink *k = (share_sink *)sink;
-    k->s->base.result.about_output = k->parts.status;
     heft_s3_parts_free(&k->parts);
     free(k);
 }
@@ -81,7 +80,6 @@ static heft_status finish_share(heft_sink *sink, heft_error *err)
         if (i <= k->parts.etag_count && !cut_share(k, i).is_object)
             memcpy(s->etags[i - 1], k->parts.etags[i - 1], sizeof *s->etags);
     discard_share(sink);
-    s->base.result.about_output = st;
     return st;
 }
 
@@ -341,7 +339,6 @@ static heft_status finish_last(heft_sink *sink, heft_error *err)
                                                   heft_share_size(s->base.plan),
                                                   s->base.flags & HEFT_SINK_REPLACE, err),
                           err);
-    s->base.result.about_output = st;
     discard_last(sink);
     return st;
 }

@@ -186,7 +186,6 @@ static heft_status publish_record(heft_share_store *store, uint32_t number, heft
     if (!st)
         st = heft_s3_shares_put(s, name, (heft_str){ text, len }, NULL, &code, err);
     free(text);
-    store->result.about_output = st;
     return st;
 }
 
