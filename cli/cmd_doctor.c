@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "finding.h"
 #include "inputs.h"
 #include "job.h"
 #include "jsonout.h"
@@ -18,8 +19,6 @@ typedef struct examination {
     job *job;
     outbuf *o;
 } examination;
-
-static const char *const severities[] = { "note", "warning", "fault" };
 
 /* Return the number of tensors; content that is left out counts as one tensor if the file is
  * damaged, or is salvaged. */
@@ -50,25 +49,16 @@ static uint64_t missing_bytes(const examination *e, uint32_t tensor)
 
 /* ---- text ---- */
 
-static void print_diagnosis(const examination *e, const heft_diagnosis *x)
+static finding finding_in(const examination *e, const heft_diagnosis *x)
 {
-    static const term_colour colours[] = { COLOUR_NONE, COLOUR_YELLOW, COLOUR_RED };
-    outbuf *o = e->o;
-    out_message(o, stdin_label(e->path));
-    out_text(o, ": ");
-    term_paint(o, colours[x->severity]);
-    out_text(o, severities[x->severity]);
-    term_paint(o, COLOUR_NONE);
-    out_format(o, ": %s: ", x->kind);
-    out_message(o, x->text);
-    if (x->tensor != HEFT_NONE) {
-        out_text(o, " (tensor ");
-        out_name(o, heft_tensor_at(heft_doctor_file(e->d), x->tensor).name);
-        out_char(o, ')');
-    }
-    if (x->where.offset != HEFT_NOWHERE)
-        out_format(o, " (at byte %llu)", (unsigned long long)x->where.offset);
-    out_char(o, '\n');
+    finding y = finding_of(heft_doctor_file(e->d), &(heft_finding){ .severity = x->severity,
+                                                                    .rule = x->kind,
+                                                                    .text = x->text,
+                                                                    .where = x->where,
+                                                                    .tensor = x->tensor });
+    y.file = stdin_label(e->path);
+    y.diagnosis = x;
+    return y;
 }
 
 /* Print the advice after the last of the diagnoses that it follows from. */
@@ -104,12 +94,11 @@ static void print_verdict(const examination *e)
 {
     const heft_doctor_summary *s = &e->summary;
     outbuf *o = e->o;
-    out_message(o, stdin_label(e->path));
-    out_text(o, ": ");
     bool is_whole = s->tensors && s->can_salvage && intact(e) == all_of(e);
-    term_paint(o, s->faults ? COLOUR_RED : COLOUR_GREEN);
-    out_text(o, !s->faults ? "healthy" : is_whole ? "faulty, but whole" : "damaged");
-    term_paint(o, COLOUR_NONE);
+    verdict_print(o, stdin_label(e->path), !s->faults,
+                  !s->faults ? "healthy"
+                  : is_whole ? "faulty, but whole"
+                             : "damaged");
     if (!s->faults && s->warnings)
         out_format(o, ", %u %s", s->warnings, s->warnings == 1 ? "warning" : "warnings");
     if (s->format && heft_doctor_file(e->d))
@@ -126,7 +115,8 @@ static void print_text(const examination *e)
 {
     heft_diagnosis x;
     for (size_t i = 0; heft_diagnosis_at(&x, e->d, i); i++) {
-        print_diagnosis(e, &x);
+        finding y = finding_in(e, &x);
+        finding_print(e->o, &y);
         print_advice(e, &x, i);
     }
     print_lost(e);
@@ -134,23 +124,6 @@ static void print_text(const examination *e)
 }
 
 /* ---- JSON ---- */
-
-static void json_diagnosis(json *j, const examination *e, const heft_diagnosis *x)
-{
-    json_line(j);
-    json_begin(j, '{');
-    json_member_str(j, "severity", str_of(severities[x->severity]));
-    json_member_str(j, "kind", str_of(x->kind));
-    json_member_length(j, "offset", x->where.offset);
-    json_member_u64(j, "length", x->where.offset != HEFT_NOWHERE ? x->where.length : 0);
-    if (x->tensor != HEFT_NONE)
-        json_member_str(j, "tensor", heft_tensor_at(heft_doctor_file(e->d), x->tensor).name);
-    else
-        json_member_null(j, "tensor");
-    json_member_str(j, "text", str_of(x->text));
-    json_member_text(j, "advice", str_of(x->advice ? x->advice : ""));
-    json_end(j, '}');
-}
 
 static void json_lost(json *j, const examination *e)
 {
@@ -179,8 +152,10 @@ static void print_json(const examination *e)
     json_member_length(&j, "expected_size",
                        s->expected_bytes ? s->expected_bytes : HEFT_UNKNOWN_LENGTH);
     json_member_begin(&j, "findings", '[');
-    for (size_t i = 0; heft_diagnosis_at(&x, e->d, i); i++)
-        json_diagnosis(&j, e, &x);
+    for (size_t i = 0; heft_diagnosis_at(&x, e->d, i); i++) {
+        finding y = finding_in(e, &x);
+        finding_json(&j, &y);
+    }
     json_end(&j, ']');
     json_member_u64(&j, "tensors", s->tensors);
     json_member_u64(&j, "intact", intact(e));

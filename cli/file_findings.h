@@ -1,12 +1,12 @@
 /* file_findings.h - the report of a check of whole files, in the form of `heft verify`. */
 #ifndef HEFT_CLI_FILE_FINDINGS_H
 #define HEFT_CLI_FILE_FINDINGS_H
-#include "jsonout.h"
+#include "finding.h"
 
 typedef struct file_findings {
     outbuf o;
-    json all, list; /* JSON: the report, and the findings collected for it */
-    outbuf collected;
+    json all; /* the report */
+    finding_list list;
     bool as_json;
     const char *path; /* argument of the command */
     uint32_t faults, warnings;

@@ -1,10 +1,8 @@
 /* notices.h - print the warnings found while a file was opened. */
 #ifndef HEFT_CLI_NOTICES_H
 #define HEFT_CLI_NOTICES_H
-#include "escape.h"
+#include <heft/heft.h>
 
-/* Write "RULE: text (tensor "w", at byte 10 of FILE)", escaped. */
-void out_finding(outbuf *o, const heft_file *f, const heft_finding *x);
 /* Print the warnings about an open file and, if `notes`, its notes; without `left_out`, none about
  * content that is left out, which is reported as a loss. */
 void notices_say(const heft_file *f, const char *path, bool notes, bool left_out);
