@@ -10,6 +10,7 @@
 
 #include "command.h"
 #include "digest_files.h"
+#include "hex.h"
 #include "inputs.h"
 #include "interrupt.h"
 #include "model_facts.h"
@@ -114,8 +115,7 @@ static void put_count(json *j, const char *name, uint64_t n)
 static void put_properties(json *j, const bill *b)
 {
     char name[128], hex[2 * sizeof b->digest.bytes + 1];
-    for (size_t i = 0; i < sizeof b->digest.bytes; i++)
-        snprintf(hex + 2 * i, 3, "%02x", b->digest.bytes[i]);
+    hex_text(hex, b->digest.bytes, sizeof b->digest.bytes);
     json_member_begin(j, "properties", '[');
     put_property(j, "heft:model-digest", str_of(hex));
     put_property(j, "heft:format", str_of(heft_format_name(heft_file_format(b->f))));

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "port/share_store.h"
 #include "port/url.h"
 
@@ -65,8 +66,8 @@ static heft_status agree_on_plan(heft_share_store *s, bool creates, heft_error *
     char text[PLAN_BYTES], *found;
     heft_hash id = heft_share_id(s->plan);
     size_t len = (size_t)snprintf(text, sizeof text, "%splan ", first_line), found_len;
-    for (size_t i = 0; i < sizeof id.bytes; i++)
-        len += (size_t)snprintf(text + len, sizeof text - len, "%02x", id.bytes[i]);
+    heft_hex_text(text + len, id.bytes, sizeof id.bytes);
+    len += 2 * sizeof id.bytes;
     len += (size_t)snprintf(text + len, sizeof text - len, "\ncount %u\n", (unsigned)s->count);
     heft_status st = creates ? s->ops->publish_plan(s, text, len, err) : HEFT_OK;
     if (!st)

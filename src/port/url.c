@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 static atomic_bool is_interrupted;
 
 void heft_url_interrupt(bool interrupts)
@@ -54,7 +56,6 @@ void heft_url_redact(char *out, size_t size, const char *url)
 
 bool heft_url_append(char *buf, size_t size, heft_str text, const char *kept)
 {
-    static const char hex[] = "0123456789ABCDEF";
     size_t at = strlen(buf);
     for (size_t i = 0; i < text.len; i++) {
         unsigned char c = (unsigned char)text.ptr[i];
@@ -67,8 +68,8 @@ bool heft_url_append(char *buf, size_t size, heft_str text, const char *kept)
             buf[at++] = (char)c;
         } else {
             buf[at++] = '%';
-            buf[at++] = hex[c >> 4];
-            buf[at++] = hex[c & 15];
+            heft_hex_capitals(buf + at, &c, 1);
+            at += 2;
         }
     }
     buf[at] = '\0';
