@@ -5,6 +5,15 @@
 
 #include <heft/heft.h>
 
+/* Return from the function with the status of `call`, unless it is HEFT_OK; for functions that have
+ * nothing to release. */
+#define HEFT_TRY(call)                   \
+    do {                                 \
+        heft_status heft_tried = (call); \
+        if (heft_tried)                  \
+            return heft_tried;           \
+    } while (0)
+
 /* Set *err, which may be NULL, and return s.  The conversions of fmt are %s (const char *), %q
  * (heft_str, quoted, escaped and shortened), %U (uint64_t), %D (int64_t), %X (uint64_t,
  * hexadecimal) and %%. */
