@@ -18,13 +18,14 @@ int main(int argc, char **argv)
     }
     heft_file *from = NULL;
     heft_error err;
-    heft_append_result result = { .tensors = 0 };
+    heft_append_result result;
     heft_append_options opt = HEFT_APPEND_OPTIONS_INIT;
     opt.duplicates = HEFT_DUPLICATES_FIRST;
     int failed = heft_file_open(&from, argv[2], NULL, &err) ||
                  heft_file_append(&result, argv[1], from, &opt, &err);
     if (failed)
-        fprintf(stderr, "%s: %s\n", argv[!from || result.source_failed ? 2 : 1], err.message);
+        fprintf(stderr, "%s: %s\n", argv[!from || err.about == HEFT_ABOUT_SOURCE ? 2 : 1],
+                err.message);
     else
         printf("%u tensors appended\n", result.tensors);
     heft_file_close(from);

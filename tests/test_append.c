@@ -386,7 +386,7 @@ static void names_that_the_file_has_are_refused(void **state)
     heft_error err;
     heft_status st = append(&heft_system_disk, s.path, s.more, NULL, &r, &err);
     heft_assert_fails(st, HEFT_E_ARGUMENT, &err, "tensor 'v' already exists");
-    assert_false(r.source_failed);
+    assert_int_equal(err.about, HEFT_ABOUT_TARGET);
     restore(&s);
     o.convert = &convert;
     convert.keep = keep_v;
@@ -501,7 +501,7 @@ static void damage_in_the_source_is_reported(void **state)
     restore(&s);
     heft_status st = append(&heft_system_disk, s.path, broken, NULL, &r, &err);
     heft_assert_status(st, HEFT_E_CHECKSUM, &err);
-    assert_true(r.source_failed);
+    assert_int_equal(err.about, HEFT_ABOUT_SOURCE);
     assert_true(file_is(s.path, s.old));
     o.convert = &convert;
     convert.no_verify = true;

@@ -217,8 +217,20 @@ static void an_error_carries_a_rule_a_cause_and_the_expected_size(void **state)
     assert_int_equal(heft_error_rule(NULL, HEFT_E_IO, "mag/rank"), HEFT_E_IO);
     assert_int_equal(heft_error_os(NULL, HEFT_E_IO, 5), HEFT_E_IO);
     assert_int_equal(heft_error_expect(NULL, HEFT_E_IO, 1, 1), HEFT_E_IO);
+    assert_int_equal(heft_error_about(NULL, HEFT_E_IO, HEFT_ABOUT_TARGET), HEFT_E_IO);
+    assert_int_equal(heft_error_about(&e, HEFT_OK, HEFT_ABOUT_TARGET), HEFT_OK);
+    assert_int_equal(e.about, HEFT_ABOUT_NOTHING);
+    assert_int_equal(heft_error_about(&e, HEFT_E_FORMAT, HEFT_ABOUT_SOURCE), HEFT_E_FORMAT);
+    heft_error_about(&e, HEFT_E_FORMAT, HEFT_ABOUT_TARGET);
+    assert_int_equal(e.about, HEFT_ABOUT_SOURCE);
+    assert_string_equal(e.message, "x");
     heft_error_begin(&e, NULL);
     assert_null(e.rule);
+    assert_int_equal(e.about, HEFT_ABOUT_NOTHING);
+    heft_error_about(&e, HEFT_E_IO, HEFT_ABOUT_TARGET);
+    assert_string_equal(e.message, "reading or writing failed; no details are available");
+    assert_int_equal(e.about, HEFT_ABOUT_TARGET);
+    heft_error_begin(&e, NULL);
     assert_true(!e.os && !e.expected_bytes && e.offset == HEFT_NOWHERE);
 }
 

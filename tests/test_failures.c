@@ -294,6 +294,14 @@ static heft_layout as_coo(void *ctx, const heft_tensor *t)
     return t->rank ? HEFT_SPARSE_COO : HEFT_DENSE;
 }
 
+/* Return which file a failing call is about. */
+static heft_about about_call(kind k)
+{
+    return k == WRITE                 ? HEFT_ABOUT_TARGET
+           : k == READ || k == CHANGE ? HEFT_ABOUT_SOURCE
+                                      : HEFT_ABOUT_NOTHING;
+}
+
 static heft_status convert(input *in, const char *to, const char *digest, heft_encoding encoding,
                            heft_convert_options o, heft_error *err)
 {
@@ -306,6 +314,8 @@ static heft_status convert(input *in, const char *to, const char *digest, heft_e
     o.progress = go_on;
     heft_status st = heft_file_convert(in->f, heft_format_find(heft_str_from(to)), new_sink(), &o,
                                        err);
+    if (st && plan.at && plan.calls >= plan.at)
+        assert_int_equal(err->about, about_call(plan.kind));
     plan.loses_all |= st && heft_test_is_rule(err, "heft/all-left-out");
     return plan.loses_all ? HEFT_OK : st;
 }

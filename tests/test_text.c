@@ -320,6 +320,17 @@ static void writes_utf8_and_reads_hexadecimal_digits(void **state)
                                                 : 16;
         assert_int_equal(heft_hex_digit((char)c), digit);
     }
+    uint32_t number;
+    assert_true(heft_hex_number(&number, "fedCBA98", 8));
+    assert_int_equal(number, 0xFEDCBA98);
+    assert_true(heft_hex_number(&number, "012x", 3));
+    assert_int_equal(number, 0x12);
+    assert_false(heft_hex_number(&number, "012x", 4));
+    char text[5] = "";
+    heft_hex_text(text, (const uint8_t[]){ 0xAB, 0x0F }, 2);
+    assert_string_equal(text, "ab0f");
+    heft_hex_capitals(text, (const uint8_t[]){ 0xAB, 0x0F }, 2);
+    assert_string_equal(text, "AB0F");
     assert_int_equal(heft_str_fnv1a(heft_lit("")), 0x811C9DC5);
     assert_int_equal(heft_str_fnv1a(heft_lit("foobar")), 0xBF9CF968);
 }

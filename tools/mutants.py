@@ -16,7 +16,7 @@ mutant 7 is active)`. A run of a test therefore tells which mutants the test cou
   skip    a call that syncs, locks or closes a file is left out
 
 A mutant of the condition of a refusal, or of a returned refusal, is a check. Mutants lie in
-function bodies, not in macros and not in constants."""
+function bodies, not in macros and not in constants; HEFT_TRY() is expanded first."""
 import bisect
 import dataclasses
 import re
@@ -33,6 +33,7 @@ SKIPPED_CALL = re.compile(
     r"f(data)?sync|(heft_disk_)?(sync\w*|flush|lock|close)|heft_target_sync_dir")
 # Functions that keep the failure in a reader: the status that they return adds nothing.
 KEEPING_CALL = re.compile(r"heft_(json|cbor|cur|zt2)_fail(_at)?")
+TRY = re.compile(rb"\bHEFT_TRY\(")
 # Kinds of children that are constants, or not evaluated.
 CONSTANT = {K.CXX_UNARY_EXPR, K.ENUM_DECL, K.STRUCT_DECL, K.UNION_DECL, K.TYPE_REF, K.STATIC_ASSERT}
 POINTERS = {ci.TypeKind.POINTER, ci.TypeKind.CONSTANTARRAY, ci.TypeKind.INCOMPLETEARRAY}
@@ -353,10 +354,27 @@ class Walk:
             s.wrap(node, f"({s.add(node, 'skip')} ? {none} : (", "))")
 
 
+def expand_tries(data):
+    """Write what HEFT_TRY() stands for, on the same lines, so that its condition has mutants."""
+    out, at = [], 0
+    for use in TRY.finditer(data):
+        depth = 1
+        for m in TOKEN.finditer(data, use.end()):
+            depth += {b"(": 1, b")": -1}.get(m[0], 0)
+            if not depth:
+                break
+        out += [data[at:use.start()], b"do { heft_status st_ = (", data[use.end():m.start()],
+                b"); if (st_) return st_; } while (0)"]
+        at = m.end()
+    return b"".join(out) + data[at:]
+
+
 def find(root, name, options):
     """Return the Source of the file with mutants; options are the compiler's."""
     path = str(root / name)
+    data = expand_tries((root / name).read_bytes())
     unit = ci.Index.create().parse(path, args=[*options, "-std=c11", "-xc"],
+                                   unsaved_files=[(path, data.decode())],
                                    options=ci.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)
     errors = [str(d) for d in unit.diagnostics if d.severity >= ci.Diagnostic.Error]
     if errors:
@@ -364,7 +382,7 @@ def find(root, name, options):
     every = unit.cursor.get_children()
     mine = [c for c in every if c.location.file and c.location.file.name == path]
     macros = [extent(c) for c in mine if c.kind == K.MACRO_INSTANTIATION]
-    source = Source(name, (root / name).read_bytes(), macros)
+    source = Source(name, data, macros)
     walk = Walk(source)
     for node in mine:
         if node.kind == K.FUNCTION_DECL and node.is_definition():

@@ -1,5 +1,4 @@
 /* cmd_append.c - `heft append`: add tensors from other files to an existing file. */
-#include <string.h>
 #include <unistd.h>
 
 #include <heft/heft_ext.h>
@@ -86,9 +85,7 @@ static int append(job *j, const heft_file *from)
             say_result(j, &result);
         return code;
     }
-    job_name_way_out(j, &err);
-    bool about_source = result.source_failed || (err.rule && !strcmp(err.rule, "heft/quantised"));
-    int code = model_say_open_error(j->session, about_source ? j->source : j->out, &err);
+    int code = model_say_open_error(j->session, job_explain(j, &err), &err);
     return st == HEFT_E_ARGUMENT ? CODE_CANNOT : code;
 }
 

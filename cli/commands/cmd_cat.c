@@ -160,7 +160,6 @@ typedef struct output {
     heft_sink *sink;
     uint64_t at; /* bytes written to the sink */
     heft_error err;
-    sink_failure failure;
 } output;
 
 static int write_to_sink(void *ctx, const void *p, size_t n)
@@ -182,8 +181,8 @@ static int output_open(output *to)
     out_open(&to->o, STDOUT_FILENO);
     if (!to->path)
         return CODE_DONE;
-    if (sink_open(&to->sink, to->path, to->force, to->no_sync, &to->failure, &to->err))
-        return sink_say_error(&to->failure, to->path, &to->err);
+    if (sink_open(&to->sink, to->path, to->force, to->no_sync, NULL, &to->err))
+        return say_error(to->path, &to->err);
     to->o.write = write_to_sink;
     to->o.ctx = to;
     return CODE_DONE;
@@ -203,8 +202,7 @@ static int output_end(output *to, int code)
         is_written = !to->sink->ops->finish(to->sink, &to->err);
     if (code || is_written)
         return code;
-    return to->err.status ? sink_say_error(&to->failure, to->path, &to->err)
-                          : say_system(os, to->path);
+    return to->err.status ? say_error(to->path, &to->err) : say_system(os, to->path);
 }
 
 static int put_slice(outbuf *o, slice_reader *r, const char *path)

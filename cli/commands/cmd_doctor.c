@@ -9,6 +9,7 @@
 #include "models/inputs.h"
 #include "models/model.h"
 #include "options/command.h"
+#include "process/finding.h"
 #include "process/stdin_file.h"
 #include "text/jsonout.h"
 
@@ -20,8 +21,6 @@ typedef struct examination {
     job *job;
     outbuf *o;
 } examination;
-
-static const char *const severities[] = { "note", "warning", "fault" };
 
 /* Return the number of tensors; content that is left out counts as one tensor if the file is
  * damaged, or is salvaged. */
@@ -52,25 +51,16 @@ static uint64_t missing_bytes(const examination *e, uint32_t tensor)
 
 /* ---- text ---- */
 
-static void print_diagnosis(const examination *e, const heft_diagnosis *x)
+static finding finding_in(const examination *e, const heft_diagnosis *x)
 {
-    static const term_colour colours[] = { COLOUR_NONE, COLOUR_YELLOW, COLOUR_RED };
-    outbuf *o = e->o;
-    out_message(o, stdin_label(e->path));
-    out_text(o, ": ");
-    term_paint(o, colours[x->severity]);
-    out_text(o, severities[x->severity]);
-    term_paint(o, COLOUR_NONE);
-    out_format(o, ": %s: ", x->kind);
-    out_message(o, x->text);
-    if (x->tensor != HEFT_NONE) {
-        out_text(o, " (tensor ");
-        out_name(o, heft_tensor_at(heft_doctor_file(e->d), x->tensor).name);
-        out_char(o, ')');
-    }
-    if (x->where.offset != HEFT_NOWHERE)
-        out_format(o, " (at byte %llu)", (unsigned long long)x->where.offset);
-    out_char(o, '\n');
+    finding y = finding_of(heft_doctor_file(e->d), &(heft_finding){ .severity = x->severity,
+                                                                    .rule = x->kind,
+                                                                    .text = x->text,
+                                                                    .where = x->where,
+                                                                    .tensor = x->tensor });
+    y.file = stdin_label(e->path);
+    y.diagnosis = x;
+    return y;
 }
 
 /* Print the advice after the last of the diagnoses that it follows from. */
@@ -105,12 +95,11 @@ static void print_verdict(const examination *e)
 {
     const heft_doctor_summary *s = &e->summary;
     outbuf *o = e->o;
-    out_message(o, stdin_label(e->path));
-    out_text(o, ": ");
     bool is_whole = s->tensors && s->can_salvage && intact(e) == all_of(e);
-    term_paint(o, s->faults ? COLOUR_RED : COLOUR_GREEN);
-    out_text(o, !s->faults ? "healthy" : is_whole ? "faulty, but whole" : "damaged");
-    term_paint(o, COLOUR_NONE);
+    verdict_print(o, stdin_label(e->path), !s->faults,
+                  !s->faults ? "healthy"
+                  : is_whole ? "faulty, but whole"
+                             : "damaged");
     if (!s->faults && s->warnings)
         out_format(o, ", %u %s", s->warnings, s->warnings == 1 ? "warning" : "warnings");
     if (s->format && heft_doctor_file(e->d))
@@ -128,7 +117,8 @@ static void print_text(const examination *e)
     heft_diagnosis x;
     for (uint32_t i = 0, n = heft_diagnosis_count(e->d); i < n; i++) {
         x = heft_diagnosis_at(e->d, i);
-        print_diagnosis(e, &x);
+        finding y = finding_in(e, &x);
+        finding_print(e->o, &y);
         print_advice(e, &x, i);
     }
     print_lost(e);
@@ -136,23 +126,6 @@ static void print_text(const examination *e)
 }
 
 /* ---- JSON ---- */
-
-static void json_diagnosis(json *j, const examination *e, const heft_diagnosis *x)
-{
-    json_line(j);
-    json_begin(j, '{');
-    json_member_str(j, "severity", str_of(severities[x->severity]));
-    json_member_str(j, "kind", str_of(x->kind));
-    json_member_length(j, "offset", x->where.offset);
-    json_member_u64(j, "length", x->where.offset != HEFT_NOWHERE ? x->where.length : 0);
-    if (x->tensor != HEFT_NONE)
-        json_member_str(j, "tensor", heft_tensor_at(heft_doctor_file(e->d), x->tensor).name);
-    else
-        json_member_null(j, "tensor");
-    json_member_str(j, "text", str_of(x->text));
-    json_member_text(j, "advice", str_of(x->advice ? x->advice : ""));
-    json_end(j, '}');
-}
 
 static void json_lost(json *j, const examination *e)
 {
@@ -183,7 +156,8 @@ static void print_json(const examination *e)
     json_member_begin(&j, "findings", '[');
     for (uint32_t i = 0, n = heft_diagnosis_count(e->d); i < n; i++) {
         x = heft_diagnosis_at(e->d, i);
-        json_diagnosis(&j, e, &x);
+        finding y = finding_in(e, &x);
+        finding_json(&j, &y);
     }
     json_end(&j, ']');
     json_member_u64(&j, "tensors", s->tensors);
@@ -243,17 +217,15 @@ static int salvage(examination *e)
         return CODE_DONE;
     }
     job_set_options(j, e->path);
-    if (sink_open(&sink, j->out, j->force, j->no_sync, &j->failure, &err))
+    if (sink_open(&sink, j->out, j->force, j->no_sync, &j->events, &err))
         return say_error(j->out, &err);
     progress_begin(&j->bar, j->out);
     heft_status st = heft_doctor_salvage(e->d, j->target, sink, &j->write, job_step, j, &err);
     progress_end(&j->bar);
     losses_print(&j->losses);
     job_say_sums(j, st);
-    if (st)
-        job_name_way_out(j, &err);
     e->is_salvaged = !st;
-    return st ? sink_say_error(&j->failure, e->path, &err) : CODE_DONE;
+    return st ? say_error(job_explain(j, &err), &err) : CODE_DONE;
 }
 
 static int examine_and_salvage(examination *e)

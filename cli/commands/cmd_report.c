@@ -15,7 +15,6 @@ typedef struct request {
     const session *session;
     const char *in, *other, *out; /* other: the file to compare with, or NULL */
     bool force, no_sync, quick;
-    sink_failure failure;
 } request;
 
 static bool is_stdout(const request *r)
@@ -96,10 +95,10 @@ static int compute(report *figures, const request *r)
 static heft_status open_sink(heft_sink **out, request *r, heft_error *err)
 {
     if (!is_stdout(r))
-        return sink_open(out, r->out, r->force, r->no_sync, &r->failure, err);
+        return sink_open(out, r->out, r->force, r->no_sync, NULL, err);
     interrupt_allow();
     heft_status st = heft_sink_open_fd(out, STDOUT_FILENO, err);
-    return st ? st : sink_watch(out, "standard output", &r->failure, err);
+    return st ? st : sink_watch(out, NULL, err);
 }
 
 static int write_page(request *r, const report *figures)
@@ -120,7 +119,7 @@ static int write_page(request *r, const report *figures)
         heft_sink_discard(sink);
     else
         st = sink->ops->finish(sink, &err);
-    return st ? sink_say_error(&r->failure, target, &err) : code;
+    return st ? say_error(target, &err) : code;
 }
 
 static int open_inputs(heft_file **f, comparison *c, const request *r)

@@ -22,13 +22,13 @@
 #include "process/sinkwatch.h"
 #include "process/stdin_file.h"
 #include "process/textfile.h"
+#include "text/hex.h"
 #include "text/number_text.h"
 
 typedef struct bill {
     const session *session;
     const char *path, *out; /* out: NULL or "-" for stdout */
     bool force, no_sync;
-    sink_failure failure;
     heft_file *f;
     model_kind kind;
     model_facts facts;
@@ -119,8 +119,7 @@ static void put_count(json *j, const char *name, uint64_t n)
 static void put_properties(json *j, const bill *b)
 {
     char name[128], hex[2 * sizeof b->digest.bytes + 1];
-    for (size_t i = 0; i < sizeof b->digest.bytes; i++)
-        snprintf(hex + 2 * i, 3, "%02x", b->digest.bytes[i]);
+    hex_text(hex, b->digest.bytes, sizeof b->digest.bytes);
     json_member_begin(j, "properties", '[');
     put_property(j, "heft:model-digest", str_of(hex));
     put_property(j, "heft:format", str_of(heft_format_name(heft_file_format(b->f))));
@@ -274,7 +273,7 @@ static int write_file(bill *b, const outbuf *text)
 {
     heft_error err;
     heft_sink *sink;
-    heft_status st = sink_open(&sink, b->out, b->force, b->no_sync, &b->failure, &err);
+    heft_status st = sink_open(&sink, b->out, b->force, b->no_sync, NULL, &err);
     if (st)
         return say_error(b->out, &err);
     st = write_text(sink, text, &err);
@@ -284,7 +283,7 @@ static int write_file(bill *b, const outbuf *text)
         heft_sink_discard(sink);
     else
         st = sink->ops->finish(sink, &err);
-    return st ? sink_say_error(&b->failure, b->out, &err) : CODE_DONE;
+    return st ? say_error(b->out, &err) : CODE_DONE;
 }
 
 static int write_bill(bill *b)

@@ -7,6 +7,7 @@
 #include <heft/check.h>
 
 #include "options/command.h"
+#include "process/finding.h"
 #include "process/folder_files.h"
 #include "process/stdin_file.h"
 #include "process/textfile.h"
@@ -17,8 +18,7 @@ typedef struct scan {
     const char *path, *name; /* name: of the content, or NULL */
     bool as_json, is_quiet;  /* is_quiet: print no verdict about a file without findings */
     bool is_below;           /* the file lies in a folder that was named */
-    outbuf findings;         /* JSON of the findings, collected until the file is done */
-    json j;                  /* writes into findings */
+    finding_list findings;
     heft_scan_result result;
 } scan;
 
@@ -27,51 +27,17 @@ typedef struct scan_options {
     bool as_json, lists_all;
 } scan_options;
 
-static const char *const severities[] = { "note", "warning", "fault" };
-
 /* ---- findings ---- */
 
-static void print_finding(scan *s, const heft_scan_finding *x)
-{
-    outbuf *o = s->o;
-    out_message(o, stdin_label(s->path));
-    out_text(o, ": ");
-    term_paint(o, x->severity == HEFT_FAULT ? COLOUR_RED : COLOUR_YELLOW);
-    out_text(o, severities[x->severity]);
-    term_paint(o, COLOUR_NONE);
-    out_format(o, ": %s: ", x->rule);
-    if (x->member.len) {
-        out_escaped(o, x->member);
-        out_text(o, ": ");
-    }
-    out_message(o, x->text);
-    out_format(o, " (at byte %llu%s)\n", (unsigned long long)x->offset,
-               x->is_decoded ? " of the unpacked content" : "");
-}
-
-static void json_finding(scan *s, const heft_scan_finding *x)
-{
-    json *j = &s->j;
-    json_line(j);
-    json_begin(j, '{');
-    json_member_str(j, "severity", str_of(severities[x->severity]));
-    json_member_str(j, "rule", str_of(x->rule));
-    json_member_text(j, "member", x->member);
-    json_member_u64(j, "offset", x->offset);
-    json_member_bool(j, "unpacked", x->is_decoded);
-    json_member_text(j, "module", x->module);
-    json_member_text(j, "name", x->name);
-    json_member_str(j, "text", str_of(x->text));
-    json_end(j, '}');
-}
-
-static void on_finding(void *ctx, const heft_scan_finding *finding)
+static void on_finding(void *ctx, const heft_scan_finding *x)
 {
     scan *s = ctx;
-    if (s->as_json)
-        json_finding(s, finding);
-    else
-        print_finding(s, finding);
+    finding_list_add(&s->findings, &(finding){ .file = stdin_label(s->path),
+                                               .severity = x->severity,
+                                               .rule = x->rule,
+                                               .text = x->text,
+                                               .where = { x->offset, 0 },
+                                               .in_pickles = x });
 }
 
 /* ---- one file ---- */
@@ -81,22 +47,13 @@ static void out_number(outbuf *o, uint64_t n, const char *noun)
     out_format(o, "%llu %s%s", (unsigned long long)n, noun, n == 1 ? "" : "s");
 }
 
-static void out_verdict(outbuf *o, bool ok)
-{
-    term_paint(o, ok ? COLOUR_GREEN : COLOUR_RED);
-    out_text(o, ok ? "ok" : "failed");
-    term_paint(o, COLOUR_NONE);
-}
-
 static void print_verdict(const scan *s)
 {
     const heft_scan_result *r = &s->result;
     outbuf *o = s->o;
     if (s->is_quiet && !r->findings)
         return;
-    out_message(o, stdin_label(s->path));
-    out_text(o, ": ");
-    out_verdict(o, !r->findings);
+    verdict_print(o, stdin_label(s->path), !r->findings, verdict_word(!r->findings));
     out_text(o, " (");
     if (r->findings) {
         out_number(o, r->findings, "finding");
@@ -108,18 +65,11 @@ static void print_verdict(const scan *s)
 
 static void json_report(scan *s, json *all, const char *failure)
 {
-    json_begin(all, '{');
-    json_member_str(all, "file", str_of(stdin_name(s->path)));
+    finding_report_begin(all, stdin_name(s->path));
     json_member_bool(all, "ok", !failure && !s->result.findings);
     json_member_u64(all, "pickles", s->result.pickles);
-    json_member_begin(all, "findings", '[');
-    out_bytes(all->o, s->findings.buf, s->findings.used);
-    if (s->findings.os)
-        all->o->os = s->findings.os;
-    json_end(all, ']');
-    if (failure)
-        json_member_str(all, "error", str_of(failure));
-    json_end(all, '}');
+    finding_list_json(all, &s->findings);
+    finding_report_end(all, failure);
 }
 
 /* Return why a path in a folder is not a file to open, or NULL. Opening a pipe would wait. */
@@ -168,8 +118,7 @@ static int scan_file(scan *s, json *all)
 {
     heft_error err = { .status = HEFT_OK };
     const char *odd = s->is_below ? odd_kind(s->path) : NULL;
-    out_open(&s->findings, -1);
-    s->j = (json){ &s->findings, false };
+    finding_list_begin(&s->findings, s->o, s->as_json);
     heft_status st = odd ? HEFT_OK : scan_source(s, &err);
     bool is_unreadable = odd || (s->is_below && st == HEFT_E_IO);
     if (is_unreadable) {
@@ -181,7 +130,7 @@ static int scan_file(scan *s, json *all)
         json_report(s, all, st ? err.message : NULL);
     else if (!st)
         print_verdict(s);
-    out_free(&s->findings);
+    finding_list_end(&s->findings);
     return code;
 }
 
@@ -200,7 +149,7 @@ static void print_total(outbuf *o, size_t files, const heft_scan_result *r, bool
     out_text(o, ", ");
     out_number(o, r->pickles, "pickle");
     out_text(o, ": ");
-    out_verdict(o, ok);
+    verdict_print(o, NULL, ok, verdict_word(ok));
     if (r->findings) {
         out_text(o, " (");
         out_number(o, r->findings, "finding");

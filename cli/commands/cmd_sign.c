@@ -24,7 +24,6 @@ typedef struct request {
     char **found; /* the paths of --ignore, relative to the folder */
     heft_str *ignored;
     size_t ignored_count;
-    sink_failure failure;
 } request;
 
 /* ---- names ---- */
@@ -168,10 +167,10 @@ static int write_signature(request *r, const heft_signature *s)
 {
     heft_error err;
     heft_sink *sink;
-    heft_status st = sink_open(&sink, r->out, r->force, r->no_sync, &r->failure, &err);
+    heft_status st = sink_open(&sink, r->out, r->force, r->no_sync, NULL, &err);
     if (!st)
         st = heft_signature_write(s, sink, &err);
-    return st ? sink_say_error(&r->failure, r->out, &err) : CODE_DONE;
+    return st ? say_error(r->out, &err) : CODE_DONE;
 }
 
 static void say_result(const request *r, const digest_request *digests, size_t count)

@@ -17,8 +17,8 @@ typedef struct request {
     job job; /* job.out is the folder */
     const heft_file *f;
     heft_sink_dir *set;
-    outbuf files;      /* names of the shards, each with a zero byte */
-    bool about_target; /* an error concerns the output folder, not the input */
+    outbuf files; /* names of the shards, each with a zero byte */
+    char *shard;  /* path of the file that is being written, or NULL */
 } request;
 
 static int choose_target(job *j, const heft_file *f)
@@ -82,7 +82,7 @@ static heft_status open_path(heft_sink **out, request *r, const char *path, cons
             return set_error(err, HEFT_E_ARGUMENT, name, "already exists: --force replaces it");
     }
     st = heft_sink_dir_add(out, r->set, name, err);
-    return st ? st : sink_watch(out, path, &r->job.failure, err);
+    return st ? st : sink_watch(out, &r->job.events, err);
 }
 
 static heft_status open_file(heft_sink **out, void *ctx, const char *name, heft_error *err)
@@ -94,8 +94,10 @@ static heft_status open_file(heft_sink **out, void *ctx, const char *name, heft_
     heft_status st = path && !r->files.os
                          ? open_path(out, r, path, name, err)
                          : set_error(err, HEFT_E_NOMEM, name, "no memory for its path");
-    free(path);
-    r->about_target = st;
+    free(r->shard);
+    r->shard = st ? NULL : path;
+    if (st)
+        free(path);
     return st;
 }
 
@@ -135,23 +137,23 @@ static int split(request *r)
     raise_file_limit();
     interrupt_hold();
     heft_status st = heft_sink_dir_open(&r->set, j->out, sink_flags(j->force, j->no_sync), &err);
-    r->about_target = st;
     progress_begin(&j->bar, j->out);
     if (!st)
         st = heft_file_split(r->f, j->target, &o, &err);
     progress_end(&j->bar);
     losses_print(&j->losses);
+    const char *file = st && r->shard && err.about == HEFT_ABOUT_TARGET ? r->shard : j->out;
     if (!st && interrupt_is_pending())
         st = interrupt_error(&err);
     if (st)
         heft_sink_dir_discard(r->set);
-    else if ((st = heft_sink_dir_finish(r->set, &err)))
-        r->about_target = true;
+    else
+        st = heft_sink_dir_finish(r->set, &err);
     free(stem);
     if (st && j->rules.no_memory)
         return say_no_memory_to_match(j->source);
     job_say_sums(j, st);
-    return st ? sink_say_error(&j->failure, r->about_target ? j->out : j->source, &err) : CODE_DONE;
+    return st ? say_error(err.about == HEFT_ABOUT_TARGET ? file : j->source, &err) : CODE_DONE;
 }
 
 static int prepare(job *j)
@@ -185,6 +187,7 @@ static int run(const session *s, void *ctx)
     if (!code)
         say_result(r);
     out_free(&r->files);
+    free(r->shard);
     heft_file_close(f);
     job_release(j);
     return code;

@@ -15,6 +15,7 @@
 #include "models/model.h"
 #include "models/profile.h"
 #include "options/command.h"
+#include "process/finding.h"
 #include "process/message_groups.h"
 #include "process/progress_line.h"
 #include "process/stdin_file.h"
@@ -31,59 +32,22 @@ typedef struct report {
     verify_shares shares;
     progress bar;
     uint32_t skipped; /* "heft/quick" notes: about checks left out by --quick, not about the file */
-    outbuf findings;  /* JSON of the findings, collected until the file is done */
-    json j;           /* writes into findings */
+    finding_list findings;
     heft_verify_result result;
 } report;
 
-static const char *const severities[] = { "note", "warning", "fault" };
-
 /* ---- findings ---- */
 
-static void print_finding(report *r, const heft_finding *x)
-{
-    static const term_colour colours[] = { COLOUR_NONE, COLOUR_YELLOW, COLOUR_RED };
-    outbuf *o = r->o;
-    out_message(o, stdin_label(r->path));
-    out_text(o, ": ");
-    term_paint(o, colours[x->severity]);
-    out_text(o, severities[x->severity]);
-    term_paint(o, COLOUR_NONE);
-    out_text(o, ": ");
-    out_finding(o, r->f, x);
-    out_char(o, '\n');
-}
-
-static void json_finding(report *r, const heft_finding *x)
-{
-    json *j = &r->j;
-    json_line(j);
-    json_begin(j, '{');
-    json_member_str(j, "severity", str_of(severities[x->severity]));
-    json_member_str(j, "rule", str_of(x->rule));
-    json_member_length(j, "offset", x->where.offset);
-    json_member_u64(j, "length", x->where.offset != HEFT_NOWHERE ? x->where.length : 0);
-    if (x->tensor != HEFT_NONE)
-        json_member_str(j, "tensor", heft_tensor_at(r->f, x->tensor).name);
-    else
-        json_member_null(j, "tensor");
-    if (x->shard)
-        json_member_str(j, "shard", heft_shard_file_at(r->f, x->shard - 1).name);
-    json_member_str(j, "text", str_of(x->text));
-    json_end(j, '}');
-}
-
-static void on_finding(void *ctx, const heft_finding *finding)
+static void on_finding(void *ctx, const heft_finding *x)
 {
     report *r = ctx;
-    bool is_quick = !strcmp(finding->rule,
-                            "heft/quick"); /* --strict allows what --quick asks for */
-    bool is_failure = finding->severity == HEFT_FAULT || (r->session->strict && !is_quick);
+    bool is_quick = !strcmp(x->rule, "heft/quick"); /* --strict allows what --quick asks for */
+    bool is_failure = x->severity == HEFT_FAULT || (r->session->strict && !is_quick);
     r->skipped += is_quick;
-    if (r->as_json)
-        json_finding(r, finding);
-    else if (is_failure || !r->session->quiet)
-        print_finding(r, finding);
+    finding y = finding_of(r->f, x);
+    y.file = stdin_label(r->path);
+    if (r->as_json || is_failure || !r->session->quiet)
+        finding_list_add(&r->findings, &y);
 }
 
 /* ---- files that do not parse ---- */
@@ -241,11 +205,7 @@ static void print_verdict(const report *r)
 {
     outbuf *o = r->o;
     bool ok = is_ok(r);
-    out_message(o, stdin_label(r->path));
-    out_text(o, ": ");
-    term_paint(o, ok ? COLOUR_GREEN : COLOUR_RED);
-    out_text(o, ok ? "ok" : "failed");
-    term_paint(o, COLOUR_NONE);
+    verdict_print(o, stdin_label(r->path), ok, verdict_word(ok));
     if (ok)
         print_checked(r);
     else
@@ -255,20 +215,13 @@ static void print_verdict(const report *r)
 
 static void json_report(report *r, json *all, const char *failure)
 {
-    json_begin(all, '{');
-    json_member_str(all, "file", str_of(stdin_name(r->path)));
+    finding_report_begin(all, stdin_name(r->path));
     json_member_text(all, "format", str_of(r->format ? heft_format_name(r->format) : ""));
     json_member_bool(all, "ok", !failure && is_ok(r));
-    json_member_begin(all, "findings", '[');
-    out_bytes(all->o, r->findings.buf, r->findings.used);
-    if (r->findings.os)
-        all->o->os = r->findings.os;
-    json_end(all, ']');
+    finding_list_json(all, &r->findings);
     json_member_u64(all, "bytes_checked", r->result.bytes_checked);
     json_coverage(all, r);
-    if (failure)
-        json_member_str(all, "error", str_of(failure));
-    json_end(all, '}');
+    finding_report_end(all, failure);
 }
 
 static bool verify_step(void *ctx, uint64_t done, uint64_t total)
@@ -306,13 +259,12 @@ static int verify(report *r, json *all)
     heft_error err = { .status = HEFT_OK };
     heft_file *f = NULL;
     int code = CODE_DONE;
-    out_open(&r->findings, -1);
-    r->j = (json){ &r->findings, false };
+    finding_list_begin(&r->findings, r->o, r->as_json);
     heft_status st = model_open_to_verify(r->session, &f, r->path, &err);
     r->f = f;
     code = st ? CODE_DONE : array_types_check(r->session, f, r->path);
     if (code) {
-        out_free(&r->findings);
+        finding_list_end(&r->findings);
         heft_file_close(f);
         return code;
     }
@@ -331,7 +283,7 @@ static int verify(report *r, json *all)
         json_report(r, all, code > CODE_FOUND ? err.message : NULL);
     else if (!is_silent && code <= CODE_FOUND && !(r->session->quiet && is_ok(r)))
         print_verdict(r);
-    out_free(&r->findings);
+    finding_list_end(&r->findings);
     heft_file_close(f);
     return code;
 }

@@ -1,4 +1,3 @@
-/* file_findings.c - prints findings at once as text, or collects them for the JSON document. */
 #include "commands/file_findings.h"
 
 #include <stdio.h>
@@ -20,39 +19,7 @@ void findings_begin(file_findings *f, const char *path)
     f->path = path;
     f->faults = f->warnings = 0;
     f->bytes = 0;
-    out_open(&f->collected, -1);
-    f->list = (json){ &f->collected, false };
-}
-
-static void print_finding(file_findings *f, heft_severity severity, const char *rule,
-                          const char *name, const char *text)
-{
-    bool is_fault = severity == HEFT_FAULT;
-    outbuf *o = &f->o;
-    out_message(o, name);
-    out_text(o, ": ");
-    term_paint(o, is_fault ? COLOUR_RED : COLOUR_YELLOW);
-    out_text(o, is_fault ? "fault" : "warning");
-    term_paint(o, COLOUR_NONE);
-    out_format(o, ": %s: ", rule);
-    out_message(o, text);
-    out_char(o, '\n');
-}
-
-static void json_finding(file_findings *f, heft_severity severity, const char *rule,
-                         const char *name, heft_range where, const char *text)
-{
-    json *j = &f->list;
-    json_line(j);
-    json_begin(j, '{');
-    json_member_str(j, "severity", str_of(severity == HEFT_FAULT ? "fault" : "warning"));
-    json_member_str(j, "rule", str_of(rule));
-    json_member_length(j, "offset", where.offset);
-    json_member_u64(j, "length", where.offset == HEFT_NOWHERE ? 0 : where.length);
-    json_member_null(j, "tensor");
-    json_member_str(j, "path", str_of(name));
-    json_member_str(j, "text", str_of(text));
-    json_end(j, '}');
+    finding_list_begin(&f->list, &f->o, f->as_json);
 }
 
 void findings_add(file_findings *f, heft_severity severity, const char *rule, const char *name,
@@ -65,10 +32,12 @@ void findings_add(file_findings *f, heft_severity severity, const char *rule, co
     va_end(args);
     f->faults += severity == HEFT_FAULT;
     f->warnings += severity == HEFT_WARNING;
-    if (f->as_json)
-        json_finding(f, severity, rule, name, where, text);
-    else
-        print_finding(f, severity, rule, name, text);
+    finding_list_add(&f->list, &(finding){ .file = name,
+                                           .severity = severity,
+                                           .rule = rule,
+                                           .text = text,
+                                           .where = where,
+                                           .path = name });
 }
 
 static bool is_ok(const file_findings *f)
@@ -79,30 +48,19 @@ static bool is_ok(const file_findings *f)
 static void json_report(file_findings *f, const char *covers, const char *failure)
 {
     json *j = &f->all;
-    json_begin(j, '{');
-    json_member_str(j, "file", str_of(f->path));
+    finding_report_begin(j, f->path);
     json_member_null(j, "format");
     json_member_bool(j, "ok", !failure && is_ok(f));
-    json_member_begin(j, "findings", '[');
-    out_bytes(j->o, f->collected.buf, f->collected.used);
-    if (f->collected.os)
-        j->o->os = f->collected.os;
-    json_end(j, ']');
+    finding_list_json(j, &f->list);
     json_member_u64(j, "bytes_checked", f->bytes);
     json_member_text(j, "covers", str_of(failure || !is_ok(f) ? "" : covers));
-    if (failure)
-        json_member_str(j, "error", str_of(failure));
-    json_end(j, '}');
+    finding_report_end(j, failure);
 }
 
 static void print_verdict(file_findings *f, const char *covers)
 {
     outbuf *o = &f->o;
-    out_message(o, f->path);
-    out_text(o, ": ");
-    term_paint(o, is_ok(f) ? COLOUR_GREEN : COLOUR_RED);
-    out_text(o, is_ok(f) ? "ok" : "failed");
-    term_paint(o, COLOUR_NONE);
+    verdict_print(o, f->path, is_ok(f), verdict_word(is_ok(f)));
     if (is_ok(f))
         out_format(o, " (%llu bytes checked; %s)\n", (unsigned long long)f->bytes, covers);
     else
@@ -115,7 +73,7 @@ int findings_end(file_findings *f, const char *covers, const char *failure)
         json_report(f, covers, failure);
     else if (!failure)
         print_verdict(f, covers);
-    out_free(&f->collected);
+    finding_list_end(&f->list);
     return is_ok(f) ? CODE_DONE : CODE_FOUND;
 }
 

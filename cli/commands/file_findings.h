@@ -2,12 +2,12 @@
 #ifndef HEFT_CLI_FILE_FINDINGS_H
 #define HEFT_CLI_FILE_FINDINGS_H
 #include "process/command_session.h"
-#include "text/jsonout.h"
+#include "process/finding.h"
 
 typedef struct file_findings {
     outbuf o;
-    json all, list; /* JSON: the report, and the findings collected for it */
-    outbuf collected;
+    json all; /* the report */
+    finding_list list;
     bool as_json, strict; /* strict: warnings are failures */
     const char *path;     /* argument of the command */
     uint32_t faults, warnings;

@@ -305,8 +305,7 @@ void job_set_options(job *j, const char *source)
     j->losses = (losses){ .path = source,
                           .verbose = j->session->verbose,
                           .casts_only = j->share.number > 1 };
-    j->failure.before_write = print_losses;
-    j->failure.ctx = &j->losses;
+    j->events = (sink_events){ print_losses, &j->losses };
     j->write.host = &j->session->host;
     j->write.version = j->version;
     j->write.align = (uint32_t)j->align;
@@ -334,13 +333,19 @@ static heft_status open_sink(heft_sink **out, job *j, heft_error *err)
     if (j->dry_run)
         return HEFT_OK;
     if (!j->to_stdout)
-        return sink_open(out, j->out, j->force, j->no_sync, &j->failure, err);
+        return sink_open(out, j->out, j->force, j->no_sync, &j->events, err);
     interrupt_allow();
     heft_status st = heft_sink_open_fd(out, STDOUT_FILENO, err);
-    return st ? st : sink_watch(out, "standard output", &j->failure, err);
+    return st ? st : sink_watch(out, &j->events, err);
 }
 
-void job_name_way_out(const job *j, heft_error *err)
+static const char *target_name(const job *j)
+{
+    return j->to_stdout ? "standard output" : j->out;
+}
+
+/* Append the option that settles the matter to the error of a conversion with losses. */
+static void name_way_out(const job *j, heft_error *err)
 {
     size_t used = strlen(err->message);
     const char *way = "; --allow-loss leaves out or alters what does not fit";
@@ -351,6 +356,12 @@ void job_name_way_out(const job *j, heft_error *err)
     else if (j->session->strict)
         way = "; --strict makes errors of warnings";
     snprintf(err->message + used, sizeof err->message - used, "%s", way);
+}
+
+const char *job_explain(const job *j, heft_error *err)
+{
+    name_way_out(j, err);
+    return err->about == HEFT_ABOUT_TARGET ? target_name(j) : j->source;
 }
 
 void job_say_sums(const job *j, bool has_failed)
@@ -387,12 +398,11 @@ int job_convert(job *j, const heft_file *f)
 {
     heft_error err;
     heft_sink *sink;
-    const char *target = j->to_stdout ? "standard output" : j->out;
     int code = job_check_rules(j, f);
     if (code)
         return code;
     if (open_sink(&sink, j, &err))
-        return say_error(target, &err);
+        return say_error(target_name(j), &err);
     progress_begin(&j->bar, j->out);
     heft_status st = heft_file_convert(f, j->target, sink, &j->convert, &err);
     progress_end(&j->bar);
@@ -400,13 +410,7 @@ int job_convert(job *j, const heft_file *f)
     if (st && j->rules.no_memory)
         return say_no_memory_to_match(j->source);
     job_say_sums(j, st);
-    if (st)
-        job_name_way_out(j, &err);
-    bool about_target = st == HEFT_E_ARGUMENT ||
-                        (st == HEFT_E_UNSUPPORTED && !err.rule && err.offset == HEFT_NOWHERE);
-    if (st)
-        return sink_say_error(&j->failure, about_target ? target : j->source, &err);
-    return CODE_DONE;
+    return st ? say_error(job_explain(j, &err), &err) : CODE_DONE;
 }
 
 bool job_writes_shares(const void *of)

@@ -45,7 +45,7 @@ typedef struct job {
     losses losses;
     heft_write_sums sums;
     progress bar;
-    sink_failure failure;
+    sink_events events; /* losses are printed before the first byte is written */
     heft_write_options write;
     heft_convert_options convert; /* convert.write points to `write` */
     uint64_t bytes;               /* size of the converted file */
@@ -83,8 +83,9 @@ int job_convert(job *j, const heft_file *f);
 int job_check_rules(job *j, const heft_file *f);
 /* Return true if the job writes shares of its output, or gives them up. */
 bool job_writes_shares(const void *job);
-/* Append to the error of a conversion with losses the option that settles the matter. */
-void job_name_way_out(const job *j, heft_error *err);
+/* Append to the error of a conversion with losses the option that settles the matter; return the
+ * path of the file that the error is about. */
+const char *job_explain(const job *j, heft_error *err);
 /* Print the progress of j, the context, after its losses. A heft_progress_fn. */
 bool job_step(void *ctx, uint64_t done, uint64_t total);
 /* Print how many tensors a conversion reshapes and leaves out, or would without an error. */

@@ -49,10 +49,8 @@ int job_convert_share(job *j, const heft_file *f)
         return say_no_memory_to_match(j->source);
     if (st || !j->written.missing)
         job_say_sums(j, st);
-    if (st) {
-        job_name_way_out(j, &err);
-        return say_error(j->written.about_output ? j->out : j->source, &err);
-    }
+    if (st)
+        return say_error(job_explain(j, &err), &err);
     j->bytes = j->written.bytes;
     say_share(j, &j->written);
     return CODE_DONE;

@@ -7,11 +7,10 @@
 
 #include "commands/report_page.h"
 #include "models/model.h"
+#include "process/finding.h"
 #include "process/stdin_file.h"
 #include "process/textfile.h"
 #include "text/number_text.h"
-
-static const char *const severities[] = { "note", "warning", "fault" };
 
 void report_add_finding(void *ctx, const heft_finding *x)
 {
@@ -22,18 +21,19 @@ void report_add_finding(void *ctx, const heft_finding *x)
         return;
     }
     r->listed++;
+    finding y = finding_of(r->f, x);
     json_line(j);
     json_begin(j, '[');
-    json_str(j, str_of(severities[x->severity]));
+    json_str(j, str_of(severity_name(x->severity)));
     json_str(j, str_of(x->rule));
     if (x->where.offset == HEFT_NOWHERE)
         json_null(j);
     else
         json_u64(j, x->where.offset);
-    if (x->tensor == HEFT_NONE)
-        json_null(j);
+    if (y.tensor.ptr)
+        json_str(j, y.tensor);
     else
-        json_str(j, heft_tensor_at(r->f, x->tensor).name);
+        json_null(j);
     json_str(j, str_of(x->text));
     json_end(j, ']');
 }

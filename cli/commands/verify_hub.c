@@ -12,6 +12,7 @@
 #include "models/model.h"
 #include "process/folder_files.h"
 #include "process/textfile.h"
+#include "text/hex.h"
 
 typedef struct hub_check { /* the check of one argument */
     file_findings *f;
@@ -214,10 +215,10 @@ static int collect(hub_check *c, const char *path)
 
 static void compare(hub_check *c)
 {
-    char hex[DIGEST_HEX];
+    char hex[2 * HEFT_FILE_DIGEST_BYTES + 1];
     for (size_t i = 0; i < c->count; i++) {
         const digest_request *r = &c->requests[i];
-        digest_hex(hex, &r->digest);
+        hex_text(hex, r->digest.bytes, r->digest.length);
         c->f->bytes += r->size;
         if (strcmp(hex, c->names[i].hex) != 0)
             findings_add(c->f, HEFT_FAULT, r->digest.length == 32 ? "hub/sha256" : "hub/git-sha1",

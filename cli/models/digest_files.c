@@ -63,13 +63,3 @@ int digest_files(const session *s, digest_request *requests, size_t count, const
         w.total += bytes_of(&requests[i]);
     return work_run(&w, count, digest_one) ? say_error(w.path, &w.err) : CODE_DONE;
 }
-
-void digest_hex(char out[DIGEST_HEX], const heft_file_digest *d)
-{
-    static const char digits[] = "0123456789abcdef";
-    for (uint32_t i = 0; i < d->length; i++) {
-        out[2 * i] = digits[d->bytes[i] >> 4];
-        out[2 * i + 1] = digits[d->bytes[i] & 15];
-    }
-    out[2 * d->length] = '\0';
-}

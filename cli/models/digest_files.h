@@ -18,8 +18,5 @@ typedef struct digest_request {
 /* Compute all digests, each file from its first to its last byte. label is the name at the progress
  * bar. Return an exit code; a file that cannot be read, or changes meanwhile, is an error. */
 int digest_files(const session *s, digest_request *requests, size_t count, const char *label);
-/* Write the digest in hexadecimal digits. */
-enum { DIGEST_HEX = 2 * HEFT_FILE_DIGEST_BYTES + 1 };
-void digest_hex(char out[DIGEST_HEX], const heft_file_digest *d);
 
 #endif

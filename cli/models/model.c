@@ -14,6 +14,7 @@
 #include "process/stdin_file.h"
 #include "process/textfile.h"
 #include "text/glob.h"
+#include "text/hex.h"
 #include "text/words.h"
 
 int model_say_open_error(const session *s, const char *path, const heft_error *err)
@@ -317,16 +318,16 @@ uint32_t model_find(const heft_file *f, const char *path, const char *name)
 /* Parse 32 hexadecimal digits, most significant first. */
 static bool parse_base(heft_id *id, const char *text)
 {
-    enum { DIGITS_OF_ID = 2 * sizeof id->base.bytes };
-    size_t len = strspn(text, "0123456789abcdefABCDEF");
-    if (text[len] || len != DIGITS_OF_ID)
-        return false;
-    id->kind = HEFT_ID_BASE;
-    for (size_t i = 0; i < sizeof id->base.bytes; i++) {
-        char two[3] = { text[DIGITS_OF_ID - 2 - 2 * i], text[DIGITS_OF_ID - 1 - 2 * i], 0 };
-        id->base.bytes[i] = (uint8_t)strtoul(two, NULL, 16);
+    heft_id found = { .kind = HEFT_ID_BASE };
+    enum { BYTES = sizeof found.base.bytes };
+    bool is_id = strlen(text) == (size_t)2 * BYTES;
+    for (size_t i = 0; i < BYTES && is_id; i++, text += 2) {
+        unsigned high = hex_digit(text[0]), low = hex_digit(text[1]);
+        is_id = high < 16 && low < 16;
+        found.base.bytes[BYTES - 1 - i] = (uint8_t)(high << 4 | low);
     }
-    return true;
+    *id = is_id ? found : *id;
+    return is_id;
 }
 
 uint32_t model_find_id(const heft_file *f, const char *path, const char *text)

@@ -1,5 +1,7 @@
 #include "process/message_groups.h"
 
+#include "process/finding.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,35 +159,16 @@ void message_groups_print(message_groups *g)
 
 /* ---- the warnings of a file ---- */
 
-static heft_str tensor_of(const heft_file *f, const heft_finding *x)
-{
-    if (x->tensor == HEFT_NONE)
-        return (heft_str){ NULL, 0 };
-    heft_str name = heft_tensor_at(f, x->tensor).name;
-    return name.len ? name : HEFT_STR("");
-}
-
-static heft_str shard_of(const heft_file *f, const heft_finding *x)
-{
-    return x->shard ? heft_shard_file_at(f, x->shard - 1).name : (heft_str){ NULL, 0 };
-}
-
-void out_finding(outbuf *o, const heft_file *f, const heft_finding *x)
-{
-    out_format(o, "%s: ", x->rule);
-    out_message(o, x->text);
-    out_place(o, tensor_of(f, x), x->where.offset, shard_of(f, x));
-}
-
 static void add(message_groups *g, const heft_file *f, const char *path, const heft_finding *x)
 {
-    message_groups_add(g, &(message){ .kind = (message_kind)x->severity,
+    finding y = finding_of(f, x);
+    message_groups_add(g, &(message){ .kind = (message_kind)y.severity,
                                       .file = path,
-                                      .rule = x->rule,
-                                      .text = x->text,
-                                      .tensor = tensor_of(f, x),
-                                      .shard = shard_of(f, x),
-                                      .offset = x->where.offset });
+                                      .rule = y.rule,
+                                      .text = y.text,
+                                      .tensor = y.tensor,
+                                      .shard = y.shard,
+                                      .offset = y.where.offset });
 }
 
 void notices_say(const heft_file *f, const char *path, bool notes, bool left_out)

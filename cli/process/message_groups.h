@@ -21,8 +21,6 @@ void message_groups_add(message_groups *g, const message *m);
 /* Print the messages added since the last call, and forget them. */
 void message_groups_print(message_groups *g);
 
-/* Write "RULE: text (tensor "w", at byte 10 of FILE)", escaped. */
-void out_finding(outbuf *o, const heft_file *f, const heft_finding *x);
 /* Print the warnings about an open file and, if `notes`, its notes; without `left_out`, none about
  * content that is left out, which is reported as a loss. */
 void notices_say(const heft_file *f, const char *path, bool notes, bool left_out);

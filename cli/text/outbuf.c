@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "text/hex.h"
+
 enum { BUFFER = 256 << 10, DIRECT = 64 << 10 }; /* DIRECT: writes of this size bypass the buffer */
 
 static bool fail(outbuf *o, int os)
@@ -154,8 +156,9 @@ void out_hex(outbuf *o, const void *p, size_t n)
 {
     const uint8_t *bytes = p;
     for (size_t i = 0; i < n; i++) {
-        out_char(o, "0123456789abcdef"[bytes[i] >> 4]);
-        out_char(o, "0123456789abcdef"[bytes[i] & 15]);
+        char two[3];
+        hex_text(two, bytes + i, 1);
+        out_bytes(o, two, 2);
     }
 }
 

@@ -2,19 +2,16 @@
 
 #include <stdbool.h>
 
+#include "text/hex.h"
+
 /* ---- reading ---- */
 
 /* Decode at most `most` octal or hexadecimal digits at p. */
 static const char *read_digits(char *out, const char *p, unsigned base, int most)
 {
-    static const char digits[] = "0123456789abcdef";
     unsigned value = 0;
-    for (const char *d; most && *p; most--, p++) {
-        char small = *p >= 'A' && *p <= 'F' ? (char)(*p | 0x20) : *p;
-        if ((d = strchr(digits, small)) == NULL || (unsigned)(d - digits) >= base)
-            break;
-        value = value * base + (unsigned)(d - digits);
-    }
+    for (; most && hex_digit(*p) < base; most--, p++)
+        value = value * base + hex_digit(*p);
     *out = (char)value;
     return p;
 }

@@ -109,8 +109,7 @@ typedef struct heft_append_options {
 typedef struct heft_append_result {
     heft_edit_result edit; /* changed false: nothing to append; size 0: not known on a dry run */
     uint32_t tensors;      /* number of appended tensors */
-    bool source_failed;    /* on failure: the error is about `from`, not about the file at path */
-    uint8_t reserved[11];  /* 0: room for two numbers */
+    uint8_t reserved[12];  /* 0: room for two numbers */
 } heft_append_result;
 
 /* Append the tensors of an open file, of any format, to the file at path; atomic as
@@ -118,6 +117,7 @@ typedef struct heft_append_result {
  * file that shares the old data blocks if the file system supports reflinks; docs/edit.md says what
  * concurrent readers see.  Existing contents stay the same.  Metadata of `from` are not appended:
  * note "heft/append".  `from` may be the file at path, opened before.  out and opt may be NULL.
+ * err->about is always set: HEFT_ABOUT_SOURCE is `from`, HEFT_ABOUT_TARGET the file at path.
  * Errors as heft_file_edit(), and before a byte is written:
  *   HEFT_E_ARGUMENT  the file has a tensor of the same name (HEFT_DUPLICATES_REFUSE)
  *   HEFT_E_LOSSY     the format cannot represent a tensor

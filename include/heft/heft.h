@@ -139,6 +139,13 @@ typedef enum heft_status {
 #define HEFT_NOWHERE        UINT64_MAX /* an offset: no particular byte */
 #define HEFT_UNKNOWN_LENGTH UINT64_MAX /* a length or size: not known */
 
+/* The file that an error is about, if a function reads one file and writes another. */
+typedef enum heft_about {
+    HEFT_ABOUT_NOTHING = 0, /* neither, such as a lack of memory; or unknown */
+    HEFT_ABOUT_SOURCE = 1,  /* the file that is read */
+    HEFT_ABOUT_TARGET = 2   /* the output or what it should be; the file that is appended to */
+} heft_about;
+
 typedef struct heft_error {
     heft_status status;
     int32_t os;        /* errno, or 0 */
@@ -150,7 +157,8 @@ typedef struct heft_error {
     /* Size that the content of the file asks for, at least, when the file has a different size, as
      * a truncated file has; otherwise 0. */
     uint64_t expected_bytes;
-    uint64_t reserved[2]; /* 0 */
+    heft_about about;
+    uint8_t reserved[12]; /* 0 */
 } heft_error;
 
 typedef enum heft_severity {

@@ -39,8 +39,7 @@ typedef struct heft_share_result {
     uint64_t share_bytes; /* bytes of payload in the range of this share */
     uint32_t missing;     /* number of shares without a record; 0: the output is complete */
     bool was_written;     /* an earlier run had written the share */
-    bool about_output;    /* after a failure: the error is about the output, not the input */
-    uint8_t reserved[18]; /* 0: room for two sizes */
+    uint8_t reserved[19]; /* 0: room for two sizes */
 } heft_share_result;
 
 /* Write a share of a conversion to `path`.  The data and a record for each share are in the folder

@@ -31,12 +31,14 @@ static void put(line *l, const char *s, size_t len)
 static void put_hex(line *l, uint64_t v)
 {
     char digits[16];
-    size_t n = sizeof digits;
-    do {
-        digits[--n] = "0123456789abcdef"[v & 15];
-        v >>= 4;
-    } while (v);
-    put(l, digits + n, sizeof digits - n);
+    size_t zeros = 0;
+    for (size_t i = 0; i < sizeof v; i++) {
+        uint8_t byte = (uint8_t)(v >> (56 - 8 * i));
+        heft_hex_text(digits + 2 * i, &byte, 1);
+    }
+    while (zeros < sizeof digits - 1 && digits[zeros] == '0')
+        zeros++;
+    put(l, digits + zeros, sizeof digits - zeros);
 }
 
 static void put_u64(line *l, uint64_t v)
@@ -57,8 +59,8 @@ static void put_i64(line *l, int64_t v)
 
 static void put_escaped(line *l, uint8_t byte)
 {
-    const char *hex = "0123456789abcdef";
-    char text[4] = { '\\', 'x', hex[byte >> 4], hex[byte & 15] };
+    char text[4] = { '\\', 'x' };
+    heft_hex_text(text + 2, &byte, 1);
     put(l, text, sizeof text);
 }
 
@@ -148,6 +150,7 @@ heft_status heft_error_set_list(heft_error *err, heft_status s, uint64_t offset,
     err->offset = offset;
     err->rule = NULL;
     err->expected_bytes = 0;
+    err->about = HEFT_ABOUT_NOTHING;
     line l = { .at = err->message, .left = CAPACITY };
     for (heft_str rest = heft_lit(fmt); rest.len;) {
         size_t n = 1;
@@ -233,6 +236,7 @@ heft_error *heft_error_begin(heft_error *err, heft_error *own)
     err->message[0] = '\0';
     err->rule = NULL;
     err->expected_bytes = 0;
+    err->about = HEFT_ABOUT_NOTHING;
     return err;
 }
 
@@ -245,4 +249,14 @@ heft_status heft_error_end(heft_error *err, heft_status st)
     if (!st || st == HEFT_AGAIN || (err->status == st && *err->message))
         return st;
     return heft_error_plain(err, st, "%s; no details are available", what);
+}
+
+heft_status heft_error_about(heft_error *err, heft_status st, heft_about about)
+{
+    if (!err || !st)
+        return st;
+    heft_error_end(err, st);
+    if (!err->about)
+        err->about = about;
+    return st;
 }

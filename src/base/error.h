@@ -5,6 +5,15 @@
 
 #include <heft/heft.h>
 
+/* Return from the function with the status of `call`, unless it is HEFT_OK; for functions that have
+ * nothing to release. */
+#define HEFT_TRY(call)                   \
+    do {                                 \
+        heft_status heft_tried = (call); \
+        if (heft_tried)                  \
+            return heft_tried;           \
+    } while (0)
+
 /* Set *err, which may be NULL, and return s.  The conversions of fmt are %s (const char *), %q
  * (heft_str, quoted, escaped and shortened), %U (uint64_t), %D (int64_t), %X (uint64_t,
  * hexadecimal) and %%. */
@@ -21,6 +30,9 @@ heft_status heft_error_no_memory(heft_error *err, const char *purpose);
 /* Add the name of a rule, or an errno, to the error that was just set; return s. */
 heft_status heft_error_rule(heft_error *err, heft_status s, const char *rule);
 heft_status heft_error_os(heft_error *err, heft_status s, int os);
+/* Add whose fault the error is that was just set, unless that is known; return st.  If the callback
+ * of the user that failed has set no message, set one. */
+heft_status heft_error_about(heft_error *err, heft_status st, heft_about about);
 /* Append ", in FILE" to the message of the error that was just set; return s. */
 heft_status heft_error_in(heft_error *err, heft_status s, heft_str file);
 /* Add to the error that was just set the size that the file should have: the sum of a and b, or

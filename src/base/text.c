@@ -164,6 +164,18 @@ uint32_t heft_hex_digit(char c)
     return digit < 10 ? digit : letter < 6 ? letter + 10 : 16;
 }
 
+bool heft_hex_number(uint32_t *out, const char *p, size_t digits)
+{
+    uint32_t bad = 0;
+    *out = 0;
+    for (size_t i = 0; i < digits; i++) {
+        uint32_t digit = heft_hex_digit(p[i]);
+        bad |= digit & 16;
+        *out = *out << 4 | (digit & 15);
+    }
+    return !bad;
+}
+
 bool heft_hex_read(uint8_t *out, size_t len, heft_str digits)
 {
     bool ok = digits.len % 2 == 0 && digits.len / 2 == len;
@@ -176,13 +188,22 @@ bool heft_hex_read(uint8_t *out, size_t len, heft_str digits)
     return ok;
 }
 
-void heft_hex_text(char *out, const uint8_t *bytes, size_t len)
+static void put_hex(char *out, const uint8_t *bytes, size_t len, const char *digits)
 {
-    static const char digits[] = "0123456789abcdef";
     for (size_t i = 0; i < len; i++) {
         out[2 * i] = digits[bytes[i] >> 4];
         out[2 * i + 1] = digits[bytes[i] & 15];
     }
+}
+
+void heft_hex_text(char *out, const uint8_t *bytes, size_t len)
+{
+    put_hex(out, bytes, len, "0123456789abcdef");
+}
+
+void heft_hex_capitals(char *out, const uint8_t *bytes, size_t len)
+{
+    put_hex(out, bytes, len, "0123456789ABCDEF");
 }
 
 size_t heft_u64_text(char out[20], uint64_t v)

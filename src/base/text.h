@@ -46,10 +46,13 @@ const uint8_t *heft_str_seek(const uint8_t *p, const uint8_t *end, const void *w
 size_t heft_utf8_put(char *to, uint32_t code);
 /* Return the value of a hexadecimal digit, or 16 if c is not one. */
 uint32_t heft_hex_digit(char c);
+/* Read a number of `digits` hexadecimal digits, at most 8; return false for other text. */
+bool heft_hex_number(uint32_t *out, const char *p, size_t digits);
 /* Read two hexadecimal digits for each of len bytes; return false for other text. */
 bool heft_hex_read(uint8_t *out, size_t len, heft_str digits);
 /* Write two small hexadecimal digits for each byte, without a terminator. */
 void heft_hex_text(char *out, const uint8_t *bytes, size_t len);
+void heft_hex_capitals(char *out, const uint8_t *bytes, size_t len);
 /* Write the decimal digits of v without a terminator; return the number of digits, at most 20. */
 size_t heft_u64_text(char out[20], uint64_t v);
 /* Match a shell pattern on bytes: * ? [a-z] [!a], and \ before a literal character.  The time is at

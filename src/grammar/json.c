@@ -78,28 +78,16 @@ static heft_json_kind close_container(heft_json *j)
 
 /* ---- strings ---- */
 
-static bool read_hex4(uint32_t *out, const char *p)
-{
-    uint32_t bad = 0;
-    *out = 0;
-    for (unsigned i = 0; i < 4; i++) {
-        uint32_t digit = heft_hex_digit(p[i]);
-        bad |= digit & 16;
-        *out = *out << 4 | (digit & 15);
-    }
-    return !bad;
-}
-
 /* Read \uXXXX at p, or a surrogate pair.  Return the length, or 0 if invalid. */
 static size_t read_unicode(uint32_t *code, const char *p, const char *end)
 {
     uint32_t low;
-    if (end - p < 6 || !read_hex4(code, p + 2) || (*code >= 0xDC00 && *code < 0xE000))
+    if (end - p < 6 || !heft_hex_number(code, p + 2, 4) || (*code >= 0xDC00 && *code < 0xE000))
         return 0;
     if (*code < 0xD800 || *code > 0xDFFF)
         return 6;
-    if (end - p < 12 || p[6] != '\\' || p[7] != 'u' || !read_hex4(&low, p + 8) || low < 0xDC00 ||
-        low > 0xDFFF)
+    if (end - p < 12 || p[6] != '\\' || p[7] != 'u' || !heft_hex_number(&low, p + 8, 4) ||
+        low < 0xDC00 || low > 0xDFFF)
         return 0;
     *code = 0x10000 + ((*code - 0xD800) << 10) + (low - 0xDC00);
     return 12;

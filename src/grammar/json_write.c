@@ -5,12 +5,12 @@
 /* Emit the escape of a character that needs one. */
 static void put_escape(heft_out *o, uint8_t c)
 {
-    static const char hex[] = "0123456789abcdef";
     static const char letters[' '] = {
         ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'
     };
     char letter = c < ' ' ? letters[c] : (char)c;
-    char escaped[6] = { '\\', letter ? letter : 'u', '0', '0', hex[c >> 4], hex[c & 15] };
+    char escaped[6] = { '\\', letter ? letter : 'u', '0', '0' };
+    heft_hex_text(escaped + 4, &c, 1);
     heft_out_bytes(o, escaped, letter ? 2 : sizeof escaped);
 }
 

@@ -19,16 +19,7 @@ static bool has_escapes(heft_str s)
 /* Read `digits` hexadecimal digits; return false for other text. */
 static bool read_hex(uint32_t *out, heft_str s, size_t at, size_t digits)
 {
-    *out = 0;
-    if (s.len - at < digits)
-        return false;
-    for (size_t i = 0; i < digits; i++) {
-        uint32_t digit = heft_hex_digit(s.ptr[at + i]);
-        if (digit > 15)
-            return false;
-        *out = *out << 4 | digit;
-    }
-    return true;
+    return s.len - at >= digits && heft_hex_number(out, s.ptr + at, digits);
 }
 
 /* ---- texts with escapes ---- */

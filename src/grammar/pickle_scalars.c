@@ -84,16 +84,8 @@ void heft_pickle_op_bytes(heft_pickle *p, uint32_t length_bytes)
  * invalid. */
 static int32_t hex_number(const char *s, const char *end, int digits)
 {
-    uint32_t n = 0;
-    if (end - s < digits)
-        return -1;
-    for (; digits; digits--, s++) {
-        uint32_t digit = heft_hex_digit(*s);
-        if (digit > 15)
-            return -1;
-        n = n << 4 | digit;
-    }
-    return (int32_t)n;
+    uint32_t n;
+    return end - s < digits || !heft_hex_number(&n, s, (size_t)digits) ? -1 : (int32_t)n;
 }
 
 /* Latin-1 with \uXXXX and \UXXXXXXXX.  An escape is at least as long as the UTF-8 of the character;

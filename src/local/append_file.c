@@ -36,7 +36,7 @@ static const heft_sink_ops ops = {
 
 typedef struct append_job {
     heft_target target;
-    heft_staged_sink staged_sink; /* write failures are not blamed on the source file */
+    heft_staged_sink staged_sink; /* for the new tensors */
     const heft_file *from;
     heft_append_settings options;
     heft_append_result result;
@@ -65,12 +65,7 @@ static heft_status convert(append_job *job, const heft_file *f, heft_error *err)
 {
     heft_sink *into = job->options.convert.dry_run ? NULL : &job->staged_sink.base;
     job->options.convert.planned_bytes = &job->result.edit.size;
-    heft_status st = heft_append_convert(&job->result.tensors, f, job->from, into,
-                                         &job->options.append, err);
-    bool is_target_fault = st == HEFT_E_ARGUMENT || st == HEFT_E_UNSUPPORTED;
-    job->result.source_failed = st && !is_target_fault &&
-                                !atomic_load(&job->staged_sink.has_failed);
-    return st;
+    return heft_append_convert(&job->result.tensors, f, job->from, into, &job->options.append, err);
 }
 
 /* Fail if the existing content of the file could not be rewritten by an edit. */
@@ -135,7 +130,7 @@ heft_status heft_append_file_on(const heft_disk *disk, heft_append_result *out, 
     if (!st && !path)
         st = heft_error_plain(err, HEFT_E_ARGUMENT, "the path of the file to append to is missing");
     if (st)
-        return st;
+        return heft_error_about(err, st, HEFT_ABOUT_TARGET);
     unsynced_disk.sync = heft_disk_no_sync;
     st = heft_target_open(&job.target, &job.result.edit.rolled_back,
                           job.options.append.no_sync ? &unsynced_disk : disk, path,
@@ -152,7 +147,7 @@ heft_status heft_append_file_on(const heft_disk *disk, heft_append_result *out, 
     heft_target_close(&job.target);
     if (out)
         *out = job.result;
-    return heft_error_end(err, st);
+    return heft_error_about(err, heft_error_end(err, st), HEFT_ABOUT_TARGET);
 }
 
 heft_status heft_file_append(heft_append_result *out, const char *path, const heft_file *from,

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "local/share_store.h"
 
 enum { PLAN_BYTES = 128 };
@@ -19,6 +20,11 @@ static const char first_line[] = "heft shares 1\n";
 void heft_share_record_name(char name[HEFT_SHARE_NAME_BYTES], uint32_t number, uint32_t count)
 {
     snprintf(name, HEFT_SHARE_NAME_BYTES, "share-%05u-of-%u", (unsigned)number, (unsigned)count);
+}
+
+static heft_status blame_output(heft_error *err, heft_status st)
+{
+    return heft_error_about(err, st, HEFT_ABOUT_TARGET);
 }
 
 /* ---- the plan ---- */
@@ -59,8 +65,8 @@ static heft_status agree_on_plan(heft_share_store *s, bool creates, heft_error *
     char text[PLAN_BYTES], *found;
     heft_hash id = heft_share_id(s->plan);
     size_t len = (size_t)snprintf(text, sizeof text, "%splan ", first_line), found_len;
-    for (size_t i = 0; i < sizeof id.bytes; i++)
-        len += (size_t)snprintf(text + len, sizeof text - len, "%02x", id.bytes[i]);
+    heft_hex_text(text + len, id.bytes, sizeof id.bytes);
+    len += 2 * sizeof id.bytes;
     len += (size_t)snprintf(text + len, sizeof text - len, "\ncount %u\n", (unsigned)s->count);
     heft_status st = creates ? s->ops->publish_plan(s, text, len, err) : HEFT_OK;
     if (!st)
@@ -113,15 +119,15 @@ static heft_status write_share(heft_share_store *s, uint32_t number, heft_error 
     s->result.was_written = was_written(s, number);
     if (s->result.was_written)
         return HEFT_OK;
-    heft_status st = s->ops->data_open(&sink, s, number, err);
-    s->result.about_output = st;
+    heft_status st = blame_output(err, s->ops->data_open(&sink, s, number, err));
     if (!st)
         st = heft_share_write(&record, s->plan, number, sink, err);
     if (!st)
-        st = s->ops->publish_record(s, number, (heft_str){ record.data, record.size }, err);
+        st = blame_output(
+            err, s->ops->publish_record(s, number, (heft_str){ record.data, record.size }, err));
     heft_blob_free(&record);
-    return st == HEFT_E_NOTFOUND && s->result.about_output && s->ops->is_completed(s) ? HEFT_OK
-                                                                                      : st;
+    bool is_gone = st == HEFT_E_NOTFOUND && err->about == HEFT_ABOUT_TARGET;
+    return is_gone && s->ops->is_completed(s) ? HEFT_OK : st;
 }
 
 /* ---- the last step ---- */
@@ -147,11 +153,11 @@ static heft_status join(heft_share_store *s, heft_error *err)
     heft_status st = read_records(s, records, err);
     if (!st)
         st = s->ops->data_open(&sink, s, 0, err);
-    s->result.about_output = st;
+    blame_output(err, st);
     if (!st)
         st = heft_share_join(s->plan, records, s->count, sink, err);
     if (st == HEFT_E_ARGUMENT) /* a record is wrong, or the output exists */
-        s->result.about_output = true;
+        blame_output(err, st);
     for (uint32_t i = 0; i < s->count; i++)
         free((char *)(uintptr_t)records[i].ptr);
     free(records);
@@ -162,8 +168,7 @@ static heft_status join(heft_share_store *s, heft_error *err)
 static heft_status complete(heft_share_store *s, heft_error *err)
 {
     heft_error ignored;
-    heft_status st = s->ops->count_missing(&s->result.missing, s, err);
-    s->result.about_output = st;
+    heft_status st = blame_output(err, s->ops->count_missing(&s->result.missing, s, err));
     if (st)
         return st;
     if (!s->result.missing)
@@ -197,11 +202,10 @@ static heft_status new_store(heft_share_store **out, const char *path, uint32_t 
     return heft_share_folder_new(out, path, flags, err);
 }
 
-static void end(heft_share_store *s, heft_share_result *out, heft_status st)
+static void end(heft_share_store *s, heft_share_result *out)
 {
-    heft_share_result none = { .about_output = st };
     if (out)
-        *out = s ? s->result : none;
+        *out = s ? s->result : (heft_share_result){ 0 };
     if (!s)
         return;
     heft_share_close(s->plan);
@@ -230,19 +234,20 @@ heft_status heft_share_convert(heft_share_result *out, const heft_file *in, cons
                               (uint64_t)share.number, (uint64_t)share.count);
     if (!st)
         st = new_store(&s, path, flags, err);
+    blame_output(err, st);
     if (!st)
         st = plan(s, in, to, share.count, opt, err);
     if (!st) {
         st = s->ops->open(s, true, err);
         if (!st)
             st = agree_on_plan(s, true, err);
-        s->result.about_output = st;
+        blame_output(err, st);
     }
     if (!st)
         st = write_share(s, share.number, err);
     if (!st)
         st = complete(s, err);
-    end(s, out, st);
+    end(s, out);
     return heft_error_end(err, st);
 }
 
@@ -255,26 +260,23 @@ heft_status heft_share_finish(heft_share_result *out, const heft_file *in, const
     uint32_t count = 0;
     err = heft_error_begin(err, &own);
     heft_status st = new_store(&s, path, flags, err);
-    if (!st) {
+    if (!st)
         st = s->ops->open(s, false, err);
-        if (!st)
-            st = read_count(s, &count, err);
-        s->result.about_output = st;
-    }
+    if (!st)
+        st = read_count(s, &count, err);
+    blame_output(err, st);
     if (!st)
         st = plan(s, in, to, count, opt, err);
-    if (!st) {
-        st = agree_on_plan(s, false, err);
-        s->result.about_output = st;
-    }
+    if (!st)
+        st = blame_output(err, agree_on_plan(s, false, err));
     if (!st)
         st = complete(s, err);
     if (!st && s->result.missing) {
-        s->result.about_output = true;
         st = heft_error_plain(err, HEFT_E_NOTFOUND, "%U of %U shares are missing",
                               (uint64_t)s->result.missing, (uint64_t)count);
+        blame_output(err, st);
     }
-    end(s, out, st);
+    end(s, out);
     return heft_error_end(err, st);
 }
 
@@ -293,6 +295,6 @@ heft_status heft_share_abort(const char *path, heft_error *err)
         else
             st = s->ops->remove_all(s, true, err);
     }
-    end(s, NULL, st);
+    end(s, NULL);
     return heft_error_end(err, st);
 }

@@ -28,33 +28,25 @@ static heft_status set_size(heft_sink *s, uint64_t size, heft_error *err)
     struct stat info;
     d->f->base.result.bytes = size;
     int os = d->is_creator ? heft_disk_reserve(d->f->disk, d->s.staged.fd, size) : 0;
-    if (os) {
-        atomic_store(&d->s.has_failed, true);
+    if (os)
         return heft_os_error(err, os, "cannot reserve disk space");
-    }
-    if (fstat(d->s.staged.fd, &info)) {
-        atomic_store(&d->s.has_failed, true);
+    if (fstat(d->s.staged.fd, &info))
         return heft_os_error(err, errno, "the size of its data cannot be read");
-    }
     if ((uint64_t)info.st_size == size)
         return HEFT_OK;
-    if (d->is_last) { /* every share has set this size */
-        atomic_store(&d->s.has_failed, true);
+    if (d->is_last) /* every share has set this size */
         return heft_error_plain(err, HEFT_E_ARGUMENT,
                                 "the data in '%s' were truncated or extended; remove the folder, "
                                 "and write all shares again",
                                 d->f->folder_name);
-    }
     if (!heft_disk_truncate(d->f->disk, d->s.staged.fd, (off_t)size))
         return HEFT_OK;
-    atomic_store(&d->s.has_failed, true);
     return heft_os_error(err, errno, "cannot be extended to its size");
 }
 
 static void discard_data(heft_sink *s)
 {
     data_sink *d = (data_sink *)s;
-    d->f->base.result.about_output = atomic_load(&d->s.has_failed);
     (void)heft_staged_close(&d->s.staged);
     free(d);
 }
@@ -108,8 +100,6 @@ static heft_status finish_data(heft_sink *s, heft_error *err)
         st = heft_os_error(err, errno, "writing failed");
     if (!st && d->is_last)
         st = commit(d, err);
-    if (st)
-        atomic_store(&d->s.has_failed, true);
     discard_data(s);
     return st;
 }

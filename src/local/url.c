@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "local/hub_cache.h"
 
 static atomic_bool is_interrupted;
@@ -56,7 +57,6 @@ void heft_url_redact(char *out, size_t size, const char *url)
 
 bool heft_url_append(char *buf, size_t size, heft_str text, const char *kept)
 {
-    static const char hex[] = "0123456789ABCDEF";
     size_t at = strlen(buf);
     for (size_t i = 0; i < text.len; i++) {
         unsigned char c = (unsigned char)text.ptr[i];
@@ -69,8 +69,8 @@ bool heft_url_append(char *buf, size_t size, heft_str text, const char *kept)
             buf[at++] = (char)c;
         } else {
             buf[at++] = '%';
-            buf[at++] = hex[c >> 4];
-            buf[at++] = hex[c & 15];
+            heft_hex_capitals(buf + at, &c, 1);
+            at += 2;
         }
     }
     buf[at] = '\0';

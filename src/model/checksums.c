@@ -240,11 +240,11 @@ heft_status heft_ix_digest(heft_index *x, uint32_t part, const char *rule, const
 
 heft_status heft_ix_digest_crc32(heft_index *x, uint32_t part, const char *rule, uint32_t crc)
 {
-    static const char digits[] = "0123456789abcdef";
     char text[] = "crc32:0x00000000";
     enum { HEX_AT = 8, LENGTH = sizeof text - 1 };
-    for (uint32_t i = 0; i < 8; i++)
-        text[LENGTH - 1 - i] = digits[crc >> 4 * i & 15];
+    uint8_t bytes[4] = { (uint8_t)(crc >> 24), (uint8_t)(crc >> 16), (uint8_t)(crc >> 8),
+                         (uint8_t)crc };
+    heft_hex_text(text + HEX_AT, bytes, sizeof bytes);
     heft_str spelled = heft_ix_copy(x, (heft_str){ text, LENGTH });
     return spelled.ptr ? heft_ix_digest(x, part, rule, "crc32", spelled, HEX_AT, true)
                        : HEFT_E_NOMEM;

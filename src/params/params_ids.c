@@ -51,11 +51,8 @@ heft_id128 heft_param_namespace_new(void)
 
 void heft_id128_text(char out[33], heft_id128 id)
 {
-    static const char digits[] = "0123456789abcdef";
-    for (int i = 0; i < 16; i++) {
-        out[2 * i] = digits[id.bytes[15 - i] >> 4];
-        out[2 * i + 1] = digits[id.bytes[15 - i] & 15];
-    }
+    for (int i = 0; i < 16; i++)
+        heft_hex_text(out + 2 * i, &id.bytes[15 - i], 1);
     out[32] = '\0';
 }
 

@@ -5,6 +5,7 @@
 #include "base/blake3.h"
 #include "core/check/decoded_check.h"
 #include "core/write/convert/cast_losses.h"
+#include "core/write/plan/sink_calls.h"
 
 enum {
     STEP = 4 << 20, /* large shares begin at multiples, since file systems lock and store stripes */
@@ -295,8 +296,8 @@ static heft_status write_range(heft_share_plan *p, uint32_t number, heft_range r
         st = heft_decoded_check_require(c->in, decodes_first, p, err);
     if (!st)
         st = heft_cast_losses_begin(&copying, err);
-    if (!st && sink->ops->reserve)
-        st = sink->ops->reserve(sink, c->p.plan.file_bytes, err);
+    if (!st)
+        st = heft_sink_reserve(sink, c->p.plan.file_bytes, err);
     if (!st)
         st = heft_copy(&copying, err);
     if (!st)
@@ -441,9 +442,7 @@ static heft_status join(heft_share_plan *p, const heft_str *records, uint32_t co
 static heft_status write_frame(heft_share_plan *p, heft_sink *sink)
 {
     heft_planner *planner = &p->c.p;
-    heft_status st = sink->ops->reserve
-                         ? sink->ops->reserve(sink, planner->plan.file_bytes, &p->err)
-                         : HEFT_OK;
+    heft_status st = heft_sink_reserve(sink, planner->plan.file_bytes, &p->err);
     if (!st)
         st = heft_planner_emit(planner, HEFT_HEADER, sink, &p->err);
     return st ? st : heft_planner_close_file(planner, sink, &p->err);

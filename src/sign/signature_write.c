@@ -208,8 +208,10 @@ static heft_status flush(void *ctx, uint64_t at, const void *data, size_t len)
 {
     const target *t = ctx;
     const heft_sink_ops *ops = t->sink->ops;
-    return ops->write_at ? ops->write_at(t->sink, at, data, len, t->err)
-                         : ops->write(t->sink, data, len, t->err);
+    return heft_error_about(t->err,
+                            ops->write_at ? ops->write_at(t->sink, at, data, len, t->err)
+                                          : ops->write(t->sink, data, len, t->err),
+                            HEFT_ABOUT_TARGET);
 }
 
 heft_status heft_signature_write(const heft_signature *s, heft_sink *take, heft_error *err)
@@ -231,6 +233,6 @@ heft_status heft_signature_write(const heft_signature *s, heft_sink *take, heft_
     if (st)
         take->ops->discard(take);
     else
-        st = take->ops->finish(take, err);
+        st = heft_error_about(err, take->ops->finish(take, err), HEFT_ABOUT_TARGET);
     return heft_error_end(err, st);
 }

@@ -292,7 +292,8 @@ heft_status heft_append_convert(uint32_t *tensors, const heft_file *f, const hef
     *tensors = st ? 0 : a.appended;
     if (o.convert.planned_bytes)
         *o.convert.planned_bytes = a.appended ? a.planned : heft_file_size(f);
-    return heft_error_end(a.err, st);
+    heft_conversion_blame(err, heft_error_end(err, st));
+    return heft_error_about(err, st, HEFT_ABOUT_SOURCE);
 }
 
 /* ---- the extended file ---- */

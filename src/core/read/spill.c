@@ -6,6 +6,12 @@
 
 enum { MEMORY_LIMIT = 16 << 20 }; /* for the spills of all threads together */
 
+/* Scratch space of the sink is beside the output, that of the host is elsewhere. */
+static heft_status blame(const heft_spill *s, heft_status st, heft_error *err)
+{
+    return heft_error_about(err, st, s->uses_sink ? HEFT_ABOUT_TARGET : HEFT_ABOUT_NOTHING);
+}
+
 static heft_status fill_memory(heft_spill *s, heft_spill_read read, void *ctx, heft_error *err)
 {
     const heft_allocator *al = s->host->allocator;
@@ -26,11 +32,11 @@ static heft_status fill_scratch(heft_spill *s, heft_spill_read read, void *ctx, 
     while (!st && heft_chunks_next(&c)) {
         st = read(ctx, c.buf, c.len, err);
         if (!st)
-            st = s->scratch->ops->write(s->scratch, c.data, c.len, err);
+            st = blame(s, s->scratch->ops->write(s->scratch, c.data, c.len, err), err);
     }
     heft_chunks_close(&c);
     if (!st)
-        st = s->scratch->ops->map(s->scratch, &mapped, err);
+        st = blame(s, s->scratch->ops->map(s->scratch, &mapped, err), err);
     s->bytes = mapped;
     return st;
 }
@@ -40,11 +46,13 @@ heft_status heft_spill_fill(heft_spill *out, const heft_host *h, heft_sink *sink
 {
     bool uses_sink = sink && HEFT_HAS(sink->ops, scratch);
     uint32_t threads = h->executor && h->executor->width ? h->executor->width : 1;
-    *out = (heft_spill){ .host = h, .len = len };
+    *out = (heft_spill){ .host = h, .len = len, .uses_sink = uses_sink };
     if (len <= MEMORY_LIMIT / threads || !(uses_sink || HEFT_HAS(h, scratch)))
         return fill_memory(out, read, ctx, err);
-    heft_status st = uses_sink ? sink->ops->scratch(sink, &out->scratch, len, err)
-                               : h->scratch(&out->scratch, len, err);
+    heft_status st = blame(out,
+                           uses_sink ? sink->ops->scratch(sink, &out->scratch, len, err)
+                                     : h->scratch(&out->scratch, len, err),
+                           err);
     if (!st)
         st = heft_sized_check(out->scratch->ops->size, sizeof(heft_scratch_ops), "heft_scratch_ops",
                               err);
@@ -53,7 +61,7 @@ heft_status heft_spill_fill(heft_spill *out, const heft_host *h, heft_sink *sink
 
 heft_status heft_spill_state(const heft_spill *s, heft_error *err)
 {
-    return s->scratch ? s->scratch->ops->check(s->scratch, err) : HEFT_OK;
+    return s->scratch ? blame(s, s->scratch->ops->check(s->scratch, err), err) : HEFT_OK;
 }
 
 void heft_spill_close(heft_spill *s)

@@ -10,6 +10,7 @@ typedef struct heft_spill {
     uint64_t len;
     void *memory;          /* the bytes, or NULL … */
     heft_scratch *scratch; /* … if they are in scratch space */
+    bool uses_sink;        /* the scratch space is the sink's */
 } heft_spill;
 
 /* Produce the next len bytes. */

@@ -17,7 +17,7 @@ const heft_burnpack_generation heft_burnpack_generations[HEFT_BURNPACK_GENERATIO
 
 const char heft_burnpack_scalars[] = "burn.scalars";
 
-static const char hex_prefix[] = "cbor:", digits[] = "0123456789abcdef";
+static const char hex_prefix[] = "cbor:";
 enum { PREFIX = sizeof hex_prefix - 1 };
 
 bool heft_burnpack_has_type(heft_dtype t)
@@ -97,8 +97,9 @@ static heft_status cache_scheme(heft_index *x, heft_burnpack_type_cache *cache, 
     else
         heft_out_str(&o, heft_lit(hex_prefix));
     for (size_t i = 0; !is_json && i < raw.len; i++) {
-        heft_out_u8(&o, (uint8_t)digits[(uint8_t)raw.ptr[i] >> 4]);
-        heft_out_u8(&o, (uint8_t)digits[raw.ptr[i] & 15]);
+        char two[2];
+        heft_hex_text(two, (const uint8_t *)raw.ptr + i, 1);
+        heft_out_bytes(&o, two, sizeof two);
     }
     cache->raw = raw;
     cache->text = (heft_str){ (char *)text, len };
@@ -213,12 +214,11 @@ void heft_burnpack_put_type(heft_out *o, heft_dtype t, heft_str stored, bool tex
 
 static bool put_hex(heft_out *o, heft_str hex)
 {
-    unsigned byte = 0;
+    uint32_t byte = 0;
     for (size_t i = 0; i < hex.len; i++) {
-        unsigned digit = 0;
-        while (digit < 16 && digits[digit] != hex.ptr[i])
-            digit++;
-        if (digit == 16)
+        uint32_t digit = heft_hex_digit(hex.ptr[i]);
+        bool is_capital = hex.ptr[i] >= 'A' && hex.ptr[i] <= 'F';
+        if (digit > 15 || is_capital)
             return false;
         byte = byte << 4 | digit;
         if (i % 2)

@@ -122,7 +122,6 @@ static bool read_number(const heft_torch *t, heft_value *out, uint32_t args)
 /* Convert an integer beyond 64 bits to text, like Python's hex(). */
 static bool read_big_integer(heft_torch *t, heft_value *out, heft_str s)
 {
-    static const char hex[] = "0123456789abcdef";
     bool is_negative = (uint8_t)s.ptr[s.len - 1] >> 7;
     char *text = heft_arena_alloc(&t->x->arena, 2 * s.len + 3, 1), *to = text;
     uint32_t carry = is_negative;
@@ -133,8 +132,8 @@ static bool read_big_integer(heft_torch *t, heft_value *out, heft_str s)
          i++) { /* from the lowest digit, backwards from the end of the text */
         uint32_t byte = ((uint8_t)s.ptr[i] ^ (is_negative ? 0xFF : 0)) + carry;
         carry = byte >> 8;
-        end[-1 - 2 * (ptrdiff_t)i] = hex[byte & 15];
-        end[-2 - 2 * (ptrdiff_t)i] = hex[byte >> 4 & 15];
+        uint8_t low = (uint8_t)byte;
+        heft_hex_text(end - 2 * (i + 1), &low, 1);
     }
     char *digits = text + 3;
     while (digits + 1 < end && *digits == '0')

@@ -286,14 +286,12 @@ void heft_zt_put_shape(heft_out *o, const heft_index *x, uint32_t tensor)
 void heft_zt_put_hex(heft_out *o, heft_str prefix, const uint8_t *bytes, uint32_t count,
                      bool is_number, bool is_upper)
 {
-    const char *digits = is_upper ? "0123456789ABCDEF" : "0123456789abcdef";
     char text[2 * HEFT_CHECKSUM_BYTES + 16];
     size_t len = prefix.len;
     memcpy(text, prefix.ptr, len);
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++, len += 2) {
         uint8_t b = bytes ? bytes[is_number ? count - 1 - i : i] : 0;
-        text[len++] = digits[b >> 4];
-        text[len++] = digits[b & 15];
+        (is_upper ? heft_hex_capitals : heft_hex_text)(text + len, &b, 1);
     }
     heft_cbor_put_text(o, (heft_str){ text, len });
 }

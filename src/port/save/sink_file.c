@@ -30,13 +30,6 @@ heft_status heft_error_exists(heft_error *err, heft_status st)
 
 /* ---- writing ---- */
 
-static heft_status record_failure(heft_sink *s, heft_status st)
-{
-    if (st)
-        atomic_store(&((heft_staged_sink *)s)->has_failed, true);
-    return st;
-}
-
 /* Write, and start writing finished blocks to disk while other blocks are made, so that the final
  * sync is short.  The write that ends a block starts it; nearly always all bytes of the block have
  * been written by then. */
@@ -49,13 +42,13 @@ heft_status heft_staged_write_at(heft_sink *s, uint64_t off, const void *data, s
     heft_status st = heft_disk_write_all(d, f->staged.fd, off, data, len, err);
     if (!st && f->syncs && from < to)
         d->start_sync(f->staged.fd, (off_t)from, (off_t)(to - from)); /* sync reports errors */
-    return record_failure(s, st);
+    return st;
 }
 
 heft_status heft_staged_read_at(heft_sink *s, uint64_t off, void *buf, size_t len, heft_error *err)
 {
     const heft_staged *f = &((const heft_staged_sink *)s)->staged;
-    return record_failure(s, heft_disk_read_all(f->disk, f->fd, off, buf, len, err));
+    return heft_disk_read_all(f->disk, f->fd, off, buf, len, err);
 }
 
 /* Notice a full disk before anything is written; reserved blocks also make the writes faster. */
@@ -63,13 +56,12 @@ heft_status heft_staged_reserve(heft_sink *s, uint64_t size, heft_error *err)
 {
     const heft_staged_sink *f = (const heft_staged_sink *)s;
     int os = heft_disk_reserve(f->staged.disk, f->staged.fd, size);
-    return record_failure(s, os ? heft_os_error(err, os, f->no_space_message) : HEFT_OK);
+    return os ? heft_os_error(err, os, f->no_space_message) : HEFT_OK;
 }
 
 heft_status heft_staged_scratch(heft_sink *s, heft_scratch **out, uint64_t bytes, heft_error *err)
 {
-    return record_failure(
-        s, heft_scratch_in(out, ((const heft_staged_sink *)s)->staged.dir, bytes, err));
+    return heft_scratch_in(out, ((const heft_staged_sink *)s)->staged.dir, bytes, err);
 }
 
 bool heft_staged_reflink(heft_sink *s, uint64_t offset, heft_source *from, uint64_t at,

@@ -6,8 +6,6 @@
 #define HEFT_SINK_FILE_H
 #include <heft/split.h>
 
-#include <stdatomic.h>
-
 #include "port/save/staged.h"
 
 typedef struct heft_staged_sink {
@@ -15,7 +13,6 @@ typedef struct heft_staged_sink {
     heft_staged staged;
     const char *no_space_message; /* the message when the disk is full */
     bool syncs;                   /* start writing finished blocks to disk early */
-    atomic_bool has_failed;       /* an operation of this sink failed, not the source */
     bool is_complete;             /* a finished shard, not committed yet */
 } heft_staged_sink;
 

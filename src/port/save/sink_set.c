@@ -100,7 +100,7 @@ heft_status heft_sink_dir_open_on(const heft_disk *disk, heft_sink_dir **out, co
         heft_sink_dir_discard(s);
     else
         *out = s;
-    return st;
+    return heft_error_about(err, st, HEFT_ABOUT_TARGET);
 }
 
 heft_status heft_sink_dir_open(heft_sink_dir **out, const char *dir, uint32_t flags,
@@ -254,7 +254,7 @@ static heft_status commit_set(const heft_sink_dir *s, heft_error *err)
 
 heft_status heft_sink_dir_finish(heft_sink_dir *s, heft_error *err)
 {
-    heft_status st = commit_set(s, err);
+    heft_status st = heft_error_about(err, commit_set(s, err), HEFT_ABOUT_TARGET);
     s->created_dir = s->created_dir && st;
     heft_sink_dir_discard(s);
     return st;

@@ -1,6 +1,8 @@
 /* frame_output.c - write encoded chunks as frames, with padding and digests. */
 #include "core/write/append/frame_output.h"
 
+#include "core/write/plan/sink_calls.h"
+
 enum { CHUNK = 2 << 20, END_BUFFER = 4096 };
 
 /* ---- writing ---- */

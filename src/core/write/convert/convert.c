@@ -9,6 +9,7 @@
 #include "core/write/convert/copy.h"
 #include "core/write/convert/dedup.h"
 #include "core/write/convert/same_format.h"
+#include "core/write/plan/sink_calls.h"
 #include "scheme/refuse.h"
 
 /* ---- the plan ---- */
@@ -348,8 +349,8 @@ heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink)
     st = heft_source_verifier_begin(&ledger, c->in, is_off, heft_conversion_part_use, c, c->err);
     if (!st && !counts_losses_first(c, sink))
         st = heft_cast_losses_begin(&copying, c->err);
-    if (!st && sink->ops->reserve && plan->file_bytes)
-        st = sink->ops->reserve(sink, plan->file_bytes, c->err);
+    if (!st && plan->file_bytes)
+        st = heft_sink_reserve(sink, plan->file_bytes, c->err);
     if (!st)
         st = heft_planner_emit(&c->p, HEFT_HEADER, sink, c->err);
     if (!st)
@@ -381,7 +382,7 @@ heft_status heft_conversion_end(heft_conversion *c, heft_sink *take, heft_status
         *c->opt.planned_bytes = c->p.plan.file_bytes;
     heft_conversion_release(c);
     if (is_written)
-        st = take->ops->finish(take, c->err);
+        st = heft_sink_finish(take, c->err);
     else
         heft_sink_discard(take);
     return heft_error_end(c->err, st);
@@ -398,8 +399,21 @@ heft_status heft_convert_as(const heft_file *in, const heft_format *to, heft_sin
     return heft_conversion_end(&c, take, st);
 }
 
+/* What the output shall be can be wrong or unsupported; errors of the input have a rule or an
+ * offset.  Sinks have been blamed already. */
+heft_status heft_conversion_blame(heft_error *err, heft_status st)
+{
+    bool is_input = err->rule || err->offset != HEFT_NOWHERE;
+    if (st == HEFT_E_NOMEM || st == HEFT_E_CANCELLED)
+        return st;
+    bool is_request = st == HEFT_E_ARGUMENT || (st == HEFT_E_UNSUPPORTED && !is_input);
+    return heft_error_about(err, st, is_request ? HEFT_ABOUT_TARGET : HEFT_ABOUT_SOURCE);
+}
+
 heft_status heft_file_convert(const heft_file *in, const heft_format *to, heft_sink *take,
                               const heft_convert_options *opt, heft_error *err)
 {
-    return heft_convert_as(in, to, take, opt, NULL, err);
+    heft_error own;
+    err = err ? err : &own;
+    return heft_conversion_blame(err, heft_convert_as(in, to, take, opt, NULL, err));
 }

@@ -9,6 +9,10 @@
 
 #include "core/write/plan/plan.h"
 
+/* Add to an error of a conversion which of the two files it is about, unless that is known; return
+ * st. */
+heft_status heft_conversion_blame(heft_error *err, heft_status st);
+
 /* Restrictions and replacements that heft_file_convert() does not offer. */
 typedef struct heft_conversion_scope {
     bool own_metadata;    /* take metadata from the options only, not from the input */

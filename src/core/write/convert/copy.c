@@ -5,6 +5,7 @@
 #include "base/bisect.h"
 #include "core/write/convert/part_source.h"
 #include "core/write/convert/reflink.h"
+#include "core/write/plan/sink_calls.h"
 
 enum {
     SPAN = 4 << 20,     /* approximate bytes per unit of work */

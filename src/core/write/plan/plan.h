@@ -138,15 +138,9 @@ heft_status heft_planner_write_record_header(heft_planner *p, const uint32_t *fi
 /* Write what the file still needs once all data are written: record headers that contain digests
  * of preceding parts, unless they are in the stream already, and the trailer. */
 heft_status heft_planner_close_file(heft_planner *p, heft_sink *sink, heft_error *err);
-/* Finish the sink after work that returned st; discard the sink after a failure. */
-heft_status heft_sink_end(heft_sink *take, heft_status st, heft_error *err);
 /* Write bytes of the file and update the plan's digests of ranges. */
 heft_status heft_planner_write(heft_planner *p, heft_sink *sink, uint64_t at, const void *data,
                                size_t len, heft_error *err);
-/* Write at an offset of the file; a stream is written in order, so that the offset is the
- * current position. */
-heft_status heft_sink_put(heft_sink *s, uint64_t at, const void *data, size_t len, heft_error *err);
-heft_status heft_sink_fill(heft_sink *s, uint64_t at, uint64_t len, uint8_t byte, heft_error *err);
 
 /* ---- additions while writing, plan_addition.c ---- */
 

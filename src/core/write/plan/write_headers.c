@@ -1,6 +1,8 @@
 /* write_headers.c - run the functions of a format that write header, record headers and trailer. */
 #include "core/write/plan/plan.h"
 
+#include "core/write/plan/sink_calls.h"
+
 enum { OUT_BUFFER = 256 << 10 };
 
 /* The input lends names and texts.  If the input changes after planning, the format writes a
@@ -68,36 +70,11 @@ heft_status heft_planner_record_header(const heft_planner *p, const uint32_t *fi
 
 /* ---- into a sink ---- */
 
-void heft_sink_discard(heft_sink *s)
-{
-    if (s)
-        s->ops->discard(s);
-}
-
-heft_status heft_sink_put(heft_sink *s, uint64_t at, const void *data, size_t len, heft_error *err)
-{
-    if (!len)
-        return HEFT_OK;
-    return s->ops->write_at ? s->ops->write_at(s, at, data, len, err)
-                            : s->ops->write(s, data, len, err);
-}
-
 heft_status heft_planner_write(heft_planner *p, heft_sink *sink, uint64_t at, const void *data,
                                size_t len, heft_error *err)
 {
     heft_status st = heft_partial_crcs_add(&p->written, at, data, len, err);
     return st ? st : heft_sink_put(sink, at, data, len, err);
-}
-
-heft_status heft_sink_fill(heft_sink *s, uint64_t at, uint64_t len, uint8_t byte, heft_error *err)
-{
-    uint8_t block[512];
-    memset(block, byte, sizeof block);
-    heft_status st = HEFT_OK;
-    for (uint64_t done = 0; done < len && !st; done += sizeof block)
-        st = heft_sink_put(s, at + done, block,
-                           len - done < sizeof block ? (size_t)(len - done) : sizeof block, err);
-    return st;
 }
 
 typedef struct flush_job {
@@ -184,12 +161,4 @@ heft_status heft_planner_close_file(heft_planner *p, heft_sink *sink, heft_error
     if (!st && p->plan.needs_preceding_digests && sink->ops->write_at)
         st = write_record_headers(p, sink, err);
     return st ? st : heft_planner_emit(p, HEFT_TRAILER, sink, err);
-}
-
-heft_status heft_sink_end(heft_sink *take, heft_status st, heft_error *err)
-{
-    if (!st)
-        return take->ops->finish(take, err);
-    heft_sink_discard(take);
-    return st;
 }

@@ -6,6 +6,7 @@
 
 #include "core/read/chunks.h"
 #include "core/read/running_digest.h"
+#include "core/write/plan/sink_calls.h"
 
 enum { LABEL = 20 };
 
@@ -91,7 +92,7 @@ static heft_status read_source(heft_source *s, uint64_t offset, void *buf, size_
                                heft_error *err)
 {
     heft_sink *from = ((const read_back *)s)->from;
-    return from->ops->read_at(from, offset, buf, len, err);
+    return heft_sink_read_back(from, offset, buf, len, err);
 }
 
 static void close_source(heft_source *s)
@@ -131,7 +132,7 @@ static heft_status digest(const heft_shard_set_writer *l, const held_sink *k,
     if (!st)
         st = heft_chunks_open(&c, al, NULL, shard->size, err);
     while (!st && heft_chunks_next(&c)) {
-        st = k->inner->ops->read_at(k->inner, c.at, c.buf, c.len, err);
+        st = heft_sink_read_back(k->inner, c.at, c.buf, c.len, err);
         if (!st)
             heft_running_digest_update(&own, c.data, c.len);
     }
@@ -213,7 +214,7 @@ heft_status heft_shard_set_writer_finish(heft_shard_set_writer *l, heft_error *e
     for (uint32_t i = 0; i < l->capacity && !st; i++) {
         heft_sink *inner = l->files[i].inner;
         l->files[i].inner = NULL;
-        st = inner ? inner->ops->finish(inner, err) : HEFT_OK;
+        st = inner ? heft_sink_finish(inner, err) : HEFT_OK;
     }
     return st;
 }

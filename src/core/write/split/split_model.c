@@ -10,6 +10,7 @@
 #include <heft/split.h>
 
 #include "base/sort.h"
+#include "core/write/plan/sink_calls.h"
 
 enum { MAX_NAME = 255, INDEX_BUFFER = 64 << 10 };
 
@@ -178,7 +179,7 @@ static heft_status open_file(const split_job *s, uint32_t i, heft_sink **out)
         return heft_error_plain(s->err, HEFT_E_ARGUMENT, "the file names would exceed %U bytes",
                                 (uint64_t)MAX_NAME);
     text[name.len] = '\0';
-    return s->opt.open(out, s->opt.ctx, text, s->err);
+    return heft_error_about(s->err, s->opt.open(out, s->opt.ctx, text, s->err), HEFT_ABOUT_TARGET);
 }
 
 /* Report payload only: the conversion of a file also counts padding between the parts. */

@@ -2,6 +2,8 @@
  * file. */
 #include "core/write/writer/writer.h"
 
+#include "core/write/plan/sink_calls.h"
+
 heft_status heft_writer_open(heft_writer **out, const heft_format *fmt, heft_sink *take,
                              const heft_write_options *opt, heft_error *err)
 {
@@ -74,8 +76,8 @@ heft_status heft_writer_begin(heft_writer *w, heft_error *err)
         st = heft_planner_run(&w->p, err);
     if (!st)
         st = heft_writer_build_order(w, err);
-    if (!st && w->sink->ops->reserve && !w->p.plan.appended && !heft_writer_grows(w))
-        st = w->sink->ops->reserve(w->sink, w->p.plan.file_bytes, err);
+    if (!st && !w->p.plan.appended && !heft_writer_grows(w))
+        st = heft_sink_reserve(w->sink, w->p.plan.file_bytes, err);
     if (!st)
         st = heft_planner_emit(&w->p, HEFT_HEADER, w->sink, err);
     w->filled_to = w->p.plan.header_bytes;
