@@ -8,7 +8,7 @@ listed = run("--help").split("Look:")[1].split("`heft")[0]
 print([c["name"] for c in described] == re.findall(r"^  ([a-z]+) ", listed, re.M))
 for c in described:
     text = run(c["name"], "--help")
-    shown = re.findall(r"^  (?:-(.), |    )--([a-z-]+)( \S)?", text, re.M)
+    shown = re.findall(r"^  (?:-(.), |    )--([a-z-]+)( \S|\[=)?", text, re.M)
     told = [(o["letter"] or "", o["name"], bool(o["value"])) for o in c["options"]]
     if told != [(letter, name, bool(value)) for letter, name, value in shown] or not told:
         print(c["name"], "has other options in --help")
