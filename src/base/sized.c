@@ -52,28 +52,27 @@ heft_status heft_sink_check(const heft_sink *s, heft_error *err)
 /* Limit digests to HEFT_HASH_BYTES, the size of the buffers that checksums are compared in. */
 static heft_status check_digest(const heft_digest *d, heft_error *err)
 {
-    heft_status st = heft_sized_check(d->size, offsetof(heft_digest, combine), "heft_digest", err);
-    if (!st && (!d->bytes || d->bytes > HEFT_HASH_BYTES))
+    HEFT_TRY(heft_sized_check(d->size, offsetof(heft_digest, combine), "heft_digest", err));
+    if (!d->bytes || d->bytes > HEFT_HASH_BYTES)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "digest %s has %U bytes; 1 to %U are allowed",
                                 d->name, (uint64_t)d->bytes, (uint64_t)HEFT_HASH_BYTES);
-    return st;
+    return HEFT_OK;
 }
 
 heft_status heft_host_check(const heft_host *h, heft_error *err)
 {
-    heft_status st = heft_sized_check(h->size, offsetof(heft_host, scratch), "heft_host", err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_sized_check(h->size, offsetof(heft_host, scratch), "heft_host", err));
     if (!h->allocator)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "the host has no allocator");
-    st = heft_sized_check(h->allocator->size, sizeof(heft_allocator), "heft_allocator", err);
-    if (!st && !h->allocator->resize)
+    HEFT_TRY(heft_sized_check(h->allocator->size, sizeof(heft_allocator), "heft_allocator", err));
+    if (!h->allocator->resize)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "the host's allocator has no resize()");
-    if (!st && h->executor)
-        st = heft_sized_check(h->executor->size, sizeof(heft_executor), "heft_executor", err);
-    for (size_t i = 0; !st && h->digests && h->digests[i]; i++)
-        st = check_digest(h->digests[i], err);
-    for (size_t i = 0; !st && h->codecs && h->codecs[i]; i++)
-        st = heft_sized_check(h->codecs[i]->size, offsetof(heft_codec, bound), "heft_codec", err);
-    return st;
+    if (h->executor)
+        HEFT_TRY(heft_sized_check(h->executor->size, sizeof(heft_executor), "heft_executor", err));
+    for (size_t i = 0; h->digests && h->digests[i]; i++)
+        HEFT_TRY(check_digest(h->digests[i], err));
+    for (size_t i = 0; h->codecs && h->codecs[i]; i++)
+        HEFT_TRY(
+            heft_sized_check(h->codecs[i]->size, offsetof(heft_codec, bound), "heft_codec", err));
+    return HEFT_OK;
 }

@@ -91,9 +91,7 @@ heft_status heft_settings_pipeline(heft_pipeline_component out[HEFT_PIPELINE_COM
             return heft_error_plain(err, HEFT_E_LIMIT, "the pipeline has more than %U components",
                                     (uint64_t)HEFT_PIPELINE_COMPONENTS);
         out[found] = c;
-        heft_status st = check_component(out, found, err);
-        if (st)
-            return st;
+        HEFT_TRY(check_component(out, found, err));
         found++;
     }
     *count = found;

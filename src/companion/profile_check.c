@@ -271,8 +271,8 @@ heft_status heft_profile_check(heft_verify_result *out, const heft_profile *p, c
                 .absent = is_complete ? HEFT_FAULT : HEFT_WARNING };
     for (uint32_t i = 0; i < p->keys.len; i++)
         check_key(&c, &keys[i]);
-    heft_status st = check_vocabulary(&c, err);
-    for (uint32_t i = 0; i < p->tensors.len && !st; i++)
-        st = check_tensor(&c, &tensors[i], err);
-    return st;
+    HEFT_TRY(check_vocabulary(&c, err));
+    for (uint32_t i = 0; i < p->tensors.len; i++)
+        HEFT_TRY(check_tensor(&c, &tensors[i], err));
+    return HEFT_OK;
 }

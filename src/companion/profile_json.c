@@ -28,24 +28,23 @@ static heft_status add(reader *r, heft_vec *v, const void *element, size_t size)
 
 static heft_status read_text(reader *r, heft_str *out, const char *what)
 {
-    heft_status st = heft_companion_expect(&r->j, HEFT_JSON_STRING, what);
-    return st ? st : copy(r, out, r->j.text);
+    HEFT_TRY(heft_companion_expect(&r->j, HEFT_JSON_STRING, what));
+    return copy(r, out, r->j.text);
 }
 
 /* Read a list of strings or, in shapes, of strings and numbers. */
 static heft_status read_list(reader *r, heft_vec *v, bool numbers, const char *what)
 {
-    heft_status st = heft_companion_expect(&r->j, HEFT_JSON_ARRAY, what);
+    HEFT_TRY(heft_companion_expect(&r->j, HEFT_JSON_ARRAY, what));
     heft_json_kind k;
-    while (!st && heft_companion_next_item(&r->j, &k)) {
+    while (heft_companion_next_item(&r->j, &k)) {
         heft_str text;
         if (k != HEFT_JSON_STRING && !(numbers && k == HEFT_JSON_NUMBER))
             return heft_json_fail(&r->j, "%s: a string is expected here", what);
-        st = copy(r, &text, r->j.text);
-        if (!st)
-            st = add(r, v, &text, sizeof text);
+        HEFT_TRY(copy(r, &text, r->j.text));
+        HEFT_TRY(add(r, v, &text, sizeof text));
     }
-    return st;
+    return HEFT_OK;
 }
 
 /* Read a number or an expression as text. */
@@ -66,18 +65,16 @@ static heft_status unknown(reader *r, const char *where)
 
 static heft_status read_sizes(reader *r)
 {
-    heft_status st = heft_companion_expect(&r->j, HEFT_JSON_OBJECT, "sizes");
-    while (!st && heft_companion_next_key(&r->j)) {
+    HEFT_TRY(heft_companion_expect(&r->j, HEFT_JSON_OBJECT, "sizes"));
+    while (heft_companion_next_key(&r->j)) {
         heft_profile_size size = { { NULL, 0 }, 0 };
-        st = copy(r, &size.name, r->j.text);
-        if (!st)
-            st = heft_companion_expect(&r->j, HEFT_JSON_NUMBER, "a size");
-        if (!st && !heft_json_u64(&size.value, r->j.text))
-            st = heft_json_fail(&r->j, "size %q is not a non-negative integer", r->j.text);
-        if (!st)
-            st = add(r, &r->p->sizes, &size, sizeof size);
+        HEFT_TRY(copy(r, &size.name, r->j.text));
+        HEFT_TRY(heft_companion_expect(&r->j, HEFT_JSON_NUMBER, "a size"));
+        if (!heft_json_u64(&size.value, r->j.text))
+            return heft_json_fail(&r->j, "size %q is not a non-negative integer", r->j.text);
+        HEFT_TRY(add(r, &r->p->sizes, &size, sizeof size));
     }
-    return st;
+    return HEFT_OK;
 }
 
 static heft_status read_metadata(reader *r)
@@ -101,45 +98,44 @@ static heft_status read_metadata(reader *r)
 
 static heft_status read_optional_metadata(reader *r)
 {
-    heft_status st = heft_companion_expect(&r->j, HEFT_JSON_ARRAY, "optional_metadata");
+    HEFT_TRY(heft_companion_expect(&r->j, HEFT_JSON_ARRAY, "optional_metadata"));
     heft_json_kind k;
-    while (!st && heft_companion_next_item(&r->j, &k)) {
+    while (heft_companion_next_item(&r->j, &k)) {
         heft_profile_key key = { .requirement = HEFT_PROFILE_PRESENT, .is_optional = true };
         if (k != HEFT_JSON_STRING)
             return heft_json_fail(&r->j, "optional_metadata: a key is expected here");
-        st = copy(r, &key.key, r->j.text);
-        if (!st)
-            st = add(r, &r->p->keys, &key, sizeof key);
+        HEFT_TRY(copy(r, &key.key, r->j.text));
+        HEFT_TRY(add(r, &r->p->keys, &key, sizeof key));
     }
-    return st;
+    return HEFT_OK;
 }
 
 static heft_status read_special(reader *r)
 {
-    heft_status st = heft_companion_expect(&r->j, HEFT_JSON_OBJECT, "special");
-    while (!st && heft_companion_next_key(&r->j)) {
+    HEFT_TRY(heft_companion_expect(&r->j, HEFT_JSON_OBJECT, "special"));
+    while (heft_companion_next_key(&r->j)) {
         unsigned i = 0;
         while (i < HEFT_SPECIALS &&
                !heft_str_is(r->j.text, heft_vocab_special_name((heft_special)i)))
             i++;
-        st = i == HEFT_SPECIALS ? unknown(r, "special")
-                                : read_expression(r, &r->p->special[i], "special");
+        HEFT_TRY(i == HEFT_SPECIALS ? unknown(r, "special")
+                                    : read_expression(r, &r->p->special[i], "special"));
     }
-    return st;
+    return HEFT_OK;
 }
 
 static heft_status read_vocabulary(reader *r)
 {
-    heft_status st = heft_companion_expect(&r->j, HEFT_JSON_OBJECT, "vocabulary");
-    while (!st && heft_companion_next_key(&r->j)) {
+    HEFT_TRY(heft_companion_expect(&r->j, HEFT_JSON_OBJECT, "vocabulary"));
+    while (heft_companion_next_key(&r->j)) {
         if (heft_str_is(r->j.text, "tokens"))
-            st = read_expression(r, &r->p->tokens, "tokens");
+            HEFT_TRY(read_expression(r, &r->p->tokens, "tokens"));
         else if (heft_str_is(r->j.text, "special"))
-            st = read_special(r);
+            HEFT_TRY(read_special(r));
         else
-            st = unknown(r, "vocabulary");
+            HEFT_TRY(unknown(r, "vocabulary"));
     }
-    return st;
+    return HEFT_OK;
 }
 
 /* ---- tensors ---- */
@@ -190,12 +186,13 @@ static heft_status read_tensor(reader *r)
 
 static heft_status read_tensors(reader *r)
 {
-    heft_status st = heft_companion_expect(&r->j, HEFT_JSON_ARRAY, "tensors");
+    HEFT_TRY(heft_companion_expect(&r->j, HEFT_JSON_ARRAY, "tensors"));
     heft_json_kind k;
-    while (!st && heft_companion_next_item(&r->j, &k))
-        st = k == HEFT_JSON_OBJECT ? read_tensor(r)
-                                   : heft_json_fail(&r->j, "tensors: an object is expected here");
-    return st;
+    while (heft_companion_next_item(&r->j, &k))
+        HEFT_TRY(k == HEFT_JSON_OBJECT
+                     ? read_tensor(r)
+                     : heft_json_fail(&r->j, "tensors: an object is expected here"));
+    return HEFT_OK;
 }
 
 /* ---- the document ---- */

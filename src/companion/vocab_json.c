@@ -32,10 +32,10 @@ static const uint64_t UNKNOWN = UINT64_MAX;
 
 static heft_status read_id(reader *r, uint64_t *id)
 {
-    heft_status st = heft_companion_expect(&r->j, HEFT_JSON_NUMBER, "the id of a token");
-    if (!st && !heft_json_u64(id, r->j.text))
-        st = heft_json_fail(&r->j, "token id %q is not a non-negative integer", r->j.text);
-    return st;
+    HEFT_TRY(heft_companion_expect(&r->j, HEFT_JSON_NUMBER, "the id of a token"));
+    if (!heft_json_u64(id, r->j.text))
+        return heft_json_fail(&r->j, "token id %q is not a non-negative integer", r->j.text);
+    return HEFT_OK;
 }
 
 static heft_status add_entry(reader *r, heft_str token, uint64_t id)
@@ -50,15 +50,13 @@ static heft_status add_entry(reader *r, heft_str token, uint64_t id)
 /* Called after the opening brace. */
 static heft_status read_pairs(reader *r)
 {
-    heft_status st = HEFT_OK;
-    while (!st && heft_companion_next_key(&r->j)) {
+    while (heft_companion_next_key(&r->j)) {
         heft_str token = r->j.text;
         uint64_t id = 0;
-        st = read_id(r, &id);
-        if (!st)
-            st = add_entry(r, token, id);
+        HEFT_TRY(read_id(r, &id));
+        HEFT_TRY(add_entry(r, token, id));
     }
-    return st;
+    return HEFT_OK;
 }
 
 /* Called after the opening bracket.  Positions are ids, so the list goes before any added
@@ -90,25 +88,26 @@ static heft_status read_list(reader *r)
 
 static heft_status read_model(reader *r, bool *found)
 {
-    heft_status st = heft_companion_expect(&r->j, HEFT_JSON_OBJECT, "the model");
-    while (!st && heft_companion_next_key(&r->j)) {
+    HEFT_TRY(heft_companion_expect(&r->j, HEFT_JSON_OBJECT, "the model"));
+    while (heft_companion_next_key(&r->j)) {
         if (heft_str_is(r->j.text, "vocab")) {
             heft_json_kind k = heft_json_next(&r->j);
             *found = true;
-            st = k == HEFT_JSON_OBJECT  ? read_pairs(r)
-                 : k == HEFT_JSON_ARRAY ? read_list(r)
-                                        : heft_json_fail(&r->j, "the vocabulary: an object or a "
-                                                                "list is expected here");
+            HEFT_TRY(k == HEFT_JSON_OBJECT ? read_pairs(r)
+                     : k == HEFT_JSON_ARRAY
+                         ? read_list(r)
+                         : heft_json_fail(&r->j, "the vocabulary: an object or a "
+                                                 "list is expected here"));
         } else if (heft_str_is(r->j.text, "unk_id")) { /* Unigram only; may be null */
             heft_json_kind k = heft_json_next(&r->j);
             bool is_id = k == HEFT_JSON_NUMBER && heft_json_u64(&r->special[HEFT_UNK], r->j.text);
             if (k != HEFT_JSON_NULL && !is_id)
-                st = heft_json_fail(&r->j, "\"unk_id\" is not a token id");
+                return heft_json_fail(&r->j, "\"unk_id\" is not a token id");
         } else {
-            st = heft_json_skip(&r->j, HEFT_JSON_KEY);
+            HEFT_TRY(heft_json_skip(&r->j, HEFT_JSON_KEY));
         }
     }
-    return st;
+    return HEFT_OK;
 }
 
 /* Called after the opening brace. */
@@ -140,25 +139,24 @@ static heft_status read_added(reader *r)
 static heft_status read_document(reader *r)
 {
     bool found = false;
-    heft_status st = heft_companion_expect(&r->j, HEFT_JSON_OBJECT, "the document");
-    while (!st && heft_companion_next_key(&r->j)) {
+    HEFT_TRY(heft_companion_expect(&r->j, HEFT_JSON_OBJECT, "the document"));
+    while (heft_companion_next_key(&r->j)) {
         if (heft_str_is(r->j.text, "model"))
-            st = read_model(r, &found);
+            HEFT_TRY(read_model(r, &found));
         else if (heft_str_is(r->j.text, "added_tokens")) {
             heft_json_kind k;
-            st = heft_companion_expect(&r->j, HEFT_JSON_ARRAY, "the added tokens");
-            while (!st && heft_companion_next_item(&r->j, &k))
-                st = k == HEFT_JSON_OBJECT
-                         ? read_added(r)
-                         : heft_json_fail(&r->j, "an added token is not an object");
+            HEFT_TRY(heft_companion_expect(&r->j, HEFT_JSON_ARRAY, "the added tokens"));
+            while (heft_companion_next_item(&r->j, &k))
+                HEFT_TRY(k == HEFT_JSON_OBJECT
+                             ? read_added(r)
+                             : heft_json_fail(&r->j, "an added token is not an object"));
         } else
-            st = heft_json_skip(&r->j, HEFT_JSON_KEY);
+            HEFT_TRY(heft_json_skip(&r->j, HEFT_JSON_KEY));
     }
-    if (!st)
-        st = heft_companion_expect(&r->j, HEFT_JSON_END, "the document");
-    if (!st && !found)
-        st = heft_error_plain(r->err, HEFT_E_FORMAT, "there is no \"model\" with a \"vocab\"");
-    return st;
+    HEFT_TRY(heft_companion_expect(&r->j, HEFT_JSON_END, "the document"));
+    if (!found)
+        return heft_error_plain(r->err, HEFT_E_FORMAT, "there is no \"model\" with a \"vocab\"");
+    return HEFT_OK;
 }
 
 /* ---- create_vocab by id ---- */
@@ -204,14 +202,12 @@ static heft_status add_tokens(const reader *r, heft_vocab **out, const heft_host
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < count; i++)
         bytes += tokens[i].len;
-    heft_status st = heft_vocab_begin(&v, host->allocator, count, bytes, r->err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_vocab_begin(&v, host->allocator, count, bytes, r->err));
     if (host->entropy)
         host->entropy(v->key, sizeof v->key);
     for (uint32_t i = 0; i < count; i++)
         heft_vocab_add(v, tokens[i]);
-    st = heft_vocab_end(v, true, r->err);
+    heft_status st = heft_vocab_end(v, true, r->err);
     if (st) {
         heft_vocab_close(v);
         return st;

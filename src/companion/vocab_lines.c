@@ -36,14 +36,12 @@ heft_status heft_vocab_parse_lines(heft_vocab **out, heft_str text, const heft_h
     uint64_t count = 0;
     for (size_t at = 0; take_line(text, &at, &line);)
         count++;
-    heft_status st = heft_vocab_begin(&v, al, count, text.len, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_vocab_begin(&v, al, count, text.len, err));
     if (host->entropy)
         host->entropy(v->key, sizeof v->key);
     for (size_t at = 0; take_line(text, &at, &line);)
         heft_vocab_add(v, line);
-    st = heft_vocab_end(v, true, err);
+    heft_status st = heft_vocab_end(v, true, err);
     if (st)
         heft_vocab_close(v);
     else

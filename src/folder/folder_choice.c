@@ -351,15 +351,11 @@ heft_status heft_folder_choose(heft_folder_choice *out, heft_folder_listing *l, 
 {
     choosing c = { .l = l, .err = err };
     *out = (heft_folder_choice){ .main = NULL };
-    heft_status st = find_candidates(&c);
-    if (!st)
-        st = named ? choose_named(&c, named) : choose(&c);
-    if (!st && !named && c.chosen->first->numbered.count)
-        st = add_shards(&c, &l->files);
-    if (!st)
-        st = add_others(&c, &l->files, named);
-    if (st)
-        return st;
+    HEFT_TRY(find_candidates(&c));
+    HEFT_TRY(named ? choose_named(&c, named) : choose(&c));
+    if (!named && c.chosen->first->numbered.count)
+        HEFT_TRY(add_shards(&c, &l->files));
+    HEFT_TRY(add_others(&c, &l->files, named));
     out->main = named ? named : c.chosen->first->name;
     out->folder = (heft_folder){ l->files.ptr, l->files.len, NULL };
     return HEFT_OK;

@@ -65,9 +65,7 @@ heft_status heft_loss_type(heft_plan *p, const char *rule, uint32_t tensor, cons
     if (!heft_dtype_can_cast(HEFT_F32, type))
         return heft_loss_report(p, HEFT_FAULT, rule, tensor, refused, heft_dtype_name(type), where);
     bool fits = fits_f32(type), is_part;
-    heft_status st = check_quantised(p, tensor, &is_part);
-    if (st)
-        return st;
+    HEFT_TRY(check_quantised(p, tensor, &is_part));
     /* --cast matches the names of the input. */
     put_pattern(&o, p->source.name ? p->source.name(p->source.ctx, tensor)
                                    : heft_ix_name(p->x, tensor));
@@ -139,11 +137,9 @@ heft_status heft_loss_parts(heft_plan *p, const char *rule, const char *kept, co
         heft_str role = heft_ix_role(x, heft_ix_part_row_at(x, x->parts.len + i)->role);
         if (kept && heft_str_is(role, kept))
             continue;
-        heft_status st = heft_loss_report(p, HEFT_WARNING, rule, HEFT_NONE,
-                                          "the file's part %q is left out: %s has no such part",
-                                          role, where);
-        if (st)
-            return st;
+        HEFT_TRY(heft_loss_report(p, HEFT_WARNING, rule, HEFT_NONE,
+                                  "the file's part %q is left out: %s has no such part", role,
+                                  where));
     }
     if (!p->vocab || (kept && heft_str_is(heft_lit(kept), "vocab")))
         return HEFT_OK;
@@ -156,11 +152,9 @@ heft_status heft_loss_metadata(heft_plan *p, const char *rule, const char *where
 {
     const heft_index *x = p->x;
     for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i)) {
-        heft_status st = heft_loss_report(p, HEFT_WARNING, rule, HEFT_NONE,
-                                          "metadata %q is left out: %s stores no metadata",
-                                          heft_ix_value(x, i)->key, where);
-        if (st)
-            return st;
+        HEFT_TRY(heft_loss_report(p, HEFT_WARNING, rule, HEFT_NONE,
+                                  "metadata %q is left out: %s stores no metadata",
+                                  heft_ix_value(x, i)->key, where));
     }
     return HEFT_OK;
 }
@@ -206,8 +200,7 @@ heft_status heft_loss_attributes_except(heft_plan *p, const char *rule, uint8_t 
                                         "attributes of tensors are" };
     const heft_index *x = p->x;
     uint32_t counts[3] = { 0 };
-    heft_status st = HEFT_OK;
-    for (uint32_t t = 0; t < heft_ix_tensors(x) && !st; t++) {
+    for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
         const heft_ix_tensor_row *row = heft_ix_row(x, t);
         uint8_t flags = (uint8_t)(row->flags & ~kept);
         lost_attributes lost = find_lost(x, t, is_kept);
@@ -215,14 +208,14 @@ heft_status heft_loss_attributes_except(heft_plan *p, const char *rule, uint8_t 
         counts[1] += !!(flags & HEFT_T_PARAM_ID);
         counts[2] += lost.any;
         if (lost.scale)
-            st = report_lost_scale(p, rule, t);
+            HEFT_TRY(report_lost_scale(p, rule, t));
     }
-    for (uint32_t i = 0; i < 3 && !st; i++)
+    for (uint32_t i = 0; i < 3; i++)
         if (counts[i])
-            st = heft_loss_report(p, HEFT_WARNING, rule, HEFT_NONE,
-                                  "%s left out (tensors that have one: %U)", what[i],
-                                  (uint64_t)counts[i]);
-    return st;
+            HEFT_TRY(heft_loss_report(p, HEFT_WARNING, rule, HEFT_NONE,
+                                      "%s left out (tensors that have one: %U)", what[i],
+                                      (uint64_t)counts[i]));
+    return HEFT_OK;
 }
 
 heft_status heft_loss_attributes(heft_plan *p, const char *rule, uint8_t kept)

@@ -123,19 +123,16 @@ static heft_status read_metadata(reader *r)
     while ((k = heft_json_next(&r->j)) == HEFT_JSON_KEY) {
         heft_value v = { .kind = HEFT_KIND_STR, .key = r->j.text };
         bool is_total = heft_str_is(v.key, "total_size");
-        heft_status st = HEFT_OK;
         k = heft_json_next(&r->j);
         v.as.s = r->j.text;
         /* Texts describe the model; numbers other than total_size describe the index and are
          * skipped. */
         if (k == HEFT_JSON_NUMBER && is_total)
-            st = read_total(r);
+            HEFT_TRY(read_total(r));
         else if (k == HEFT_JSON_STRING)
-            st = heft_ix_meta(r->x, v);
+            HEFT_TRY(heft_ix_meta(r->x, v));
         else
-            st = heft_json_skip(&r->j, k);
-        if (st)
-            return st;
+            HEFT_TRY(heft_json_skip(&r->j, k));
     }
     return r->j.st;
 }
@@ -250,11 +247,9 @@ heft_status heft_shard_index_parse(heft_window *in, heft_index *x,
     if (heft_json_next(&r.j) != HEFT_JSON_OBJECT)
         return heft_json_fail(&r.j, "the index is not a JSON object");
     while ((k = heft_json_next(&r.j)) == HEFT_JSON_KEY) {
-        heft_status st = heft_str_is(r.j.text, "metadata")     ? read_metadata(&r)
-                         : heft_str_is(r.j.text, "weight_map") ? read_map(&r)
-                                                               : heft_json_skip(&r.j, k);
-        if (st)
-            return st;
+        HEFT_TRY(heft_str_is(r.j.text, "metadata")     ? read_metadata(&r)
+                 : heft_str_is(r.j.text, "weight_map") ? read_map(&r)
+                                                       : heft_json_skip(&r.j, k));
     }
     if (k == HEFT_JSON_OBJECT_END)
         heft_json_next(&r.j);
@@ -263,6 +258,6 @@ heft_status heft_shard_index_parse(heft_window *in, heft_index *x,
     if (!r.has_map)
         return heft_error_set(x->err, HEFT_E_FORMAT, 0, "the index has no weight_map");
     x->is_shard_index = true;
-    heft_status st = heft_meta_unique(x, "the metadata of the index");
-    return st ? st : add_files(x);
+    HEFT_TRY(heft_meta_unique(x, "the metadata of the index"));
+    return add_files(x);
 }

@@ -204,15 +204,11 @@ heft_status heft_tar_next(heft_tar *t, heft_tar_entry *out, bool *found)
             zeros++;
         if (zeros == HEFT_TAR_BLOCK)
             return HEFT_OK;
-        heft_status st = read_header(t, p, out);
-        if (!st && !is_extension(p[HEFT_TAR_TYPE]))
+        HEFT_TRY(read_header(t, p, out));
+        if (!is_extension(p[HEFT_TAR_TYPE]))
             break;
-        if (!st)
-            st = skip_member(t, out);
-        if (!st)
-            st = read_extension(&next, t->in, out, p[HEFT_TAR_TYPE]);
-        if (st)
-            return st;
+        HEFT_TRY(skip_member(t, out));
+        HEFT_TRY(read_extension(&next, t->in, out, p[HEFT_TAR_TYPE]));
     }
     if (next.name.ptr) {
         out->name = next.name;

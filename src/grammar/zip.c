@@ -93,9 +93,7 @@ static heft_status read_extra(const reader *r, header *h, uint64_t at, heft_str 
             return heft_error_set(r->in->err, HEFT_E_FORMAT, heft_cur_pos(&c) - 4,
                                   "zip: member %q: two zip64 fields", name);
         is_wide = true;
-        heft_status st = take_wide(r, h, &c, bytes, name);
-        if (st)
-            return st;
+        HEFT_TRY(take_wide(r, h, &c, bytes, name));
     }
     return c.st;
 }
@@ -284,9 +282,7 @@ heft_status heft_zip_read_local(heft_zip_entry *e, heft_window *in, heft_range w
 {
     const reader r = { .in = in };
     header h;
-    heft_status st = read_local(&r, &h, where, &e->name, &e->name_at, &e->data);
-    if (st)
-        return st;
+    HEFT_TRY(read_local(&r, &h, where, &e->name, &e->name_at, &e->data));
     e->head = where.offset;
     set_common(e, &h);
     return check_name(&r, e->name, e->name_at);
@@ -301,12 +297,9 @@ static heft_status read_member(const reader *r, heft_zip_entry *e)
                               e->head, limit);
     header h;
     heft_str name;
-    heft_status st = read_local(r, &h, (heft_range){ e->head, limit - e->head }, &name, &name_at,
-                                &e->data);
-    if (!st)
-        st = check_header(r, &h, e, name);
-    if (st)
-        return st;
+    HEFT_TRY(
+        read_local(r, &h, (heft_range){ e->head, limit - e->head }, &name, &name_at, &e->data));
+    HEFT_TRY(check_header(r, &h, e, name));
     if (!heft_range_in((heft_range){ e->data, e->stored }, limit))
         return heft_error_set(r->in->err, HEFT_E_FORMAT, e->head,
                               "zip: member %q: %U bytes at %U extend past the directory at %U",
@@ -403,24 +396,22 @@ heft_status heft_zip_open(heft_zip *out, heft_window *in, heft_arena *arena, boo
     *out = (heft_zip){ 0 };
     reader r = { .in = in, .z = out, .takes_opaque = takes_opaque };
     uint64_t entries = 0;
-    heft_status st = heft_zip_find_directory(out, in, &entries);
+    HEFT_TRY(heft_zip_find_directory(out, in, &entries));
     heft_cur c;
-    if (!st) {
-        c = heft_cur_whole(in, out->directory.offset, out->directory.length,
-                           "zip: the central directory");
-        st = c.st;
-    }
-    if (!st && entries)
-        st = allocate_entries(&r, arena, entries);
-    for (uint32_t i = 0; !st && i < out->count; i++)
-        st = read_entry(&r, &c, &out->entries[i]);
-    if (!st && heft_cur_left(&c))
-        st = heft_error_set(r.in->err, HEFT_E_FORMAT, heft_cur_pos(&c),
-                            "zip: %U unexpected bytes after the last entry of the directory",
-                            heft_cur_left(&c));
-    if (!st && entries)
-        st = heft_zip_sort(out, in->err);
-    return st ? st : read_members(&r);
+    c = heft_cur_whole(in, out->directory.offset, out->directory.length,
+                       "zip: the central directory");
+    HEFT_TRY(c.st);
+    if (entries)
+        HEFT_TRY(allocate_entries(&r, arena, entries));
+    for (uint32_t i = 0; i < out->count; i++)
+        HEFT_TRY(read_entry(&r, &c, &out->entries[i]));
+    if (heft_cur_left(&c))
+        return heft_error_set(r.in->err, HEFT_E_FORMAT, heft_cur_pos(&c),
+                              "zip: %U unexpected bytes after the last entry of the directory",
+                              heft_cur_left(&c));
+    if (entries)
+        HEFT_TRY(heft_zip_sort(out, in->err));
+    return read_members(&r);
 }
 
 heft_str heft_zip_first_name(int *bits, const uint8_t *head, size_t len)

@@ -47,9 +47,7 @@ static heft_status find_end(heft_window *in, uint64_t *at)
 
 static heft_status read_end(heft_window *in, end_record *e)
 {
-    heft_status st = find_end(in, &e->at);
-    if (st)
-        return st;
+    HEFT_TRY(find_end(in, &e->at));
     heft_cur c = heft_cur_whole(in, e->at, END, "zip: the end of the archive");
     heft_cur_take(&c, 4);
     e->disk = heft_cur_u16(&c);

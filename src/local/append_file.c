@@ -74,10 +74,9 @@ static heft_status check_editable(const append_job *job, const heft_file *f, hef
     heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
     heft_edit *e;
     o.host = job->options.write.host;
-    heft_status st = heft_edit_plan(&e, f, &o, err);
-    if (!st)
-        heft_edit_close(e);
-    return st;
+    HEFT_TRY(heft_edit_plan(&e, f, &o, err));
+    heft_edit_close(e);
+    return HEFT_OK;
 }
 
 static heft_status plan_append(append_job *job, heft_error *err)
@@ -89,10 +88,9 @@ static heft_status plan_append(append_job *job, heft_error *err)
     open.access = (uint8_t)heft_edit_access;
     open.host = job->options.write.host;
     open.limits = job->options.append.limits;
-    heft_status st = heft_file_open(&f, job->target.path, &open, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_file_open(&f, job->target.path, &open, err));
     job->result.edit.in_place = heft_format_caps(heft_file_format(f)) & HEFT_CAN_APPEND;
+    heft_status st = HEFT_OK;
     if (is_dry_run) {
         st = check_editable(job, f, err);
     } else {

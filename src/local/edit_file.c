@@ -86,16 +86,16 @@ heft_status heft_target_open(heft_target *t, bool *undone, const heft_disk *disk
     heft_recovery earlier;
     *undone = false;
     *t = (heft_target){ .fd = -1, .dir = -1, .added_fd = -1 };
-    heft_status st = is_dry_run ? HEFT_OK : heft_shard_set_recover_path(&earlier, disk, path, err);
-    if (!st)
-        st = open_file(t, disk, path, err);
-    if (!st && !is_dry_run) { /* in a dry run heft_file_open() reports a journal */
+    if (!is_dry_run)
+        HEFT_TRY(heft_shard_set_recover_path(&earlier, disk, path, err));
+    HEFT_TRY(open_file(t, disk, path, err));
+    if (!is_dry_run) { /* in a dry run heft_file_open() reports a journal */
         heft_staged_remove_stale(t->disk, t->dir, t->name);
-        st = heft_journal_undo(undone, t, err);
-        if (!st && *undone && fstat(t->fd, &t->stat_at_open))
-            st = heft_os_error(err, errno, "its status cannot be read");
+        HEFT_TRY(heft_journal_undo(undone, t, err));
+        if (*undone && fstat(t->fd, &t->stat_at_open))
+            return heft_os_error(err, errno, "its status cannot be read");
     }
-    return st ? st : heft_target_check_not_shard(t, path, host, err);
+    return heft_target_check_not_shard(t, path, host, err);
 }
 
 /* ---- the edit ---- */

@@ -86,8 +86,8 @@ static void check_index(void *arg, const char *index)
 static heft_status check_folder(int dir, const char *name, const heft_host *host, heft_error *err)
 {
     index_search s = { dir, name, host, HEFT_OK, err };
-    heft_status st = heft_folder_list(dir, check_index, &s, err);
-    return st ? st : s.st;
+    HEFT_TRY(heft_folder_list(dir, check_index, &s, err));
+    return s.st;
 }
 
 heft_status heft_target_check_not_shard(const heft_target *t, const char *path,

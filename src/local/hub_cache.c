@@ -372,9 +372,7 @@ heft_status heft_hub_list(void (*fn)(void *ctx, const char *name), void *ctx, he
 {
     char path[PATH_MAX], name[NAME_MAX + 1];
     const struct dirent *e;
-    heft_status st = find_cache(path, err);
-    if (st)
-        return st;
+    HEFT_TRY(find_cache(path, err));
     DIR *dir = opendir(path);
     if (!dir)
         return heft_os_error(err, errno, "the Hugging Face cache cannot be listed");

@@ -53,10 +53,9 @@ static heft_status open_shard(heft_source **out, location *p, const char *name, 
 {
     heft_error cause;
     bool is_same;
-    heft_status st = open_named(out, p, name, err);
-    if (st)
-        return st;
+    HEFT_TRY(open_named(out, p, name, err));
     char *path = malloc(strlen(p->dir) + strlen(name) + 2);
+    heft_status st = HEFT_OK;
     if (path) {
         sprintf(path, "%s/%s", p->dir, name);
         st = heft_journal_check(&is_same, path, heft_source_descriptor(*out), &cause);
@@ -98,8 +97,8 @@ static heft_status list_folder(void *ctx, void (*fn)(void *arg, const char *name
                                heft_error *err)
 {
     location *p = ctx;
-    heft_status st = open_dir(p, err);
-    return st ? st : heft_folder_list(heft_model_folder_descriptor(&p->folder), fn, arg, err);
+    HEFT_TRY(open_dir(p, err));
+    return heft_folder_list(heft_model_folder_descriptor(&p->folder), fn, arg, err);
 }
 
 /* Fail if the folder has the journal of a shard set.  If the path is a link, this is the link's
@@ -160,11 +159,9 @@ static heft_status try_open(heft_file **out, bool *is_same, location *p, bool is
     heft_source *s;
     *out = NULL;
     *is_same = true;
-    heft_status st = open_source(&s, p, is_entry, err);
-    if (st)
-        return st;
+    HEFT_TRY(open_source(&s, p, is_entry, err));
     int fd = heft_source_descriptor(s);
-    st = heft_journal_check(is_same, p->path, fd, err);
+    heft_status st = heft_journal_check(is_same, p->path, fd, err);
     if (st || !*is_same) {
         heft_source_close(s);
         return st ? st : replaced_repeatedly(err);
@@ -409,12 +406,10 @@ static heft_status open_folder(heft_file **out, const char *path, const heft_ope
     heft_error own;
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     err = err ? err : &own;
-    heft_status st = heft_sized_copy(&o, offsetof(heft_open_options, reserved), opt, err);
-    if (!st)
-        st = check_folder(path, err);
-    if (!st)
-        st = open_pipeline(out, path, &o, err);
-    return st || *out ? st : open_main_file(out, path, NULL, &o, err);
+    HEFT_TRY(heft_sized_copy(&o, offsetof(heft_open_options, reserved), opt, err));
+    HEFT_TRY(check_folder(path, err));
+    HEFT_TRY(open_pipeline(out, path, &o, err));
+    return *out ? HEFT_OK : open_main_file(out, path, NULL, &o, err);
 }
 
 heft_status heft_file_open(heft_file **out, const char *path, const heft_open_options *opt,
@@ -438,7 +433,7 @@ heft_status heft_file_open(heft_file **out, const char *path, const heft_open_op
         return heft_os_error(err, errno, "cannot be opened");
     if (exists && S_ISDIR(info.st_mode))
         return open_folder(out, path, opt, err);
-    heft_status st = exists && heft_is_pipeline_index(path) ? open_index(out, path, opt, err)
-                                                            : HEFT_OK;
-    return st || *out ? st : open_named_model(out, path, opt, err);
+    if (exists && heft_is_pipeline_index(path))
+        HEFT_TRY(open_index(out, path, opt, err));
+    return *out ? HEFT_OK : open_named_model(out, path, opt, err);
 }

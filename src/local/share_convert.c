@@ -84,9 +84,7 @@ static heft_status read_count(heft_share_store *s, uint32_t *count, heft_error *
 {
     char *text;
     size_t len;
-    heft_status st = s->ops->read_plan(s, &text, &len, err);
-    if (st)
-        return st;
+    HEFT_TRY(s->ops->read_plan(s, &text, &len, err));
     *count = count_in(text);
     free(text);
     return *count ? HEFT_OK : heft_share_refuse_plan(err);

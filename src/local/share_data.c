@@ -74,14 +74,12 @@ static heft_status commit(data_sink *d, heft_error *err)
     int os = f->exists ? heft_copy_access(f->disk, d->s.staged.fd, &f->old) : 0;
     if (os)
         return heft_os_error(err, os, "cannot be given the permissions of the old file");
-    heft_status st = heft_journal_retire_begin(&r, f->disk, f->dir, f->name, d->s.staged.fd, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_journal_retire_begin(&r, f->disk, f->dir, f->name, d->s.staged.fd, err));
     int done = heft_disk_create(f->disk, f->folder, heft_share_done,
                                 O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (done >= 0)
         close(done);
-    st = name_output(f, err);
+    heft_status st = name_output(f, err);
     bool is_named = !st;
     if (!st && f->syncs)
         st = heft_disk_sync_dir_after_save(f->disk, f->dir, err);

@@ -157,8 +157,8 @@ static heft_status open_store(heft_share_store *s, bool creates, heft_error *err
 {
     heft_share_folder *f = (heft_share_folder *)s;
     heft_recovery earlier;
-    heft_status st = open_folder(f, creates, err);
-    return st ? st : heft_shard_set_recover(&earlier, f->disk, f->dir, err);
+    HEFT_TRY(open_folder(f, creates, err));
+    return heft_shard_set_recover(&earlier, f->disk, f->dir, err);
 }
 
 static heft_status publish_plan(heft_share_store *s, const char *text, size_t len, heft_error *err)

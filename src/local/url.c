@@ -127,8 +127,8 @@ heft_status heft_source_url(heft_source **out, const char *url, const heft_url_o
     const heft_remote *remote;
     heft_url_options o = HEFT_URL_OPTIONS_INIT;
     *out = NULL;
-    heft_status st = find_remote(&remote, &o, url, opt, err);
-    return st ? st : remote->open_source(out, url, &o, err);
+    HEFT_TRY(find_remote(&remote, &o, url, opt, err));
+    return remote->open_source(out, url, &o, err);
 }
 
 heft_status heft_file_open_url(heft_file **out, const char *url, const heft_open_options *opt,
@@ -139,8 +139,8 @@ heft_status heft_file_open_url(heft_file **out, const char *url, const heft_open
     *out = NULL;
     if (!url)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "the address to open is missing");
-    heft_status st = find_remote(&remote, &o, url, url_opt, err);
-    return st ? st : remote->open_file(out, url, opt, &o, err);
+    HEFT_TRY(find_remote(&remote, &o, url, url_opt, err));
+    return remote->open_file(out, url, opt, &o, err);
 }
 
 heft_status heft_url_remove_kept(const char *resume, heft_error *err)
@@ -155,6 +155,6 @@ heft_status heft_sink_open_url(heft_sink **out, const char *url, uint32_t flags,
     const heft_remote *remote;
     heft_url_options o = HEFT_URL_OPTIONS_INIT;
     *out = NULL;
-    heft_status st = find_remote(&remote, &o, url, url_opt, err);
-    return st ? st : remote->open_sink(out, url, flags, &o, err);
+    HEFT_TRY(find_remote(&remote, &o, url, url_opt, err));
+    return remote->open_sink(out, url, flags, &o, err);
 }

@@ -36,13 +36,12 @@ static size_t bytes_of_all(const logical_file *l)
 /* Compare the checksums that the file stores for the parts: their bytes are not seen otherwise. */
 static heft_status verify_parts(const logical_file *l, const heft_decoding *d)
 {
-    heft_status st = HEFT_OK;
-    for (int k = 0; k < HEFT_ROLES && !st; k++) {
+    for (int k = 0; k < HEFT_ROLES; k++) {
         const heft_decoding_part *p = &d->part[k];
         if (p->tensor != HEFT_NONE && heft_part_checksum(l->f, p->part, true) != HEFT_NONE)
-            st = heft_part_verify(NULL, l->f, p->part, l->err);
+            HEFT_TRY(heft_part_verify(NULL, l->f, p->part, l->err));
     }
-    return st;
+    return HEFT_OK;
 }
 
 static heft_status add_tensor(logical_file *l, uint32_t i)
@@ -151,10 +150,9 @@ static heft_status find_tensors(logical_file *l)
     if (!l->all || !l->number || !l->is_kept)
         return heft_error_no_memory(l->err, purpose);
     memset(l->is_kept, 1, (size_t)tensors + 1);
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < all && !st; i++)
-        st = add_tensor(l, i);
-    return st ? st : refuse_unscaled(l);
+    for (uint32_t i = 0; i < all; i++)
+        HEFT_TRY(add_tensor(l, i));
+    return refuse_unscaled(l);
 }
 
 /* ---- the index ---- */
@@ -170,10 +168,7 @@ static heft_status add_instead(void *ctx, uint32_t tensor)
     if (t->d.part[HEFT_ROLE_WEIGHT].tensor != tensor)
         return HEFT_OK;
     heft_str name = heft_ix_copy(x, t->d.name);
-    heft_status st = name.ptr ? heft_ix_tensor(x, name, t->as, t->d.rank, &dims, &id)
-                              : HEFT_E_NOMEM;
-    if (st)
-        return st;
+    HEFT_TRY(name.ptr ? heft_ix_tensor(x, name, t->as, t->d.rank, &dims, &id) : HEFT_E_NOMEM);
     if (t->d.rank)
         memcpy(dims, t->d.dims, t->d.rank * sizeof *dims);
     heft_range where = { heft_global_offset(l->shard, t->start), t->bytes };
@@ -185,10 +180,8 @@ static heft_status add_source(logical_file *l)
     heft_file *f = l->out;
     heft_source *source;
     l->is_taken = true;
-    heft_status st = heft_logical_source(&source, l->all, l->count, bytes_of_all(l),
-                                         f->host->allocator, l->err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_logical_source(&source, l->all, l->count, bytes_of_all(l), f->host->allocator,
+                                 l->err));
     heft_ix_shard shard = { heft_lit("decoded tensors"), NULL, source->size, false, NULL };
     f->opened_shards[f->opened_shard_count++] = (heft_shard){ .name = shard.label,
                                                               .source = source };
@@ -228,11 +221,9 @@ heft_status heft_schemes_decode(heft_file **out, const heft_file *f, const heft_
     logical_file l = { .f = f, .s = s, .opt = HEFT_DECODE_OPTIONS_INIT, .err = err };
     const heft_allocator *al = f->host->allocator;
     *out = NULL;
-    heft_status st = heft_sized_copy(&l.opt, sizeof l.opt, opt, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_sized_copy(&l.opt, sizeof l.opt, opt, err));
     heft_file_enter(f); /* names are mapped */
-    st = find_tensors(&l);
+    heft_status st = find_tensors(&l);
     if (!st)
         st = heft_join_begin(&l.out, &f, 1, 1, err);
     if (!st)

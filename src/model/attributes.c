@@ -37,15 +37,14 @@ heft_status heft_identity_check(const heft_identity *id, heft_str tensor, heft_e
 
 heft_status heft_ix_identify(heft_index *x, uint32_t tensor, const heft_identity *id)
 {
-    heft_status st = HEFT_OK;
     if (id->has & HEFT_HAS_REQUIRES_GRAD)
         heft_ix_row(x, tensor)->flags |= (uint8_t)(HEFT_T_GRAD_KNOWN |
                                                    (id->requires_grad ? HEFT_T_GRAD : 0));
     if (id->has & HEFT_HAS_PARAM_ID)
-        st = heft_ix_param_id(x, tensor, id->param_id);
-    if (!st && id->has & HEFT_HAS_BASE_ID)
-        st = heft_ix_base_id(x, tensor, id->base_id.bytes);
-    return st;
+        HEFT_TRY(heft_ix_param_id(x, tensor, id->param_id));
+    if (id->has & HEFT_HAS_BASE_ID)
+        HEFT_TRY(heft_ix_base_id(x, tensor, id->base_id.bytes));
+    return HEFT_OK;
 }
 
 /* Return the attribute that the index keeps in a column, or in flags, for the bit `flag`. */

@@ -34,19 +34,18 @@ heft_status heft_ix_copy_value(heft_index *x, const heft_index *from, uint32_t i
     bool is_attr = id != HEFT_NONE;
     heft_value v = is_attr ? attrs[i].value : *heft_ix_value(from, i);
     uint32_t end = heft_value_next(&v, i), open[HEFT_MAX_DEPTH], depth = 0;
-    heft_status st = HEFT_OK;
-    while (i < end && !st) {
+    while (i < end) {
         v = is_attr ? attrs[i].value : *heft_ix_value(from, i);
-        st = is_attr ? heft_ix_attr(x, id, v) : heft_ix_meta(x, v);
-        if (!st && heft_value_nests(&v))
+        HEFT_TRY(is_attr ? heft_ix_attr(x, id, v) : heft_ix_meta(x, v));
+        if (heft_value_nests(&v))
             open[depth++] = v.as.container.end;
-        for (i++; !st && depth && open[depth - 1] == i; depth--)
+        for (i++; depth && open[depth - 1] == i; depth--)
             if (is_attr)
                 heft_ix_attr_end(x);
             else
                 heft_ix_meta_end(x);
     }
-    return st;
+    return HEFT_OK;
 }
 
 void heft_ix_drop_value(heft_index *x, uint32_t i)
@@ -90,20 +89,16 @@ static heft_status add_digest(merge *m, uint32_t part)
 static heft_status add_parts(merge *m, uint32_t source, uint32_t id)
 {
     const heft_ix_tensor_row *row = heft_ix_row(m->from, source);
-    heft_status st = HEFT_OK;
-    for (uint32_t i = row->first_part; i < row->first_part + row->part_count && !st; i++) {
+    for (uint32_t i = row->first_part; i < row->first_part + row->part_count; i++) {
         const heft_ix_part_row *p = heft_ix_part_row_at(m->from, i);
         heft_range where = { global_offset(m, p->offset), p->stored };
-        st = heft_ix_part(m->x, id, heft_ix_role(m->from, p->role), p->dtype, where, p->length,
-                          (heft_encoding)p->encoding);
-        if (!st)
-            heft_ix_part_row_at(m->x, m->x->parts.len - 1)->flags = p->flags;
-        if (!st)
-            st = heft_ix_view_copy(m->x, id, m->from, i);
-        if (!st)
-            st = add_digest(m, i);
+        HEFT_TRY(heft_ix_part(m->x, id, heft_ix_role(m->from, p->role), p->dtype, where, p->length,
+                              (heft_encoding)p->encoding));
+        heft_ix_part_row_at(m->x, m->x->parts.len - 1)->flags = p->flags;
+        HEFT_TRY(heft_ix_view_copy(m->x, id, m->from, i));
+        HEFT_TRY(add_digest(m, i));
     }
-    return st;
+    return HEFT_OK;
 }
 
 static heft_status add_attributes(merge *m, uint32_t source, uint32_t id)
@@ -148,19 +143,15 @@ static heft_status add_tensor(merge *m, uint32_t source)
     heft_str name = name_in_x(m, source);
     uint64_t *dims;
     uint32_t id;
-    heft_status st = name.ptr ? heft_ix_tensor(m->x, name, row->dtype, row->rank, &dims, &id)
-                              : no_memory(m->x);
-    if (st)
-        return st;
+    HEFT_TRY(name.ptr ? heft_ix_tensor(m->x, name, row->dtype, row->rank, &dims, &id)
+                      : no_memory(m->x));
     m->ids[source] = id;
     if (row->rank)
         memcpy(dims, heft_ix_dims(m->from, source), row->rank * sizeof *dims);
-    st = heft_ix_set_layout(m->x, id, heft_ix_layout(m->from, source));
-    if (!st)
-        st = add_parts(m, source, id);
-    if (!st)
-        st = add_ids(m, source, id);
-    return st ? st : add_attributes(m, source, id);
+    HEFT_TRY(heft_ix_set_layout(m->x, id, heft_ix_layout(m->from, source)));
+    HEFT_TRY(add_parts(m, source, id));
+    HEFT_TRY(add_ids(m, source, id));
+    return add_attributes(m, source, id);
 }
 
 /* ---- checksums, notes, parts of the file ---- */
@@ -173,15 +164,14 @@ static uint32_t tensor_of(const merge *m, uint32_t tensor)
 static heft_status add_checksums(const merge *m)
 {
     const heft_stored_checksum *checksums = m->from->checksums.ptr;
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < m->from->checksums.len && !st; i++) {
+    for (uint32_t i = 0; i < m->from->checksums.len; i++) {
         heft_stored_checksum c = checksums[i];
         for (int r = 0; r < HEFT_CHECKSUM_RANGES; r++)
             c.range[r].offset = c.range[r].length ? global_offset(m, c.range[r].offset) : 0;
         c.tensor = tensor_of(m, c.tensor);
-        st = heft_ix_checksum(m->x, c);
+        HEFT_TRY(heft_ix_checksum(m->x, c));
     }
-    return st;
+    return HEFT_OK;
 }
 
 /* Copy the notes, and the omissions (heft_ix_omit()). */
@@ -206,11 +196,10 @@ static void add_notes(const merge *m)
 static heft_status add_model_part(heft_index *x, heft_str role, const heft_ix_part_row *p,
                                   heft_range where)
 {
-    heft_status st = heft_ix_part(x, HEFT_NONE, role, p->dtype, where, p->length,
-                                  (heft_encoding)p->encoding);
-    if (!st)
-        heft_ix_part_row_at(x, heft_ix_all_parts(x) - 1)->flags |= p->flags & HEFT_P_LEFT_OUT;
-    return st;
+    HEFT_TRY(
+        heft_ix_part(x, HEFT_NONE, role, p->dtype, where, p->length, (heft_encoding)p->encoding));
+    heft_ix_part_row_at(x, heft_ix_all_parts(x) - 1)->flags |= p->flags & HEFT_P_LEFT_OUT;
+    return HEFT_OK;
 }
 
 static heft_status add_model_parts(const merge *m)

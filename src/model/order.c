@@ -55,19 +55,18 @@ void heft_ix_order_free(heft_index *x, uint32_t *ids)
 
 heft_status heft_ix_refuse_overlap(heft_index *x, const uint32_t *order, uint32_t count)
 {
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 1; i < count && !st; i++) {
+    for (uint32_t i = 1; i < count; i++) {
         const heft_ix_part_row *a = heft_ix_part_row_at(x, order[i - 1]);
         const heft_ix_part_row *b = heft_ix_part_row_at(x, order[i]);
         if (b->offset < a->offset + a->length)
-            st = heft_ix_forgive(x,
-                                 heft_error_set(x->err, HEFT_E_FORMAT, b->offset,
-                                                "tensors %q and %q: their data overlap",
-                                                heft_ix_name(x, order[i - 1]),
-                                                heft_ix_name(x, order[i])),
-                                 "overlap");
+            HEFT_TRY(heft_ix_forgive(x,
+                                     heft_error_set(x->err, HEFT_E_FORMAT, b->offset,
+                                                    "tensors %q and %q: their data overlap",
+                                                    heft_ix_name(x, order[i - 1]),
+                                                    heft_ix_name(x, order[i])),
+                                     "overlap"));
     }
-    return st;
+    return HEFT_OK;
 }
 
 heft_status heft_ix_note_overlaps(heft_index *x, const char *rule, const char *text, bool may_share)

@@ -71,9 +71,7 @@ heft_status heft_ix_strided(heft_index *x, uint32_t tensor, uint64_t at, heft_ra
     heft_dtype t = heft_ix_row(x, tensor)->dtype;
     extent s = { 0 };
     uint64_t end;
-    heft_status st = compute_extent(&s, x, tensor, at, strides);
-    if (st)
-        return st;
+    HEFT_TRY(compute_extent(&s, x, tensor, at, strides));
     if (!heft_add(&end, first, s.span) || end > content)
         return heft_error_set(x->err, HEFT_E_FORMAT, at,
                               "tensor %q: its elements take bytes %U to %U of %U",
@@ -91,7 +89,7 @@ heft_status heft_ix_strided(heft_index *x, uint32_t tensor, uint64_t at, heft_ra
         content = s.span;
         first = 0;
     }
-    st = heft_ix_part(x, tensor, heft_lit("data"), t, where, s.bytes, e);
+    heft_status st = heft_ix_part(x, tensor, heft_lit("data"), t, where, s.bytes, e);
     if (st || (s.is_contiguous && !first && content == s.bytes))
         return st;
     heft_ix_view v = { .content = content, .first = first };

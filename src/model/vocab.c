@@ -94,13 +94,11 @@ heft_status heft_vocab_end(heft_vocab *v, bool by_name, heft_error *err)
 heft_status heft_vocab_copy(heft_vocab **out, const heft_vocab *v, const heft_allocator *al,
                             heft_error *err)
 {
-    heft_status st = heft_vocab_begin(out, al, v->count, v->count ? v->ends[v->count - 1] : 0, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_vocab_begin(out, al, v->count, v->count ? v->ends[v->count - 1] : 0, err));
     memcpy((*out)->key, v->key, sizeof v->key);
     for (uint32_t i = 0; i < v->count; i++)
         heft_vocab_add(*out, token_of(v, i));
-    st = heft_vocab_end(*out, false, err);
+    heft_status st = heft_vocab_end(*out, false, err);
     if (!st) {
         memcpy((*out)->special, v->special, sizeof v->special);
         return HEFT_OK;

@@ -174,11 +174,10 @@ static heft_status wait_for(heft_params *p, load *l, heft_error *err)
 static heft_status load_now(heft_params *p, entry *e, const heft_derivation *d, bool ahead,
                             heft_error *err)
 {
-    heft_status st = heft_load_measure(p, e, d, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_load_measure(p, e, d, err));
     pthread_mutex_lock(&p->lock);
     bool fits_now = make_room(p, e->weight, ahead);
+    heft_status st = HEFT_OK;
     if (ahead && !fits_now)
         st = heft_error_plain(err, HEFT_E_LIMIT, "the memory budget is exhausted");
     else

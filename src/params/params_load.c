@@ -25,13 +25,12 @@ static const void *view_in_place(const heft_params *p, const entry *e)
 
 static heft_status measure_form(heft_params *p, entry *e, const heft_derivation *d, heft_error *err)
 {
-    heft_status st = heft_uses_add(p, e->source, true)
-                         ? HEFT_OK
-                         : heft_cache_acquire(p, e->source, NULL, false, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_uses_add(p, e->source, true)
+                 ? HEFT_OK
+                 : heft_cache_acquire(p, e->source, NULL, false, err));
     heft_param form = e->source->view;
     form.data = NULL;
+    heft_status st = HEFT_OK;
     if (d->kind == heft_derivation_f32().kind && form.dtype != HEFT_F32)
         st = heft_refuse_cast(e->source->file, e->source->tensor, err);
     if (!st)
@@ -98,11 +97,9 @@ static heft_status map(entry *e, const void *view, heft_error *err)
 static heft_status read_all(const heft_params *p, entry *e, heft_error *err)
 {
     heft_stream *s;
-    heft_status st = p->opt.check_parts ? heft_stream_open_checked(&s, e->file, e->part, err)
-                                        : heft_stream_open(&s, e->file, e->part, err);
-    if (st)
-        return st;
-    st = heft_stream_read(e->held->owned, s, (size_t)e->view.bytes, err);
+    HEFT_TRY(p->opt.check_parts ? heft_stream_open_checked(&s, e->file, e->part, err)
+                                : heft_stream_open(&s, e->file, e->part, err));
+    heft_status st = heft_stream_read(e->held->owned, s, (size_t)e->view.bytes, err);
     heft_stream_close(s);
     return st;
 }

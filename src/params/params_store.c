@@ -104,11 +104,9 @@ heft_status heft_params_open(heft_params **out, const heft_params_options *opt, 
 {
     heft_params_options o = HEFT_PARAMS_OPTIONS_INIT;
     *out = NULL;
-    heft_status st = heft_sized_copy(&o, offsetof(heft_params_options, reserved), opt, err);
-    if (!st && o.host)
-        st = heft_host_check(o.host, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_sized_copy(&o, offsetof(heft_params_options, reserved), opt, err));
+    if (o.host)
+        HEFT_TRY(heft_host_check(o.host, err));
     heft_params *p = calloc(1, sizeof *p);
     if (!p)
         return heft_store_no_memory(err);
@@ -334,10 +332,9 @@ static heft_status not_found(heft_error *err)
 static heft_status acquire(heft_param *out, heft_params *p, entry *e, const heft_derivation *d,
                            heft_error *err)
 {
-    heft_status st = heft_uses_add(p, e, true) ? HEFT_OK : heft_cache_acquire(p, e, d, false, err);
-    if (!st)
-        *out = e->view;
-    return st;
+    HEFT_TRY(heft_uses_add(p, e, true) ? HEFT_OK : heft_cache_acquire(p, e, d, false, err));
+    *out = e->view;
+    return HEFT_OK;
 }
 
 heft_status heft_params_acquire(heft_param *out, heft_params *p, heft_id128 key, heft_error *err)

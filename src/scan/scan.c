@@ -72,12 +72,11 @@ static heft_status scan_packed(heft_scan *s, heft_scan_piece *p)
 
 static heft_status scan_pieces(heft_scan *s)
 {
-    heft_status st = HEFT_OK;
-    while (!st && s->pieces.len && !s->is_spent) {
+    while (s->pieces.len && !s->is_spent) {
         heft_scan_piece p = ((heft_scan_piece *)s->pieces.ptr)[--s->pieces.len];
-        st = p.packing ? scan_packed(s, &p) : heft_scan_content(s, &p);
+        HEFT_TRY(p.packing ? scan_packed(s, &p) : heft_scan_content(s, &p));
     }
-    return st;
+    return HEFT_OK;
 }
 
 static heft_str last_part(const char *path)

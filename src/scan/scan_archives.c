@@ -91,14 +91,14 @@ static heft_status scan_tar_member(heft_scan *s, const heft_scan_piece *archive,
                                    const heft_tar_found *m, bool is_certain)
 {
     heft_scan_piece piece;
-    heft_status st = member_of(&piece, s, archive, m->name, m->data);
-    if (!st && m->is_sparse)
+    HEFT_TRY(member_of(&piece, s, archive, m->name, m->data));
+    if (m->is_sparse)
         heft_scan_unreadable(s, &piece,
                              "is a sparse file, which cannot be searched: unpack it "
                              "first");
-    if (!st && m->is_too_long && is_certain)
+    if (m->is_too_long && is_certain)
         heft_scan_unreadable(s, &piece, "ends before the size that its header states");
-    return st || !m->data.length ? st : heft_scan_add(s, &piece);
+    return m->data.length ? heft_scan_add(s, &piece) : HEFT_OK;
 }
 
 heft_status heft_scan_tar(heft_scan *s, const heft_scan_piece *p)

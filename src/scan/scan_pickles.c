@@ -195,14 +195,13 @@ static heft_status add_rest(heft_scan *s, const heft_scan_piece *piece, uint64_t
 static heft_status add_followers(heft_scan *s, const heft_scan_piece *piece, uint64_t at,
                                  const heft_pickle_scanned *done, const heft_scan_storages *before)
 {
-    heft_status st = HEFT_OK;
     heft_range list = { at, done->end };
     uint64_t end = at + done->end, after = end;
     if (done->taken > done->end)
-        st = add_rest(s, piece, at + done->taken);
-    if (!st && before->rows.len && end < piece->size)
-        st = heft_scan_follow_storages(&after, s, piece, list, before);
-    return st || after == end ? st : add_rest(s, piece, after);
+        HEFT_TRY(add_rest(s, piece, at + done->taken));
+    if (before->rows.len && end < piece->size)
+        HEFT_TRY(heft_scan_follow_storages(&after, s, piece, list, before));
+    return after == end ? HEFT_OK : add_rest(s, piece, after);
 }
 
 /* Scan a pickle as Python reads it, and as joblib does, if joblib reads it in another way. */

@@ -57,9 +57,7 @@ static heft_status prepare(heft_decoding *d, heft_error *err)
     uint64_t inputs = heft_decoding_dim(w, 1), words = heft_decoding_dim(w, 0);
     bool is_gemm = !d->settings->form.len || heft_str_is(d->settings->form, "gemm") ||
                    heft_str_is(d->settings->form, "GEMM");
-    heft_status st = heft_decoding_check_settings(d, d->bits, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_decoding_check_settings(d, d->bits, err));
     if (!is_gemm || d->bits != WIDTH)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "tensor %q is quantised by awq, which is decoded in the form gemm "
@@ -67,7 +65,7 @@ static heft_status prepare(heft_decoding *d, heft_error *err)
                                 d->name, d->settings->form, (uint64_t)d->bits);
     if (w->rank != 2 || !inputs || !words || words > UINT32_MAX || inputs > UINT32_MAX)
         return heft_decoding_refuse(d, HEFT_ROLE_WEIGHT, "is not a matrix", err);
-    st = heft_decoding_set_shape(d, inputs, words * IN_WORD, err);
+    heft_status st = heft_decoding_set_shape(d, inputs, words * IN_WORD, err);
     d->group = d->block[1] && heft_decoding_dim(&d->part[HEFT_ROLE_SCALE], 1) > 1 ? d->block[1]
                                                                                   : inputs;
     if (!st)

@@ -130,9 +130,7 @@ static heft_status read_state(heft_decoding *d, heft_error *err)
     state s = { .nested_block = NESTED_BLOCK, .is_good = true };
     if (!p || !p->bytes || p->bytes > sizeof text)
         return heft_decoding_refuse(d, HEFT_ROLE_QUANT_STATE, "is not a short text", err);
-    heft_status st = heft_part_read(text, d->f, p->part, 0, (size_t)p->bytes, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_part_read(text, d->f, p->part, 0, (size_t)p->bytes, err));
     heft_json j = heft_json_open((heft_str){ text, (size_t)p->bytes }, 0, STATE_DEPTH, NULL, NULL);
     s.is_good = heft_json_next(&j) == HEFT_JSON_OBJECT;
     while (s.is_good && heft_json_next(&j) == HEFT_JSON_KEY)
@@ -158,10 +156,8 @@ static heft_status prepare_4_bits(heft_decoding *d, heft_error *err)
     const heft_decoding_part *a = heft_decoding_part_of(d, HEFT_ROLE_ABSMAX);
     const heft_decoding_part *map = heft_decoding_part_of(d, HEFT_ROLE_QUANT_MAP);
     uint64_t elements = 1, bytes;
-    heft_status st = read_state(d, err);
+    HEFT_TRY(read_state(d, err));
     bool fits = true;
-    if (st)
-        return st;
     for (uint32_t i = 0; i < d->rank; i++)
         fits = fits && heft_mul(&elements, elements, d->dims[i]);
     if (!fits || !heft_dtype_bytes(&bytes, HEFT_F32, elements) ||
@@ -238,18 +234,18 @@ static heft_status prepare(heft_decoding *d, heft_error *err)
     float form = 0;
     if (d->bits == 4)
         return prepare_4_bits(d, err);
-    heft_status st = heft_decoding_take_shape(d, 1, err);
-    if (!st)
-        st = heft_decoding_set_grid(d, HEFT_ROLE_SCALE, err);
-    if (!st && d->grid.down != d->rows)
-        st = heft_decoding_refuse(d, HEFT_ROLE_SCALE, "does not have a number for each row", err);
-    if (!st && format)
-        st = heft_decoding_scalar(d, HEFT_ROLE_FORMAT, &form, err);
-    if (!st && form != 0)
-        st = heft_decoding_refuse(d, HEFT_ROLE_FORMAT,
-                                  "names an order of numbers other than rows, which is not decoded",
-                                  err);
-    return st;
+    HEFT_TRY(heft_decoding_take_shape(d, 1, err));
+    HEFT_TRY(heft_decoding_set_grid(d, HEFT_ROLE_SCALE, err));
+    if (d->grid.down != d->rows)
+        HEFT_TRY(
+            heft_decoding_refuse(d, HEFT_ROLE_SCALE, "does not have a number for each row", err));
+    if (format)
+        HEFT_TRY(heft_decoding_scalar(d, HEFT_ROLE_FORMAT, &form, err));
+    if (form != 0)
+        HEFT_TRY(heft_decoding_refuse(
+            d, HEFT_ROLE_FORMAT, "names an order of numbers other than rows, which is not decoded",
+            err));
+    return HEFT_OK;
 }
 
 static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t count, float *out)

@@ -89,12 +89,12 @@ heft_status heft_decoding_take_shape(heft_decoding *d, uint64_t per_element, hef
     uint64_t columns;
     if (!heft_mul(&columns, heft_decoding_dim(w, 0), per_element))
         return heft_decoding_refuse(d, HEFT_ROLE_WEIGHT, "is too large", err);
-    heft_status st = heft_decoding_set_shape(d, heft_decoding_dim(w, 1), columns, err);
-    if (!st && w->rank < 2) { /* a vector stays one */
+    HEFT_TRY(heft_decoding_set_shape(d, heft_decoding_dim(w, 1), columns, err));
+    if (w->rank < 2) { /* a vector stays one */
         d->rank = w->rank;
         d->dims[0] = columns;
     }
-    return st;
+    return HEFT_OK;
 }
 
 /* Return the size of blocks of which `count` cover `total`: the stated size if it fits. */
@@ -154,8 +154,8 @@ heft_status heft_decoding_scalar(const heft_decoding *d, heft_role role, float *
     uint8_t raw[8];
     if (!p || p->elements != 1 || !p->bytes || p->bytes > sizeof raw)
         return heft_decoding_refuse(d, role, "is not a single number", err);
-    heft_status st = heft_part_read(raw, d->f, p->part, 0, (size_t)p->bytes, err);
-    if (!st && !heft_dtype_cast(out, HEFT_F32, raw, p->dtype, 1))
-        st = heft_decoding_refuse(d, role, "is not a number", err);
-    return st;
+    HEFT_TRY(heft_part_read(raw, d->f, p->part, 0, (size_t)p->bytes, err));
+    if (!heft_dtype_cast(out, HEFT_F32, raw, p->dtype, 1))
+        HEFT_TRY(heft_decoding_refuse(d, role, "is not a number", err));
+    return HEFT_OK;
 }

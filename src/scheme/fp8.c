@@ -113,8 +113,8 @@ static bool recognise_mxfp8(heft_scheme_group *g)
 static heft_status prepare_mxfp8(heft_decoding *d, heft_error *err)
 {
     d->part[HEFT_ROLE_SCALE].dtype = HEFT_F8_E8M0;
-    heft_status st = heft_decoding_take_shape(d, 1, err);
-    return st ? st : heft_decoding_set_grid(d, HEFT_ROLE_SCALE, err);
+    HEFT_TRY(heft_decoding_take_shape(d, 1, err));
+    return heft_decoding_set_grid(d, HEFT_ROLE_SCALE, err);
 }
 
 const heft_scheme heft_scheme_mxfp8 = {

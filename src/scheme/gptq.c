@@ -80,11 +80,8 @@ static heft_status prepare(heft_decoding *d, heft_error *err)
 {
     const heft_decoding_part *w = &d->part[HEFT_ROLE_WEIGHT];
     uint64_t words = heft_decoding_dim(w, 1), outputs = heft_decoding_dim(w, 0);
-    heft_status st = heft_decoding_check_settings(d, d->bits, err);
-    if (!st)
-        st = set_form(d, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_decoding_check_settings(d, d->bits, err));
+    HEFT_TRY(set_form(d, err));
     if (w->rank != 2 || !words || !outputs || words > UINT32_MAX || outputs > UINT32_MAX)
         return heft_decoding_refuse(d, HEFT_ROLE_WEIGHT, "is not a matrix", err);
     if (d->bits != 2 && d->bits != 3 && d->bits != 4 && d->bits != MOST_BITS)
@@ -100,7 +97,7 @@ static heft_status prepare(heft_decoding *d, heft_error *err)
                                     "numbers",
                                     err);
     uint64_t groups = heft_decoding_dim(&d->part[HEFT_ROLE_SCALE], 1);
-    st = heft_decoding_set_shape(d, inputs, outputs, err);
+    heft_status st = heft_decoding_set_shape(d, inputs, outputs, err);
     d->group = d->block[1] ? d->block[1] : inputs;
     if (groups == 1)
         d->group = inputs;

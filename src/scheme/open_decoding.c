@@ -66,12 +66,12 @@ heft_status heft_decoding_open(heft_decoding *d, const heft_file *f, const heft_
         d->part[k].tensor = HEFT_NONE;
     if (!scheme || !scheme->prepare)
         return refuse_scheme(&q, f, s, i, err);
-    heft_status st = HEFT_OK;
-    for (uint32_t k = 0; k < q.part_count && !st; k++) {
+    for (uint32_t k = 0; k < q.part_count; k++) {
         heft_quantised_part part = heft_schemes_part_at(s, i, k);
-        st = find_part(d, &part, err);
+        HEFT_TRY(find_part(d, &part, err));
     }
-    if (!st && d->part[HEFT_ROLE_WEIGHT].tensor == HEFT_NONE)
-        st = heft_error_plain(err, HEFT_E_UNSUPPORTED, "quantised tensor %q has no weight", q.name);
-    return st ? st : scheme->prepare(d, err);
+    if (d->part[HEFT_ROLE_WEIGHT].tensor == HEFT_NONE)
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "quantised tensor %q has no weight",
+                                q.name);
+    return scheme->prepare(d, err);
 }

@@ -14,9 +14,7 @@ heft_status heft_schemes_of_file(const heft_schemes **out, const heft_file *f, h
     heft_file *file = (heft_file *)(uintptr_t)f;
     heft_schemes *s = (heft_schemes *)heft_atomic_load_published(&f->schemes);
     if (!s) {
-        heft_status st = heft_schemes_open(&s, f, NULL, err);
-        if (st)
-            return st;
+        HEFT_TRY(heft_schemes_open(&s, f, NULL, err));
         if (heft_atomic_publish_first(&file->schemes, (size_t)s)) {
             file->close_schemes = heft_schemes_close;
         } else {

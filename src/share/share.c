@@ -54,13 +54,12 @@ static heft_status find_border(heft_share_plan *p, uint32_t number, uint64_t *at
 
 static heft_status find_borders(heft_share_plan *p)
 {
-    heft_status st = HEFT_OK;
     p->borders = heft_plan_alloc(&p->c.p.plan, (p->count + (size_t)1) * sizeof *p->borders);
     if (!p->borders)
         return HEFT_E_NOMEM;
-    for (uint32_t i = 0; i <= p->count && !st; i++)
-        st = find_border(p, i, &p->borders[i]);
-    return st;
+    for (uint32_t i = 0; i <= p->count; i++)
+        HEFT_TRY(find_border(p, i, &p->borders[i]));
+    return HEFT_OK;
 }
 
 static heft_status plan(heft_share_plan *p, const heft_file *in, const heft_format *to,
@@ -260,13 +259,11 @@ static heft_status make_record(heft_blob *record, const heft_share_content *cont
     uint8_t buf[4096];
     record_writer w;
     heft_hash hash;
-    heft_status st = heft_sink_open_memory(&w.sink, record, content->p->host, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_sink_open_memory(&w.sink, record, content->p->host, err));
     heft_blake3_init(&w.hash);
     heft_out o = { .buf = buf, .cap = sizeof buf, .flush = flush_record, .ctx = &w };
     heft_share_record_put(&o, content, number);
-    st = heft_out_flush(&o);
+    heft_status st = heft_out_flush(&o);
     heft_blake3_final(&w.hash, hash.bytes);
     heft_share_record_end(&o, &hash);
     if (!st)
@@ -317,9 +314,7 @@ static heft_status check_sink(const heft_sink *sink, heft_error *err)
 {
     if (!sink)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "no sink is given");
-    heft_status st = heft_sink_check(sink, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_sink_check(sink, err));
     if (!sink->ops->write_at)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "shares cannot be written to a stream");
     return HEFT_OK;
@@ -359,11 +354,11 @@ heft_status heft_share_check(const heft_share_plan *p, heft_str record, uint32_t
     uint32_t found;
     heft_share_content content = { .p = p };
     err = heft_error_begin(err, &own);
-    heft_status st = heft_share_record_read(&content, record, &found, err);
-    if (!st && found != number)
-        st = heft_error_plain(err, HEFT_E_ARGUMENT, "this is the record of share %U, not %U",
-                              (uint64_t)found, (uint64_t)number);
-    return st;
+    HEFT_TRY(heft_share_record_read(&content, record, &found, err));
+    if (found != number)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "this is the record of share %U, not %U",
+                                (uint64_t)found, (uint64_t)number);
+    return HEFT_OK;
 }
 
 /* Read all records; each share has to be there once. */
@@ -376,12 +371,10 @@ static heft_status read_records(const heft_share_content *content, const heft_st
         return heft_error_no_memory(err, "for records of shares");
     for (uint32_t i = 0; i < count; i++) {
         uint32_t number = 0;
-        heft_status st = heft_share_record_read(content, records[i], &number, err);
-        if (!st && seen[number - 1])
-            st = heft_error_plain(err, HEFT_E_ARGUMENT, "the record of share %U is there twice",
-                                  (uint64_t)number);
-        if (st)
-            return st;
+        HEFT_TRY(heft_share_record_read(content, records[i], &number, err));
+        if (seen[number - 1])
+            return heft_error_plain(err, HEFT_E_ARGUMENT, "the record of share %U is there twice",
+                                    (uint64_t)number);
         seen[number - 1] = 1;
     }
     for (uint32_t i = 0; i < p->count; i++)
@@ -442,10 +435,9 @@ static heft_status join(heft_share_plan *p, const heft_str *records, uint32_t co
 static heft_status write_frame(heft_share_plan *p, heft_sink *sink)
 {
     heft_planner *planner = &p->c.p;
-    heft_status st = heft_sink_reserve(sink, planner->plan.file_bytes, &p->err);
-    if (!st)
-        st = heft_planner_emit(planner, HEFT_HEADER, sink, &p->err);
-    return st ? st : heft_planner_close_file(planner, sink, &p->err);
+    HEFT_TRY(heft_sink_reserve(sink, planner->plan.file_bytes, &p->err));
+    HEFT_TRY(heft_planner_emit(planner, HEFT_HEADER, sink, &p->err));
+    return heft_planner_close_file(planner, sink, &p->err);
 }
 
 heft_status heft_share_join(heft_share_plan *p, const heft_str *records, uint32_t count,

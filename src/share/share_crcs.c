@@ -54,8 +54,7 @@ heft_status heft_share_damaged(heft_json *j)
 heft_status heft_share_crcs_read(heft_json *j, heft_partial_crcs *to, uint32_t kinds)
 {
     uint64_t v[2 + HEFT_PARTIAL_CRC_KINDS], end;
-    heft_status st = HEFT_OK;
-    while (!st && heft_share_next_number(j, v)) {
+    while (heft_share_next_number(j, v)) {
         heft_crc_segment segment = { .offset = v[0] };
         bool ok = heft_share_next_numbers(j, v + 1, 1 + kinds) && v[1] &&
                   heft_add(&end, v[0], v[1]);
@@ -64,7 +63,7 @@ heft_status heft_share_crcs_read(heft_json *j, heft_partial_crcs *to, uint32_t k
             segment.state[i] = (uint32_t)v[2 + i];
         }
         segment.len = ok ? v[1] : 0;
-        st = ok ? heft_partial_crcs_put(to, &segment, j->err) : heft_share_damaged(j);
+        HEFT_TRY(ok ? heft_partial_crcs_put(to, &segment, j->err) : heft_share_damaged(j));
     }
-    return st ? st : j->st;
+    return j->st;
 }

@@ -87,10 +87,9 @@ static heft_status add_sample(heft_blake3 *h, const heft_file *f, uint64_t offse
                               heft_error *err)
 {
     uint8_t buf[SAMPLE];
-    heft_status st = heft_file_read_stored(f, offset, buf, len, err);
-    if (!st)
-        heft_blake3_update(h, buf, len);
-    return st;
+    HEFT_TRY(heft_file_read_stored(f, offset, buf, len, err));
+    heft_blake3_update(h, buf, len);
+    return HEFT_OK;
 }
 
 /* Hash blocks at equal distances, counted over the file and all shards: every byte, if the blocks

@@ -207,9 +207,7 @@ static heft_status check_head(reader *r)
 static heft_status read_list(reader *r, heft_str key)
 {
     const heft_share_content *c = r->c;
-    heft_status st = check_head(r);
-    if (st)
-        return st;
+    HEFT_TRY(check_head(r));
     heft_json_kind kind = heft_json_next(&r->j);
     if (!c->target)
         return heft_json_skip(&r->j, kind);
@@ -257,12 +255,10 @@ heft_status heft_share_record_read(const heft_share_content *c, heft_str text, u
 {
     reader r = { .c = c };
     *number = 0;
-    heft_status st = check_hash(text, err);
-    if (st)
-        return st;
+    HEFT_TRY(check_hash(text, err));
     r.j = heft_json_open(text, 0, DEPTH, NULL, err);
     heft_json_kind kind = heft_json_next(&r.j);
-    st = kind == HEFT_JSON_OBJECT ? HEFT_OK : heft_share_damaged(&r.j);
+    heft_status st = kind == HEFT_JSON_OBJECT ? HEFT_OK : heft_share_damaged(&r.j);
     while (!st && (kind = heft_json_next(&r.j)) == HEFT_JSON_KEY) {
         heft_str key = r.j.text;
         st = is_list(key) ? read_list(&r, key) : read_head(&r, key);

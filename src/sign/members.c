@@ -40,9 +40,7 @@ heft_status heft_read_items(heft_member_reader *r, heft_json_kind first, heft_me
     if (first != HEFT_JSON_ARRAY)
         return heft_json_fail(&r->j, "expected an array");
     while ((k = heft_json_next(&r->j)) != HEFT_JSON_ARRAY_END && !r->j.st) {
-        heft_status st = fn(r, k);
-        if (st)
-            return st;
+        HEFT_TRY(fn(r, k));
     }
     return r->j.st;
 }

@@ -11,9 +11,7 @@ heft_status heft_signature_open(heft_signature **out, const heft_host *wanted, h
 {
     const heft_host *host;
     *out = NULL;
-    heft_status st = heft_host_resolve(&host, wanted, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_host_resolve(&host, wanted, err));
     heft_signature *s = heft_alloc(host->allocator, sizeof *s, 16);
     if (!s)
         return heft_error_no_memory(err, "for a signature");
@@ -105,9 +103,7 @@ heft_status heft_signature_root(uint8_t out[32], const heft_signature *s, const 
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "this build of heft has no SHA-256; rebuild heft with "
                                 "-Dopenssl=enabled");
-    heft_status st = heft_digest_load(sha256, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_digest_load(sha256, err));
     void *state = heft_mem_alloc(&mem, sha256->state_bytes);
     if (!state || !sha256->init(state)) {
         heft_mem_free(&mem, state, sha256->state_bytes);

@@ -21,17 +21,17 @@ static heft_status read_hint(heft_member_reader *r, heft_json_kind first)
 static heft_status read_public_key(heft_member_reader *r, heft_json_kind first)
 {
     static const heft_member members[] = { { "hint", read_hint, false } };
-    heft_status st = begin_material(r, first);
-    return st || first == HEFT_JSON_NULL ? st : heft_read_members(r, first, members, 1);
+    HEFT_TRY(begin_material(r, first));
+    return first == HEFT_JSON_NULL ? HEFT_OK : heft_read_members(r, first, members, 1);
 }
 
 static heft_status read_certificate_bytes(heft_member_reader *r, heft_json_kind first)
 {
     heft_str der;
-    heft_status st = heft_read_base64(&der, r, first);
-    if (!st && !heft_vec_add(&r->s->mem, &r->s->certificates, &der, sizeof der))
-        st = heft_error_no_memory(r->j.err, "for a certificate");
-    return st;
+    HEFT_TRY(heft_read_base64(&der, r, first));
+    if (!heft_vec_add(&r->s->mem, &r->s->certificates, &der, sizeof der))
+        return heft_error_no_memory(r->j.err, "for a certificate");
+    return HEFT_OK;
 }
 
 static heft_status read_certificate(heft_member_reader *r, heft_json_kind first)
@@ -48,14 +48,14 @@ static heft_status read_certificates(heft_member_reader *r, heft_json_kind first
 static heft_status read_chain(heft_member_reader *r, heft_json_kind first)
 {
     static const heft_member members[] = { { "certificates", read_certificates, true } };
-    heft_status st = begin_material(r, first);
-    return st || first == HEFT_JSON_NULL ? st : heft_read_members(r, first, members, 1);
+    HEFT_TRY(begin_material(r, first));
+    return first == HEFT_JSON_NULL ? HEFT_OK : heft_read_members(r, first, members, 1);
 }
 
 static heft_status read_single(heft_member_reader *r, heft_json_kind first)
 {
-    heft_status st = begin_material(r, first);
-    return st || first == HEFT_JSON_NULL ? st : read_certificate(r, first);
+    HEFT_TRY(begin_material(r, first));
+    return first == HEFT_JSON_NULL ? HEFT_OK : read_certificate(r, first);
 }
 
 static heft_status read_material(heft_member_reader *r, heft_json_kind first)
@@ -96,10 +96,10 @@ static heft_status read_signature(heft_member_reader *r, heft_json_kind first)
 
 static heft_status read_signatures(heft_member_reader *r, heft_json_kind first)
 {
-    heft_status st = heft_read_items(r, first, read_signature);
-    if (!st && !r->signatures)
+    HEFT_TRY(heft_read_items(r, first, read_signature));
+    if (!r->signatures)
         return heft_json_fail(&r->j, "the envelope has no signature");
-    return st;
+    return HEFT_OK;
 }
 
 static heft_status read_envelope(heft_member_reader *r, heft_json_kind first)
@@ -136,13 +136,11 @@ static heft_status read_bundle(heft_signature *s, heft_str text, heft_error *err
     };
     heft_member_reader r = { .s = s };
     r.j = heft_json_open(text, 0, HEFT_JSON_DEPTH, &s->arena, err);
-    heft_status st = heft_read_members(&r, heft_json_next(&r.j), members,
-                                       sizeof members / sizeof *members);
-    if (!st && heft_json_next(&r.j) != HEFT_JSON_END)
-        st = heft_json_fail(&r.j, "text follows the bundle");
-    if (st)
-        return st;
-    st = heft_statement_read(s, err);
+    HEFT_TRY(
+        heft_read_members(&r, heft_json_next(&r.j), members, sizeof members / sizeof *members));
+    if (heft_json_next(&r.j) != HEFT_JSON_END)
+        return heft_json_fail(&r.j, "text follows the bundle");
+    heft_status st = heft_statement_read(s, err);
     if (st)
         err->offset = r.payload_at; /* offsets in the decoded statement are none of the file */
     return st ? st : heft_signature_wrap(s, err);

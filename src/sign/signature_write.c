@@ -56,9 +56,7 @@ static void put_statement(heft_out *o, const heft_signature *s, const uint8_t ro
 static heft_status make_statement(heft_signature *s, heft_error *err)
 {
     uint8_t root[32];
-    heft_status st = heft_signature_root(root, s, s->order, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_signature_root(root, s, s->order, err));
     heft_out count = heft_out_counting();
     put_statement(&count, s, root);
     uint8_t *text = count.total < SIZE_MAX ? heft_arena_alloc(&s->arena, (size_t)count.total, 1)
@@ -95,10 +93,10 @@ static heft_status copy_resource(heft_signature *s, const heft_resource *from, h
                                 "path below the folder, or it has no SHA-256 digest",
                                 from->name);
     r.algorithm = heft_lit("sha256");
-    heft_status st = copy_text(&r.name, s, from->name, err);
-    if (!st && !heft_vec_add(&s->mem, &s->resources, &r, sizeof r))
-        st = heft_error_no_memory(err, "for the resources of a signature");
-    return st;
+    HEFT_TRY(copy_text(&r.name, s, from->name, err));
+    if (!heft_vec_add(&s->mem, &s->resources, &r, sizeof r))
+        return heft_error_no_memory(err, "for the resources of a signature");
+    return HEFT_OK;
 }
 
 static heft_status copy_options(heft_signature *s, const heft_signature_options *o, heft_error *err)

@@ -84,11 +84,8 @@ static heft_status read_resource(heft_member_reader *r, heft_json_kind first)
         { "digest", read_digest, true },
     };
     r->resource = (heft_resource){ .to = HEFT_UNKNOWN_LENGTH };
-    heft_status st = heft_read_members(r, first, members, sizeof members / sizeof *members);
-    if (!st)
-        st = check_length(r);
-    if (st)
-        return st;
+    HEFT_TRY(heft_read_members(r, first, members, sizeof members / sizeof *members));
+    HEFT_TRY(check_length(r));
     return heft_vec_add(&r->s->mem, &r->s->resources, &r->resource, sizeof r->resource)
                ? HEFT_OK
                : heft_error_no_memory(r->j.err, "for the resources of a signature");
@@ -123,10 +120,10 @@ static heft_status read_symlinks(heft_member_reader *r, heft_json_kind first)
 static heft_status read_ignored_path(heft_member_reader *r, heft_json_kind first)
 {
     heft_str path;
-    heft_status st = heft_read_text(&path, r, first);
-    if (!st && !heft_vec_add(&r->s->mem, &r->s->ignored, &path, sizeof path))
-        st = heft_error_no_memory(r->j.err, "for a signature");
-    return st;
+    HEFT_TRY(heft_read_text(&path, r, first));
+    if (!heft_vec_add(&r->s->mem, &r->s->ignored, &path, sizeof path))
+        return heft_error_no_memory(r->j.err, "for a signature");
+    return HEFT_OK;
 }
 
 static heft_status read_ignored(heft_member_reader *r, heft_json_kind first)
@@ -175,10 +172,10 @@ static heft_status read_subject(heft_member_reader *r, heft_json_kind first)
 
 static heft_status read_subjects(heft_member_reader *r, heft_json_kind first)
 {
-    heft_status st = heft_read_items(r, first, read_subject);
-    if (!st && !r->subjects)
+    HEFT_TRY(heft_read_items(r, first, read_subject));
+    if (!r->subjects)
         return heft_json_fail(&r->j, "there is no subject");
-    return st;
+    return HEFT_OK;
 }
 
 static heft_status read_type(heft_member_reader *r, heft_json_kind first)
@@ -212,13 +209,12 @@ static heft_status check_resources(heft_member_reader *r)
             return heft_error_plain(r->j.err, HEFT_E_FORMAT,
                                     "the resource %q is not a path below the model's folder", name);
     }
-    heft_status st = heft_signature_sort(r->s, r->j.err);
-    if (!st)
-        st = heft_signature_root(root, r->s, NULL, r->j.err);
-    if (!st && (r->root.length != sizeof root || memcmp(root, r->root.bytes, sizeof root) != 0))
-        st = heft_error_plain(r->j.err, HEFT_E_FORMAT,
-                              "the digest of the subject is not that of the listed resources");
-    return st;
+    HEFT_TRY(heft_signature_sort(r->s, r->j.err));
+    HEFT_TRY(heft_signature_root(root, r->s, NULL, r->j.err));
+    if (r->root.length != sizeof root || memcmp(root, r->root.bytes, sizeof root) != 0)
+        return heft_error_plain(r->j.err, HEFT_E_FORMAT,
+                                "the digest of the subject is not that of the listed resources");
+    return HEFT_OK;
 }
 
 heft_status heft_statement_read(heft_signature *s, heft_error *err)
@@ -231,9 +227,9 @@ heft_status heft_statement_read(heft_signature *s, heft_error *err)
     };
     heft_member_reader r = { .s = s };
     r.j = heft_json_open(s->statement, 0, HEFT_JSON_DEPTH, &s->arena, err);
-    heft_status st = heft_read_members(&r, heft_json_next(&r.j), members,
-                                       sizeof members / sizeof *members);
-    if (!st && heft_json_next(&r.j) != HEFT_JSON_END)
-        st = heft_json_fail(&r.j, "text follows the statement");
-    return st ? st : check_resources(&r);
+    HEFT_TRY(
+        heft_read_members(&r, heft_json_next(&r.j), members, sizeof members / sizeof *members));
+    if (heft_json_next(&r.j) != HEFT_JSON_END)
+        return heft_json_fail(&r.j, "text follows the statement");
+    return check_resources(&r);
 }

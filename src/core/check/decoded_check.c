@@ -255,6 +255,6 @@ heft_status heft_decoded_check_require(const heft_file *f,
     decoded_checker c = { .f = f, .progress = &progress, .selects = selects, .selects_ctx = ctx };
     first_violation d = { f, HEFT_OK, err };
     uint64_t bytes = 0;
-    heft_status st = run(&c, keep_first_fault, &d, &bytes, err);
-    return st ? st : d.st;
+    HEFT_TRY(run(&c, keep_first_fault, &d, &bytes, err));
+    return d.st;
 }

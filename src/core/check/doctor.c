@@ -23,10 +23,11 @@ static heft_status read_ends(ends *e, heft_source *s, heft_error *err)
 {
     e->head_len = s->size < HEAD ? (size_t)s->size : HEAD;
     e->tail_len = s->size < TAIL ? (size_t)s->size : TAIL;
-    heft_status st = e->head_len ? s->ops->read(s, 0, e->head, e->head_len, err) : HEFT_OK;
-    if (!st && e->tail_len)
-        st = s->ops->read(s, s->size - e->tail_len, e->tail, e->tail_len, err);
-    return st;
+    if (e->head_len)
+        HEFT_TRY(s->ops->read(s, 0, e->head, e->head_len, err));
+    if (e->tail_len)
+        HEFT_TRY(s->ops->read(s, s->size - e->tail_len, e->tail, e->tail_len, err));
+    return HEFT_OK;
 }
 
 /* Return the format with a magic number that the file begins with, last byte first. */
@@ -89,12 +90,11 @@ static heft_status check_foreign(heft_doctor *d, heft_progress *progress, const 
 {
     ends e;
     bool found = false;
-    heft_status st = read_ends(&e, d->source, err);
-    if (st)
-        return st;
+    HEFT_TRY(read_ends(&e, d->source, err));
     const heft_foreign_kind *kind = heft_foreign_find(e.head, e.head_len, e.tail, e.tail_len);
     const heft_format *swapped = find_byte_swapped(&e);
     heft_doctor_row row = { HEFT_FAULT, HEFT_NONE, NULL, NULL, download, nowhere };
+    heft_status st = HEFT_OK;
     if (!d->source->size) {
         row.kind = "empty";
         heft_doctor_add(d, row, "the file is empty");

@@ -67,8 +67,8 @@ static heft_status verify(heft_doctor *d, heft_progress *progress, heft_error *e
     o.on_finding = add_finding;
     o.ctx = &c;
     o.progress = progress->fn ? report_progress : NULL;
-    heft_status st = heft_file_verify(NULL, d->file, &o, err);
-    return st ? st : c.st;
+    HEFT_TRY(heft_file_verify(NULL, d->file, &o, err));
+    return c.st;
 }
 
 /* ---- zeros at the end ---- */
@@ -87,8 +87,7 @@ static uint32_t part_around(const heft_index *x, uint64_t at)
 static heft_status lose_from(heft_doctor *d, uint64_t at, heft_error *err)
 {
     const heft_index *x = &d->file->x;
-    heft_status st = HEFT_OK;
-    for (uint32_t t = 0; t < heft_ix_tensors(x) && !st; t++) {
+    for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
         const heft_ix_tensor_row *row = heft_ix_row(x, t);
         bool reaches = false;
         for (uint32_t i = 0; i < row->part_count; i++) {
@@ -96,9 +95,9 @@ static heft_status lose_from(heft_doctor *d, uint64_t at, heft_error *err)
             reaches = reaches || (p->stored && p->offset + p->stored > at);
         }
         if (reaches)
-            st = heft_doctor_lose(d, t, err);
+            HEFT_TRY(heft_doctor_lose(d, t, err));
     }
-    return st;
+    return HEFT_OK;
 }
 
 /* A downloader that reserves the size first, and was stopped, leaves zeros from a multiple of its
@@ -155,6 +154,6 @@ heft_status heft_doctor_check_file(heft_doctor *d, heft_progress *progress, heft
             return HEFT_OK;
         heft_file_drop_shards(d->file);
     }
-    heft_status st = verify(d, progress, err);
-    return st ? st : check_zero_tail(d, err);
+    HEFT_TRY(verify(d, progress, err));
+    return check_zero_tail(d, err);
 }

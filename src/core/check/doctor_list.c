@@ -89,18 +89,17 @@ static bool is_hit(const heft_doctor *d, const heft_ix_part_row *p)
 heft_status heft_doctor_lose_ranges(heft_doctor *d, heft_error *err)
 {
     const heft_index *x = &d->file->x;
-    heft_status st = HEFT_OK;
     if (!d->lost_ranges.len)
         return HEFT_OK;
     if (!sort_ranges(d))
         return heft_error_no_memory(err, "for the damaged ranges");
-    for (uint32_t t = 0; t < heft_ix_tensors(x) && !st; t++) {
+    for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
         const heft_ix_tensor_row *row = heft_ix_row(x, t);
         bool hit = false;
         for (uint32_t i = 0; i < row->part_count; i++)
             hit = hit || is_hit(d, heft_ix_part_row_at(x, row->first_part + i));
         if (hit)
-            st = heft_doctor_lose(d, t, err);
+            HEFT_TRY(heft_doctor_lose(d, t, err));
     }
-    return st;
+    return HEFT_OK;
 }

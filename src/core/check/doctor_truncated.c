@@ -64,8 +64,7 @@ static bool has_data(const heft_doctor *d)
 static heft_status mark_missing(heft_doctor *d, heft_error *err)
 {
     const heft_index *x = &d->file->x;
-    heft_status st = HEFT_OK;
-    for (uint32_t t = 0; t < heft_ix_tensors(x) && !st; t++) {
+    for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
         const heft_ix_tensor_row *row = heft_ix_row(x, t);
         bool is_whole = true;
         for (uint32_t i = 0; i < row->part_count; i++) {
@@ -75,28 +74,27 @@ static heft_status mark_missing(heft_doctor *d, heft_error *err)
             d->expected_bytes = end > d->expected_bytes ? end : d->expected_bytes;
         }
         if (!is_whole)
-            st = heft_doctor_lose(d, t, err);
+            HEFT_TRY(heft_doctor_lose(d, t, err));
     }
-    return st;
+    return HEFT_OK;
 }
 
 /* ---- checksums over bytes that are present ---- */
 
 static heft_status lose_mismatches(heft_doctor *d, const heft_ledger *l, heft_error *err)
 {
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0, k; !st && heft_ledger_next(l, &i, &k);) {
+    for (uint32_t i = 0, k; heft_ledger_next(l, &i, &k);) {
         heft_stored_checksum c = heft_ix_checksum_at(&d->file->x, k);
         if (c.advisory || l->states[k] != HEFT_CHECKSUM_MISMATCH)
             continue;
         heft_doctor_row row = { HEFT_FAULT, c.tensor, c.rule, NULL, NULL, c.range[0] };
         heft_doctor_add(d, row, "the checksum does not match the bytes it covers");
         if (c.tensor != HEFT_NONE)
-            st = heft_doctor_lose(d, c.tensor, err);
+            HEFT_TRY(heft_doctor_lose(d, c.tensor, err));
         else if (!heft_vec_add(&d->mem, &d->lost_ranges, &c.range[0], sizeof c.range[0]))
-            st = heft_error_no_memory(err, "for a diagnosis");
+            return heft_error_no_memory(err, "for a diagnosis");
     }
-    return st;
+    return HEFT_OK;
 }
 
 static heft_status check_present(heft_doctor *d, heft_progress *progress, heft_error *err)

@@ -81,10 +81,8 @@ static heft_status count_part(const value_count *v, odd_values *o, uint32_t part
     heft_dtype t = real_type(heft_ix_part_row_at(&f->x, part)->dtype);
     if (!t)
         return HEFT_OK;
-    heft_status st = heft_stream_start(&s, f, part, err);
-    if (st)
-        return st;
-    st = heft_chunks_open(&c, f->host->allocator, NULL, s.row.length, err);
+    HEFT_TRY(heft_stream_start(&s, f, part, err));
+    heft_status st = heft_chunks_open(&c, f->host->allocator, NULL, s.row.length, err);
     c.unit = heft_dtype_get(t)->block_bytes;
     while (!st && !heft_progress_halted(v->progress) && heft_chunks_next(&c)) {
         st = heft_stream_read(c.buf, &s, c.len, err);

@@ -99,16 +99,15 @@ static heft_status choose_left_out(hashing *s, heft_error *err)
 static heft_status choose_parts(hashing *s, const uint32_t *tensors, uint32_t count,
                                 heft_error *err)
 {
-    heft_status st = HEFT_OK;
     uint32_t all = heft_ix_tensors(&s->f->x);
-    for (uint32_t i = 0; i < count && !st; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         if (tensors && tensors[i] >= all)
             return heft_error_plain(err, HEFT_E_ARGUMENT,
                                     "tensor %U does not exist: the file has %U",
                                     (uint64_t)tensors[i], (uint64_t)all);
-        st = add_parts(s, tensors ? tensors[i] : i, err);
+        HEFT_TRY(add_parts(s, tensors ? tensors[i] : i, err));
     }
-    return st ? st : sort_parts(s, err);
+    return sort_parts(s, err);
 }
 
 static heft_status split_pieces(hashing *s, heft_error *err)
@@ -176,10 +175,8 @@ static heft_status hash_streamed(hashing *s, size_t i, uint32_t digest, heft_err
     heft_stream stream;
     if (!splits && p->from)
         return HEFT_OK;
-    heft_status st = heft_stream_start(&stream, s->f, p->part, err);
-    if (st)
-        return st;
-    st = heft_stream_skip(&stream, p->from, err);
+    HEFT_TRY(heft_stream_start(&stream, s->f, p->part, err));
+    heft_status st = heft_stream_skip(&stream, p->from, err);
     if (!st)
         st = heft_stream_check(&stream, digest, err);
     stream.crcs = heft_ix_is_plain(row) && s->checks.ledger.checksums ? &s->checks.ledger.crcs
@@ -327,24 +324,18 @@ static heft_status hash_bytes_of(hashing *s, const choice *c, heft_error *err)
     static const uint32_t none;
     const heft_file *f = s->f;
     bool is_whole = !c->tensors || f->missing;
-    heft_status st = is_whole ? heft_file_is_complete(f, err) : HEFT_OK;
-    if (!st)
-        st = heft_check_lengths(f, err);
-    if (!st)
-        st = c->left_out ? choose_left_out(s, err) : choose_parts(s, c->tensors, c->count, err);
-    if (!st)
-        st = split_pieces(s, err);
+    if (is_whole)
+        HEFT_TRY(heft_file_is_complete(f, err));
+    HEFT_TRY(heft_check_lengths(f, err));
+    HEFT_TRY(c->left_out ? choose_left_out(s, err) : choose_parts(s, c->tensors, c->count, err));
+    HEFT_TRY(split_pieces(s, err));
     const uint32_t *parts = s->parts.len ? s->parts.ptr : &none; /* NULL would be all parts */
-    if (!st)
-        st = heft_checked_read_begin(&s->checks, f, f->check_parts, true, c->tensors ? parts : NULL,
-                                     s->parts.len, err);
-    if (!st) {
-        heft_host_run(f->host, s->pieces.len, run_piece, s);
-        st = heft_progress_end(s->progress, err);
-    }
-    if (!st)
-        st = heft_checked_read_end(&s->checks, err);
-    return st ? st : hash_chosen(s, c, err);
+    HEFT_TRY(heft_checked_read_begin(&s->checks, f, f->check_parts, true, c->tensors ? parts : NULL,
+                                     s->parts.len, err));
+    heft_host_run(f->host, s->pieces.len, run_piece, s);
+    HEFT_TRY(heft_progress_end(s->progress, err));
+    HEFT_TRY(heft_checked_read_end(&s->checks, err));
+    return hash_chosen(s, c, err);
 }
 
 static heft_status hash_file(const heft_file *f, const choice *c, heft_progress_fn on_progress,
@@ -392,9 +383,7 @@ heft_status heft_hash_model(heft_hash *model, const heft_hash *tensors, const he
     heft_hash left_out;
     bool has_left_out;
     err = heft_error_begin(err, &own);
-    heft_status st = heft_left_out_hash(&left_out, &has_left_out, f, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_left_out_hash(&left_out, &has_left_out, f, err));
     size_t bytes = (2 * (size_t)heft_ix_tensors(&f->x) + 1) * sizeof(uint32_t);
     uint32_t *order = heft_mem_alloc(&mem, bytes);
     if (!order)
@@ -409,8 +398,8 @@ heft_status heft_file_hash(heft_hash *model, heft_hash *tensors, const heft_file
                            heft_progress_fn on_progress, void *progress_ctx, heft_error *err)
 {
     choice all = { .count = heft_ix_tensors(&f->x), .out = tensors };
-    heft_status st = hash_file(f, &all, on_progress, progress_ctx, err);
-    return st ? st : heft_hash_model(model, tensors, f, err);
+    HEFT_TRY(hash_file(f, &all, on_progress, progress_ctx, err));
+    return heft_hash_model(model, tensors, f, err);
 }
 
 heft_status heft_tensor_hash_many(heft_hash *hashes, const heft_file *f, const uint32_t *tensors,

@@ -81,8 +81,8 @@ static void report(heft_check *c, heft_severity s, const char *rule, heft_range 
 static heft_status read_bytes(heft_check *c, uint64_t offset, void *buf, size_t len)
 {
     const heft_file *f = ((verify *)c)->f;
-    heft_status st = heft_file_count_read(f, HEFT_NONE, len, c->err);
-    return st ? st : heft_file_read_stored(f, offset, buf, len, c->err);
+    HEFT_TRY(heft_file_count_read(f, HEFT_NONE, len, c->err));
+    return heft_file_read_stored(f, offset, buf, len, c->err);
 }
 
 static bool has_bytes(heft_check *c, uint64_t offset)
@@ -126,9 +126,7 @@ static heft_status padding(heft_check *c, const char *rule, heft_severity s, hef
         return HEFT_OK;
     for (uint64_t done = 0; done < where.length; done += sizeof buf) {
         size_t n = where.length - done < sizeof buf ? (size_t)(where.length - done) : sizeof buf;
-        heft_status st = read_bytes(c, where.offset + done, buf, n);
-        if (st)
-            return st;
+        HEFT_TRY(read_bytes(c, where.offset + done, buf, n));
         size_t at = 0;
         while (at < n && buf[at] == byte)
             at++;
@@ -261,22 +259,21 @@ static heft_status check_joined_file(verify *v, const heft_joined_file *from,
 /* A component is a file, perhaps with shards. */
 static heft_status check_component(verify *v, const heft_joined_file *component)
 {
-    heft_status st = check_joined_file(v, component, component);
-    for (uint32_t i = 0; i < component->file->joined_count && !st; i++)
-        st = check_joined_file(v, &component->file->joined_files[i], component);
-    return st;
+    HEFT_TRY(check_joined_file(v, component, component));
+    for (uint32_t i = 0; i < component->file->joined_count; i++)
+        HEFT_TRY(check_joined_file(v, &component->file->joined_files[i], component));
+    return HEFT_OK;
 }
 
 static heft_status check_format(verify *v)
 {
     const heft_file *f = v->f;
-    heft_status st = HEFT_OK;
     if (!f->is_pipeline && f->format->check)
-        st = f->format->check(&v->check);
-    for (uint32_t i = 0; i < f->joined_count && !st; i++)
-        st = f->is_pipeline ? check_component(v, &f->joined_files[i])
-                            : check_joined_file(v, &f->joined_files[i], NULL);
-    return st;
+        HEFT_TRY(f->format->check(&v->check));
+    for (uint32_t i = 0; i < f->joined_count; i++)
+        HEFT_TRY(f->is_pipeline ? check_component(v, &f->joined_files[i])
+                                : check_joined_file(v, &f->joined_files[i], NULL));
+    return HEFT_OK;
 }
 
 /* ---- decoded content ---- */
@@ -354,17 +351,16 @@ static heft_status check_sparse(verify *v, uint32_t t)
 
 static heft_status check_all_sparse(verify *v)
 {
-    heft_status st = HEFT_OK;
-    for (uint32_t t = 0; t < heft_ix_tensors(&v->f->x) && !st; t++) {
+    for (uint32_t t = 0; t < heft_ix_tensors(&v->f->x); t++) {
         const heft_ix_tensor_row *row = heft_ix_row(&v->f->x, t);
         bool checks = row->layout == HEFT_SPARSE_CSR || row->layout == HEFT_SPARSE_COO;
         for (uint32_t k = 0; checks && k < row->part_count; k++)
             checks = heft_file_has_bytes(
                 v->f, heft_ix_part_row_at(&v->f->x, row->first_part + k)->offset);
         if (checks && is_own_part(v, row->first_part))
-            st = check_sparse(v, t);
+            HEFT_TRY(check_sparse(v, t));
     }
-    return st;
+    return HEFT_OK;
 }
 
 /* Report with a single note everything that a quick check has skipped. */
@@ -473,9 +469,7 @@ heft_status heft_file_verify(heft_verify_result *out, const heft_file *f,
     heft_error own_error;
     heft_verify_options o = HEFT_VERIFY_OPTIONS_INIT;
     err = heft_error_begin(err, &own_error);
-    heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_sized_copy(&o, sizeof o, opt, err));
     if (o.share > (HEFT_IS_LEAN ? 0 : o.share_count) || (o.share_count && !o.share))
         return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no share %U of %U",
                                 (uint64_t)o.share, (uint64_t)o.share_count);
@@ -492,7 +486,7 @@ heft_status heft_file_verify(heft_verify_result *out, const heft_file *f,
         heft_file_begin_origin_digests(f);
     if (!o.quick)
         progress.total = heft_checksum_sweep_bytes(f) + heft_decoded_check_bytes(f);
-    st = check_all(&v);
+    heft_status st = check_all(&v);
     if (!st)
         st = heft_file_coverage(&v.result->payload_bytes, &v.result->payload_checked, f, o.quick,
                                 err);

@@ -66,24 +66,24 @@ static heft_ledger_way choose(heft_ledger *l, uint32_t checksum, heft_part_use_f
 heft_status heft_source_verifier_choose(heft_ledger *l, const heft_file *f, bool is_disabled,
                                         heft_part_use_fn part_use, void *ctx, heft_error *err)
 {
-    heft_status st = heft_ledger_open(l, f, is_disabled, err);
-    for (uint32_t i = 0; i < l->checksums && !st; i++)
+    HEFT_TRY(heft_ledger_open(l, f, is_disabled, err));
+    for (uint32_t i = 0; i < l->checksums; i++)
         l->ways[i] = (uint8_t)choose(l, i, part_use, ctx);
-    return st;
+    return HEFT_OK;
 }
 
 static heft_status check_before_copy(heft_ledger *l, heft_error *err)
 {
     heft_progress progress = { .fn = NULL };
-    heft_status st = heft_checksum_sweep(l, &progress, err);
-    return st ? st : heft_ledger_require(l, false, err);
+    HEFT_TRY(heft_checksum_sweep(l, &progress, err));
+    return heft_ledger_require(l, false, err);
 }
 
 heft_status heft_source_verifier_begin(heft_ledger *l, const heft_file *f, bool is_disabled,
                                        heft_part_use_fn part_use, void *ctx, heft_error *err)
 {
-    heft_status st = heft_source_verifier_choose(l, f, is_disabled, part_use, ctx, err);
-    return st ? st : check_before_copy(l, err);
+    HEFT_TRY(heft_source_verifier_choose(l, f, is_disabled, part_use, ctx, err));
+    return check_before_copy(l, err);
 }
 
 heft_status heft_source_verifier_begin_share(heft_ledger *l, const heft_file *f, bool is_disabled,
@@ -91,20 +91,20 @@ heft_status heft_source_verifier_begin_share(heft_ledger *l, const heft_file *f,
                                              bool (*is_own)(void *ctx, uint32_t part), void *ctx,
                                              heft_error *err)
 {
-    heft_status st = heft_source_verifier_choose(l, f, is_disabled, part_use, ctx, err);
-    for (uint32_t i = 0; !st && i < l->checksums; i++) {
+    HEFT_TRY(heft_source_verifier_choose(l, f, is_disabled, part_use, ctx, err));
+    for (uint32_t i = 0; i < l->checksums; i++) {
         uint32_t part = heft_ix_checksum_part(&f->x, i);
         part = part < f->x.parts.len ? part : HEFT_NONE;
         if (l->ways[i] == HEFT_LEDGER_SWEEP && !is_own(ctx, part))
             l->ways[i] = HEFT_LEDGER_NOT;
     }
-    return st ? st : check_before_copy(l, err);
+    return check_before_copy(l, err);
 }
 
 heft_status heft_source_verifier_end(heft_ledger *l, heft_error *err)
 {
-    heft_status st = heft_ledger_settle(l, err);
-    return st ? st : heft_ledger_require(l, false, err);
+    HEFT_TRY(heft_ledger_settle(l, err));
+    return heft_ledger_require(l, false, err);
 }
 
 heft_status heft_source_verifier_check_now(heft_ledger *l, heft_error *err)

@@ -46,9 +46,8 @@ static heft_status collect_identities(heft_edit_job *g)
         heft_tensor tensor = heft_tensor_at(g->in, t);
         heft_identity existing = heft_ix_identity(&g->in->x, t), id = existing;
         bool is_new = g->opt.identify(g->opt.ctx, &tensor, &id);
-        heft_status st = is_new ? heft_identity_check(&id, tensor.name, g->err) : HEFT_OK;
-        if (st)
-            return st;
+        if (is_new)
+            HEFT_TRY(heft_identity_check(&id, tensor.name, g->err));
         /* Clear absent fields, so that identities can be compared bytewise. */
         id.requires_grad = id.has & HEFT_HAS_REQUIRES_GRAD && id.requires_grad;
         id.param_id = id.has & HEFT_HAS_PARAM_ID ? id.param_id : 0;
@@ -63,19 +62,17 @@ static heft_status add_parts(heft_edit_job *g, uint32_t t)
 {
     const heft_index *from = &g->in->x;
     const heft_ix_tensor_row *row = heft_ix_row(from, t);
-    heft_status st = HEFT_OK;
-    for (uint32_t i = row->first_part; i < row->first_part + row->part_count && !st; i++) {
+    for (uint32_t i = row->first_part; i < row->first_part + row->part_count; i++) {
         const heft_ix_part_row *part = heft_ix_part_row_at(from, i);
         if (g->p.x.parts.len != i)
             return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
                                     "tensor %q: its parts are out of order", heft_ix_name(from, t));
-        st = heft_ix_part(&g->p.x, t, heft_ix_role(from, part->role), part->dtype,
-                          (heft_range){ part->offset, part->stored }, part->length,
-                          (heft_encoding)part->encoding);
-        if (!st)
-            heft_ix_part_row_at(&g->p.x, i)->flags = part->flags;
+        HEFT_TRY(heft_ix_part(&g->p.x, t, heft_ix_role(from, part->role), part->dtype,
+                              (heft_range){ part->offset, part->stored }, part->length,
+                              (heft_encoding)part->encoding));
+        heft_ix_part_row_at(&g->p.x, i)->flags = part->flags;
     }
-    return st;
+    return HEFT_OK;
 }
 
 static heft_status add_tensor(heft_edit_job *g, uint32_t t)
@@ -100,13 +97,10 @@ static heft_status add_tensor(heft_edit_job *g, uint32_t t)
 static heft_status add_tensors(heft_edit_job *g)
 {
     heft_error duplicate;
-    heft_status st = HEFT_OK;
-    for (uint32_t t = 0; t < heft_ix_tensors(&g->in->x) && !st; t++)
-        st = add_tensor(g, t);
-    if (st)
-        return st;
+    for (uint32_t t = 0; t < heft_ix_tensors(&g->in->x); t++)
+        HEFT_TRY(add_tensor(g, t));
     g->p.x.err = &duplicate;
-    st = heft_ix_build_name_table(&g->p.x);
+    heft_status st = heft_ix_build_name_table(&g->p.x);
     g->p.x.err = g->err;
     if (st)
         return heft_error_plain(g->err, st == HEFT_E_FORMAT ? HEFT_E_ARGUMENT : st,
@@ -305,49 +299,38 @@ static heft_status plan_model(heft_edit_job *g)
     o.on_loss = g->opt.on_loss;
     o.ctx = g->opt.ctx;
     o.align = g->align;
-    heft_status st = heft_edit_version(&o.version, g->in, &g->e->arena, g->err);
-    if (!st)
-        st = heft_planner_init(&g->p, g->in->format, &o, g->err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_edit_version(&o.version, g->in, &g->e->arena, g->err));
+    HEFT_TRY(heft_planner_init(&g->p, g->in->format, &o, g->err));
     g->p.x.err = g->p.plan.err = g->err;
     g->p.x.generator = g->in->x.generator;
     g->p.warnings_are_errors = g->opt.strict;
     g->p.plan.existing = &g->in->x;
     g->p.plan.has_added_parts = g->in != g->original;
-    st = collect_names(g);
-    if (!st)
-        st = collect_identities(g);
-    if (!st)
-        st = add_tensors(g);
-    if (!st && g->names)
-        st = heft_warn_torn(&g->p, g->in, NULL, NULL);
-    if (!st)
-        st = add_metadata(g);
-    if (!st)
-        st = add_model_parts(g);
-    return st ? st : heft_planner_run(&g->p, g->err);
+    HEFT_TRY(collect_names(g));
+    HEFT_TRY(collect_identities(g));
+    HEFT_TRY(add_tensors(g));
+    if (g->names)
+        HEFT_TRY(heft_warn_torn(&g->p, g->in, NULL, NULL));
+    HEFT_TRY(add_metadata(g));
+    HEFT_TRY(add_model_parts(g));
+    return heft_planner_run(&g->p, g->err);
 }
 
 static heft_status plan_edit(heft_edit_job *g)
 {
-    heft_status st = heft_edit_check_file(g->original, g->err);
-    if (!st)
-        st = heft_edit_check_request(g);
-    if (!st && !g->size_only)
-        st = heft_edit_check_checksums(&g->ledger, g->in, g->err);
-    if (!st)
-        st = plan_model(g);
-    if (!st && g->size_only) {
+    HEFT_TRY(heft_edit_check_file(g->original, g->err));
+    HEFT_TRY(heft_edit_check_request(g));
+    if (!g->size_only)
+        HEFT_TRY(heft_edit_check_checksums(&g->ledger, g->in, g->err));
+    HEFT_TRY(plan_model(g));
+    if (g->size_only) {
         g->e->size = g->p.plan.file_bytes;
         g->e->in_place = g->in->format->caps & HEFT_CAN_APPEND;
         return HEFT_OK;
     }
-    if (!st)
-        st = heft_edit_lay_out(g);
-    if (!st)
-        st = heft_edit_check_replaced(g);
-    return st ? st : heft_edit_check(g);
+    HEFT_TRY(heft_edit_lay_out(g));
+    HEFT_TRY(heft_edit_check_replaced(g));
+    return heft_edit_check(g);
 }
 
 heft_status heft_edit_plan_job(heft_edit **out, heft_edit_job *g)
@@ -355,16 +338,14 @@ heft_status heft_edit_plan_job(heft_edit **out, heft_edit_job *g)
     const heft_host *host;
     *out = NULL;
     g->checking = HEFT_NONE;
-    heft_status st = heft_host_resolve(&host, g->opt.host ? g->opt.host : g->in->host, g->err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_host_resolve(&host, g->opt.host ? g->opt.host : g->in->host, g->err));
     g->e = heft_alloc(host->allocator, sizeof *g->e, 16);
     if (!g->e)
         return heft_error_no_memory(g->err, "to plan the edit");
     *g->e = (heft_edit){ .host = host, .mem = { host->allocator, UINT64_MAX, 0 } };
     g->e->arena.mem = &g->e->mem;
     heft_file_enter(g->in); /* the file lends names and metadata */
-    st = plan_edit(g);
+    heft_status st = plan_edit(g);
     heft_ledger_free(&g->ledger);
     if (g->p.host)
         heft_planner_free(&g->p);

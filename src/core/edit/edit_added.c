@@ -178,9 +178,7 @@ static heft_status plan_extended(append_job *a, const heft_planner *p)
     heft_edit *e = NULL;
     /* upper bound: no data of the file is read */
     uint64_t bytes = UINT64_C(1) << HEFT_GLOBAL_OFFSET_BITS;
-    heft_status st = extend(&in, a->f, &p->x, bytes, NULL, a->err);
-    if (st)
-        return st;
+    HEFT_TRY(extend(&in, a->f, &p->x, bytes, NULL, a->err));
     uint64_t at = 0;
     /* Compressed parts have no offsets yet; consecutive offsets with the sizes of raw parts
      * suffice here. */
@@ -191,7 +189,7 @@ static heft_status plan_extended(append_job *a, const heft_planner *p)
     }
     heft_edit_job g = init_job(in, a->f, a->opt, a->err);
     g.size_only = true;
-    st = heft_edit_plan_job(&e, &g);
+    heft_status st = heft_edit_plan_job(&e, &g);
     if (!st)
         a->planned = p->plan.appended || p->digest_of ? 0 : heft_edit_size(e);
     heft_edit_close(e);
@@ -212,14 +210,14 @@ static heft_status check(const append_job *a)
     if (a->opt->append.duplicates == HEFT_DUPLICATES_LAST)
         return heft_error_plain(a->err, HEFT_E_ARGUMENT,
                                 "appending does not replace existing tensors");
-    heft_status st = heft_edit_check_file(a->f, a->err);
+    HEFT_TRY(heft_edit_check_file(a->f, a->err));
     const heft_format *format = a->f->format;
-    if (!st && *format->versions && !heft_format_writes(format, a->f->x.version))
+    if (*format->versions && !heft_format_writes(format, a->f->x.version))
         return heft_error_plain(
             a->err, HEFT_E_UNSUPPORTED,
             "%s %q can be read, but not written: nothing can be appended (convert it)",
             format->name, a->f->x.version);
-    return st ? st : heft_check_lengths(a->from, a->err);
+    return heft_check_lengths(a->from, a->err);
 }
 
 static heft_status convert_tensors(append_job *a, heft_sink *take)
@@ -306,15 +304,13 @@ heft_status heft_append_plan(heft_edit **out, const heft_file *f, const heft_fil
     heft_append_settings o;
     err = heft_error_begin(err, &inner);
     *out = NULL;
-    heft_status st = heft_append_read_options(&o, opt, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_append_read_options(&o, opt, err));
     o.write.align = choose_alignment(f, o.write.align);
     if (added->format != f->format || added->x.shards.len || !added->source)
         return heft_error_end(
             err, heft_error_plain(err, HEFT_E_ARGUMENT,
                                   "the added tensors are not in a file of the same format"));
-    st = heft_edit_check_file(f, err);
+    heft_status st = heft_edit_check_file(f, err);
     if (!st)
         st = check_new(&added->x, f, err);
     if (!st)

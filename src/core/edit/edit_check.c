@@ -18,8 +18,8 @@ static heft_part_use use_no_part(void *ctx, uint32_t part)
 
 heft_status heft_edit_check_checksums(heft_ledger *w, const heft_file *f, heft_error *err)
 {
-    heft_status st = heft_source_verifier_begin(w, f, false, use_no_part, NULL, err);
-    return st ? st : heft_ledger_require(w, true, err);
+    HEFT_TRY(heft_source_verifier_begin(w, f, false, use_no_part, NULL, err));
+    return heft_ledger_require(w, true, err);
 }
 
 /* ---- the edited file as a source ---- */
@@ -215,19 +215,17 @@ static heft_status check_metadata(heft_edit_job *g, const heft_file *edited)
     }
     const char *map = g->in->format->number_map;
     bool same = true;
-    heft_status st = HEFT_OK;
     if (map && heft_edit_changes_map(g, heft_lit(map))) {
         values a = numbers_of(g, &g->p.x), b = numbers_of(g, &edited->x);
-        st = compare_values(g, &a, &b, false, &same);
-        if (!st && !same)
+        HEFT_TRY(compare_values(g, &a, &b, false, &same));
+        if (!same)
             return model_differs(g, map);
     }
     const heft_vec *before = &g->in->x.values, *after = &edited->x.values;
     values a = { .first = before->ptr, .step = sizeof(heft_value), .count = before->len };
     values b = { .first = after->ptr, .step = sizeof(heft_value), .count = after->len };
-    if (!st)
-        st = compare_values(g, &a, &b, true, &same);
-    return st || same ? st : model_differs(g, "metadata");
+    HEFT_TRY(compare_values(g, &a, &b, true, &same));
+    return same ? HEFT_OK : model_differs(g, "metadata");
 }
 
 /* ---- tensors ---- */
@@ -298,9 +296,7 @@ static heft_status check_tensor(heft_edit_job *g, uint32_t t, const heft_index *
     uint32_t other = heft_ix_find(edited, heft_edit_name(g, t));
     if (other == HEFT_NONE)
         return tensor_differs(g, t, "its name");
-    heft_status st = check_ids(g, t, edited, other);
-    if (st)
-        return st;
+    HEFT_TRY(check_ids(g, t, edited, other));
     const heft_ix_tensor_row *before = heft_ix_row(x, t), *after = heft_ix_row(edited, other);
     if (before->rank != after->rank || before->dtype != after->dtype ||
         !heft_str_eq(heft_ix_layout(x, t), heft_ix_layout(edited, other)) ||
@@ -309,7 +305,7 @@ static heft_status check_tensor(heft_edit_job *g, uint32_t t, const heft_index *
         return tensor_differs(g, t, "its shape, type or layout");
     if ((before->flags ^ after->flags) & HEFT_T_NAME_HASH)
         return tensor_differs(g, t, "its ids");
-    st = check_parts(g, t, edited, other);
+    heft_status st = check_parts(g, t, edited, other);
     values a = attributes_of(x, t), b = attributes_of(edited, other);
     bool same = !a.count && !b.count;
     if (!st && !same)
@@ -376,9 +372,7 @@ static heft_status check_config(heft_edit_job *g, const heft_file *edited)
     char *text = heft_plan_alloc(&g->p.plan, (size_t)length);
     if (!text)
         return HEFT_E_NOMEM;
-    heft_status st = heft_part_read(text, edited, part, 0, (size_t)length, g->err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_part_read(text, edited, part, 0, (size_t)length, g->err));
     size_t at = 0, extra = (size_t)length - requested.len;
     while (at <= extra && memcmp(text + at, requested.ptr, requested.len) != 0)
         at++;
@@ -397,21 +391,22 @@ static uint32_t count_kept_parts(const heft_edit_job *g, const heft_file *f)
 static heft_status check_model_parts(heft_edit_job *g, const heft_file *edited)
 {
     uint32_t first, count = heft_file_parts(g->in, &first);
-    heft_status st = g->vocab ? check_vocab(g, edited) : HEFT_OK;
-    if (!st && g->opt.config.ptr)
-        st = check_config(g, edited);
-    if (!st && count_kept_parts(g, g->in) != count_kept_parts(g, edited))
+    if (g->vocab)
+        HEFT_TRY(check_vocab(g, edited));
+    if (g->opt.config.ptr)
+        HEFT_TRY(check_config(g, edited));
+    if (count_kept_parts(g, g->in) != count_kept_parts(g, edited))
         return model_differs(g, "parts of the file");
-    for (uint32_t i = first; i < first + count && !st; i++) {
+    for (uint32_t i = first; i < first + count; i++) {
         heft_str role = heft_ix_role(&g->in->x, heft_ix_part_row_at(&g->in->x, i)->role);
         uint32_t other = heft_ix_part_find(&edited->x, HEFT_NONE, role);
         bool same = heft_edit_replaces_part(g, role);
         if (other != HEFT_NONE && !same)
-            st = same_bytes(g, i, edited, other, &same);
-        if (!st && !same)
+            HEFT_TRY(same_bytes(g, i, edited, other, &same));
+        if (!same)
             return model_differs(g, "parts of the file");
     }
-    return st;
+    return HEFT_OK;
 }
 
 /* ---- the whole model ---- */

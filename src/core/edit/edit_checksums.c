@@ -111,8 +111,8 @@ heft_status heft_edit_carry_original(heft_edit_job *g, const heft_digest *d, hef
         d->combine(state, &checksum, r.length);
         return HEFT_OK;
     }
-    heft_status st = heft_edit_check_all_checksums(g, err);
-    return st ? st : heft_digest_stored(g->in, d, state, r, err);
+    HEFT_TRY(heft_edit_check_all_checksums(g, err));
+    return heft_digest_stored(g->in, d, state, r, err);
 }
 
 heft_status heft_edit_carry(void *ctx, const heft_digest *d, heft_range r, void *state,

@@ -26,8 +26,8 @@ static heft_status emit_section(heft_edit_job *g, heft_section section, uint64_t
                                 uint64_t length)
 {
     memory_sink m = { { &memory_ops }, at, NULL };
-    heft_status st = heft_edit_add_bytes(g, at, length, &m.to);
-    return st ? st : heft_planner_emit(&g->p, section, &m.base, g->err);
+    HEFT_TRY(heft_edit_add_bytes(g, at, length, &m.to));
+    return heft_planner_emit(&g->p, section, &m.base, g->err);
 }
 
 /* Add the bytes of range r, between part i - 1 and part i in file order, or before the end of
@@ -38,13 +38,10 @@ static heft_status fill_gap(heft_edit_job *g, const uint32_t *file_order, uint32
     uint8_t *to;
     if (!r.length)
         return HEFT_OK;
-    heft_status st = heft_edit_add_bytes(g, r.offset, r.length, &to);
-    if (!st)
-        st = heft_planner_record_header(&g->p, file_order, count, i, r.offset, (size_t)r.length, to,
-                                        g->err);
-    if (!st)
-        st = heft_partial_crcs_add(&g->p.written, r.offset, to, (size_t)r.length, g->err);
-    return st;
+    HEFT_TRY(heft_edit_add_bytes(g, r.offset, r.length, &to));
+    HEFT_TRY(heft_planner_record_header(&g->p, file_order, count, i, r.offset, (size_t)r.length, to,
+                                        g->err));
+    return heft_partial_crcs_add(&g->p.written, r.offset, to, (size_t)r.length, g->err);
 }
 
 /* ---- data ---- */
@@ -87,10 +84,10 @@ static heft_status copy_block(heft_edit_job *g)
     heft_range data, added;
     (void)heft_planner_existing_block(&g->p, &data);
     uint64_t at = plan->header_bytes, to = plan->keeps_trailer ? at : new_offset(g, 0, &data);
-    heft_status st = move_range(g, &at, to, 0, data);
-    if (!st && plan->has_added_parts && heft_existing_data(plan->existing, 1, &added))
-        st = move_range(g, &at, new_offset(g, 1, &added), 1, added);
-    return st ? st : fill_gap(g, NULL, 0, 0, (heft_range){ at, plan->data_end - at });
+    HEFT_TRY(move_range(g, &at, to, 0, data));
+    if (plan->has_added_parts && heft_existing_data(plan->existing, 1, &added))
+        HEFT_TRY(move_range(g, &at, new_offset(g, 1, &added), 1, added));
+    return fill_gap(g, NULL, 0, 0, (heft_range){ at, plan->data_end - at });
 }
 
 static heft_status copy_parts(heft_edit_job *g)

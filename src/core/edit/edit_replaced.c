@@ -63,15 +63,14 @@ static heft_status digest_original(void *ctx, const heft_digest *d, heft_range r
                                    heft_error *err)
 {
     heft_edit_job *g = ctx;
-    heft_status st = HEFT_OK;
-    for (uint64_t n; r.length && !st; r.offset += n, r.length -= n) {
+    for (uint64_t n; r.length; r.offset += n, r.length -= n) {
         bool is_copied;
         n = run_length(g, r, &is_copied);
         heft_range next = { r.offset, n };
-        st = is_copied ? heft_edit_carry_original(g, d, next, state, err)
-                       : heft_digest_stored(g->in, d, state, next, err);
+        HEFT_TRY(is_copied ? heft_edit_carry_original(g, d, next, state, err)
+                           : heft_digest_stored(g->in, d, state, next, err));
     }
-    return st;
+    return HEFT_OK;
 }
 
 /* Check a checksum of the file, always a CRC: heft_source_verifier_begin() leaves no checksums
@@ -93,17 +92,16 @@ static heft_status check_checksum(heft_edit_job *g, uint32_t checksum)
 static heft_status check_checksums(heft_edit_job *g)
 {
     const heft_index *x = &g->in->x;
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < heft_ix_checksums(x) && !st && !g->all_checksums_hold; i++) {
+    for (uint32_t i = 0; i < heft_ix_checksums(x) && !g->all_checksums_hold; i++) {
         heft_stored_checksum c = heft_ix_checksum_at(x, i);
         /* Skip appended tensors: the conversion has just computed the checksum. */
         if (heft_global_offset_file(x, c.range[0].offset))
             continue;
         bool needs_check = c.part == HEFT_NONE && g->ledger.ways[i] == HEFT_LEDGER_SHOWN;
         if (needs_check && !(is_copied_whole(g, c.range[0]) && is_copied_whole(g, c.range[1])))
-            st = check_checksum(g, i);
+            HEFT_TRY(check_checksum(g, i));
     }
-    return st;
+    return HEFT_OK;
 }
 
 /* ---- rules of the format ---- */
@@ -123,10 +121,8 @@ static void record_finding(void *ctx, const heft_finding *found)
 
 heft_status heft_edit_check_replaced(heft_edit_job *g)
 {
-    heft_status st = sort_copies(g);
-    if (!st)
-        st = check_checksums(g);
-    if (!st)
-        st = heft_verify_layout(g->original, is_copied_whole, record_finding, g, g->err);
-    return st ? st : g->layout_status;
+    HEFT_TRY(sort_copies(g));
+    HEFT_TRY(check_checksums(g));
+    HEFT_TRY(heft_verify_layout(g->original, is_copied_whole, record_finding, g, g->err));
+    return g->layout_status;
 }

@@ -25,9 +25,8 @@ heft_status heft_dense_find(heft_dense_tensor *d, const heft_file *f, heft_str n
     *d = (heft_dense_tensor){ .f = f, .t = heft_tensor_at(f, id), .id = id, .part = HEFT_NONE };
     if (id != HEFT_NONE)
         d->part = heft_part_find(f, id, HEFT_STR("data"));
-    heft_status st = d->part == HEFT_NONE ? check_names(f, err) : HEFT_OK;
-    if (st)
-        return st;
+    if (d->part == HEFT_NONE)
+        HEFT_TRY(check_names(f, err));
     if (id == HEFT_NONE) {
         heft_error_plain(err, HEFT_E_NOTFOUND, "there is no tensor %q", name);
         return heft_error_rule(err, HEFT_E_NOTFOUND, "heft/no-tensor");
@@ -36,7 +35,7 @@ heft_status heft_dense_find(heft_dense_tensor *d, const heft_file *f, heft_str n
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "tensor %q is not dense (%q): read its parts instead", name,
                                 heft_tensor_layout_name(f, id));
-    st = heft_file_find_part(f, d->part, err);
+    heft_status st = heft_file_find_part(f, d->part, err);
     if (st || (heft_product(&d->count, d->t.dims, d->t.rank) &&
                heft_dtype_bytes(&bytes, d->t.dtype, d->count) &&
                bytes == heft_ix_part_row_at(&f->x, d->part)->length))
@@ -78,14 +77,13 @@ static heft_status cast_stream(uint8_t *dst, const heft_dense_tensor *d, heft_dt
                                heft_error *err)
 {
     heft_stream *s;
-    heft_status st = heft_stream_open(&s, d->f, d->part, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_stream_open(&s, d->f, d->part, err));
     const heft_allocator *a = d->f->host->allocator;
     uint64_t chunk_bytes = 0, length = heft_ix_part_row_at(&d->f->x, d->part)->length;
     (void)heft_dtype_bytes(&chunk_bytes, d->t.dtype, CHUNK);
     size_t capacity = (size_t)(length < chunk_bytes ? length : chunk_bytes);
     void *buf = a->resize(a->ctx, NULL, 0, capacity + 1, MEMORY_ALIGN);
+    heft_status st = HEFT_OK;
     if (!buf)
         st = heft_error_plain(err, HEFT_E_NOMEM, "no memory to cast tensor %q", d->t.name);
     for (uint64_t first = 0, left = length; !st && (left || !first); first += CHUNK) {
@@ -108,10 +106,8 @@ static heft_status cast_into(void *dst, const heft_dense_tensor *d, heft_dtype d
     if (!mapped)
         return cast_stream(dst, d, dtype, err);
     cast_job j = { d, mapped, dst, dtype };
-    heft_status st = heft_file_count_read(d->f, d->part,
-                                          heft_ix_part_row_at(&d->f->x, d->part)->length, err);
-    if (st)
-        return st;
+    HEFT_TRY(
+        heft_file_count_read(d->f, d->part, heft_ix_part_row_at(&d->f->x, d->part)->length, err));
     heft_host_run(d->f->host, (size_t)(d->count / CHUNK) + (d->count % CHUNK != 0),
                   cast_mapped_chunk, &j);
     heft_file_enter(d->f);

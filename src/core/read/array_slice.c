@@ -107,18 +107,17 @@ static heft_status gather(const slice_reader *r, uint8_t *dst, uint64_t base, co
 {
     uint64_t distance = distance_of(a->step) * inner, each = inner * r->size;
     uint64_t most = heft_div(BATCH - inner, distance) + 1;
-    heft_status st = HEFT_OK;
-    for (uint64_t at = 0, n; at < a->count && !st; at += n) {
+    for (uint64_t at = 0, n; at < a->count; at += n) {
         n = a->count - at < most ? a->count - at : most;
         uint64_t lowest = a->step < 0 ? at + n - 1 : at;
         uint64_t first = base + (a->start + lowest * (uint64_t)a->step) * inner;
-        st = read_run(r, r->buffers->gathered, first, (n - 1) * distance + inner);
-        for (uint64_t i = 0; i < n && !st; i++, dst += each) {
+        HEFT_TRY(read_run(r, r->buffers->gathered, first, (n - 1) * distance + inner));
+        for (uint64_t i = 0; i < n; i++, dst += each) {
             uint64_t from = a->step < 0 ? n - 1 - i : i;
             memcpy(dst, r->buffers->gathered + from * distance * r->size, (size_t)each);
         }
     }
-    return st;
+    return HEFT_OK;
 }
 
 static bool has_small_gaps(const heft_slice *a, uint64_t inner)
@@ -134,10 +133,10 @@ static heft_status read_axis(const slice_reader *r, uint8_t *dst, uint64_t base,
     if (has_small_gaps(a, inner))
         return gather(r, dst, base, a, inner);
     uint64_t joined = a->count == 1 || a->step == 1 ? a->count : 1;
-    heft_status st = HEFT_OK;
-    for (uint64_t i = 0; i < a->count && !st; i += joined, dst += joined * inner * r->size)
-        st = read_run(r, dst, base + (a->start + i * (uint64_t)a->step) * inner, joined * inner);
-    return st;
+    for (uint64_t i = 0; i < a->count; i += joined, dst += joined * inner * r->size)
+        HEFT_TRY(
+            read_run(r, dst, base + (a->start + i * (uint64_t)a->step) * inner, joined * inner));
+    return HEFT_OK;
 }
 
 /* Return the element at which the selected row with this number begins: `axis` is the innermost
@@ -163,10 +162,9 @@ static heft_status read_all(const slice_reader *r, uint8_t *dst, uint64_t count)
         return read_run(r, dst, 0, count);
     axis--;
     uint64_t each = r->axes[axis].count * inner, rows = heft_div(count, each);
-    heft_status st = HEFT_OK;
-    for (uint64_t row = 0; row < rows && !st; row++, dst += each * r->size)
-        st = read_axis(r, dst, row_base(r, row, axis, inner), &r->axes[axis], inner);
-    return st;
+    for (uint64_t row = 0; row < rows; row++, dst += each * r->size)
+        HEFT_TRY(read_axis(r, dst, row_base(r, row, axis, inner), &r->axes[axis], inner));
+    return HEFT_OK;
 }
 
 /* ---- checks, and all of it ---- */
@@ -189,16 +187,13 @@ static heft_status read_slice(slice_reader *r, void *buf, uint64_t count)
     const heft_file *f = r->d->f;
     const heft_allocator *a = f->host->allocator;
     heft_array decoded = { .data = NULL };
-    heft_status st = HEFT_OK;
     if (heft_ix_part_row_at(&f->x, r->d->part)->encoding != HEFT_RAW)
-        st = heft_dense_read(&decoded, r->d, r->d->t.dtype, NULL, 0, r->err);
-    if (st)
-        return st;
+        HEFT_TRY(heft_dense_read(&decoded, r->d, r->d->t.dtype, NULL, 0, r->err));
     r->content = decoded.data;
     r->buffers = a->resize(a->ctx, NULL, 0, sizeof *r->buffers, ALIGN);
-    st = r->buffers ? read_all(r, buf, count)
-                    : heft_error_plain(r->err, HEFT_E_NOMEM, "no memory to read a slice of %q",
-                                       r->d->t.name);
+    heft_status st = r->buffers ? read_all(r, buf, count)
+                                : heft_error_plain(r->err, HEFT_E_NOMEM,
+                                                   "no memory to read a slice of %q", r->d->t.name);
     if (r->buffers)
         a->resize(a->ctx, r->buffers, sizeof *r->buffers, 0, ALIGN);
     heft_array_free(&decoded);

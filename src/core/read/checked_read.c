@@ -96,18 +96,18 @@ static bool is_joinable(const heft_checked_read *r, uint32_t part, uint32_t chec
 static heft_status select_part_digests(heft_checked_read *r, const coverage *cov, heft_error *err)
 {
     const heft_index *x = &r->ledger.f->x;
-    heft_status st = HEFT_OK;
-    for (uint32_t i = x->checksums.len; i < r->ledger.checksums && !st; i++) {
+    for (uint32_t i = x->checksums.len; i < r->ledger.checksums; i++) {
         uint32_t part = heft_ix_checksum_part(x, i);
         bool joins = is_joinable(r, part, i), is_empty = !heft_ix_part_row_at(x, part)->length;
         if (!joins) /* even of a part that is not in the list, if its stream is opened */
             r->ledger.ways[i] = HEFT_LEDGER_IN_ORDER;
-        if (cov->is_read[part] && is_empty) /* an empty part is never read */
-            st = heft_part_verify(NULL, r->ledger.f, part, err);
+        /* an empty part is never read */
+        if (cov->is_read[part] && is_empty)
+            HEFT_TRY(heft_part_verify(NULL, r->ledger.f, part, err));
         else if (cov->is_read[part] && joins)
             (void)heft_ledger_join(&r->ledger, i);
     }
-    return st;
+    return HEFT_OK;
 }
 
 heft_status heft_checked_read_begin(heft_checked_read *r, const heft_file *f, bool is_enabled,

@@ -131,22 +131,22 @@ static heft_status resolve_tensor(heft_file *f, uint32_t t, budget *b, heft_erro
         unknown += heft_ix_part_row_at(&f->x, row->first_part + i)->length == HEFT_UNKNOWN_LENGTH;
     if (!unknown)
         return HEFT_OK;
-    heft_status st = is_sparse ? resolve_sparse(f, t, b, err) : HEFT_OK;
-    for (uint32_t i = 0; i < row->part_count && !st; i++)
+    if (is_sparse)
+        HEFT_TRY(resolve_sparse(f, t, b, err));
+    for (uint32_t i = 0; i < row->part_count; i++)
         if (heft_ix_part_row_at(&f->x, row->first_part + i)->length == HEFT_UNKNOWN_LENGTH)
-            st = resolve_by_decoding(f, row->first_part + i, b, err);
-    return st;
+            HEFT_TRY(resolve_by_decoding(f, row->first_part + i, b, err));
+    return HEFT_OK;
 }
 
 heft_status heft_resolve_lengths(heft_file *f, heft_error *err)
 {
     uint64_t size = f->x.file_bytes;
     budget b = { size > UINT64_MAX / MAX_RATIO ? UINT64_MAX : size * MAX_RATIO };
-    heft_status st = HEFT_OK;
     b.left = b.left > MIN_BUDGET ? b.left : MIN_BUDGET;
-    for (uint32_t t = 0; f->x.unknown_lengths && t < heft_ix_tensors(&f->x) && !st; t++)
-        st = resolve_tensor(f, t, &b, err);
-    return st;
+    for (uint32_t t = 0; f->x.unknown_lengths && t < heft_ix_tensors(&f->x); t++)
+        HEFT_TRY(resolve_tensor(f, t, &b, err));
+    return HEFT_OK;
 }
 
 static heft_status check_length(const heft_file *f, uint32_t part, heft_error *err)
@@ -155,18 +155,15 @@ static heft_status check_length(const heft_file *f, uint32_t part, heft_error *e
     heft_stream s;
     if (row->length != HEFT_UNKNOWN_LENGTH)
         return heft_stream_check_ratio(f, part, row->length, false, err);
-    heft_status st = heft_stream_start(&s, f, part, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_stream_start(&s, f, part, err));
     heft_stream_stop(&s);
     return heft_error_plain(err, HEFT_E_UNSUPPORTED, "the decoded length of a part is unknown");
 }
 
 heft_status heft_check_lengths(const heft_file *f, heft_error *err)
 {
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < f->x.parts.len && !st; i++)
+    for (uint32_t i = 0; i < f->x.parts.len; i++)
         if (heft_ix_part_row_at(&f->x, i)->encoding != HEFT_RAW)
-            st = check_length(f, i, err);
-    return st;
+            HEFT_TRY(check_length(f, i, err));
+    return HEFT_OK;
 }

@@ -38,13 +38,11 @@ heft_status heft_vocab_open(heft_vocab **out, const heft_file *f, heft_error *er
         heft_error_plain(err, HEFT_E_NOTFOUND, "the file has no vocabulary");
         return heft_error_rule(err, HEFT_E_NOTFOUND, "heft/no-vocabulary");
     }
-    heft_status st = heft_vocab_begin(&v, f->host->allocator, t->count, t->where.length, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_vocab_begin(&v, f->host->allocator, t->count, t->where.length, err));
     memcpy(v->key, f->x.key.secret, sizeof v->key);
     for (int i = 0; i < HEFT_SPECIALS && t->has_special; i++)
         v->special[i] = t->special[i];
-    st = heft_file_count_read(f, HEFT_NONE, t->where.length, err);
+    heft_status st = heft_file_count_read(f, HEFT_NONE, t->where.length, err);
     if (!st)
         st = heft_file_read_stored(f, t->where.offset, v->text, (size_t)t->where.length, err);
     if (!st)

@@ -94,20 +94,17 @@ heft_status heft_stored_checksum_join(bool *holds, const heft_stored_checksum *c
 
 heft_status heft_ledger_settle(heft_ledger *l, heft_error *err)
 {
-    heft_status st = HEFT_OK;
     heft_partial_crcs_sort(&l->crcs);
-    for (uint32_t i = 0; i < l->checksums && !st; i++) {
+    for (uint32_t i = 0; i < l->checksums; i++) {
         heft_stored_checksum c;
         bool holds = false;
         if (l->ways[i] != HEFT_LEDGER_SHOWN)
             continue;
-        st = heft_stored_checksum_get(&c, l->f, i, err);
-        if (!st)
-            st = heft_stored_checksum_join(&holds, &c, l->f, &l->crcs, err);
-        if (!st)
-            l->states[i] = holds ? HEFT_CHECKSUM_MATCHES : HEFT_CHECKSUM_MISMATCH;
+        HEFT_TRY(heft_stored_checksum_get(&c, l->f, i, err));
+        HEFT_TRY(heft_stored_checksum_join(&holds, &c, l->f, &l->crcs, err));
+        l->states[i] = holds ? HEFT_CHECKSUM_MATCHES : HEFT_CHECKSUM_MISMATCH;
     }
-    return st;
+    return HEFT_OK;
 }
 
 /* ---- results ---- */
@@ -130,13 +127,12 @@ bool heft_ledger_next(const heft_ledger *l, uint32_t *i, uint32_t *representativ
 
 heft_status heft_ledger_require(const heft_ledger *l, bool advisory, heft_error *err)
 {
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0, k; !st && heft_ledger_next(l, &i, &k);) {
+    for (uint32_t i = 0, k; heft_ledger_next(l, &i, &k);) {
         if (l->states[k] != HEFT_CHECKSUM_MISMATCH)
             continue;
         heft_stored_checksum c = heft_ix_checksum_at(&l->f->x, k);
         if (advisory || !c.advisory)
-            st = heft_stored_checksum_mismatch(l->f, &c, err);
+            HEFT_TRY(heft_stored_checksum_mismatch(l->f, &c, err));
     }
-    return st;
+    return HEFT_OK;
 }

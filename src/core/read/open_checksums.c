@@ -131,11 +131,10 @@ static heft_status check_alternatives(heft_file *f, const heft_stored_checksum *
 heft_status heft_check_open_checksums(heft_file *f, heft_error *err)
 {
     const heft_stored_checksum *checksums = f->x.checksums.ptr;
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < f->x.checksums.len && !st; i++) {
+    for (uint32_t i = 0; i < f->x.checksums.len; i++) {
         bool is_first = !i || !checksums[i - 1].is_alternative;
         if (is_first && checksums[i].at_open && (checksums[i].advisory || !f->no_verify))
-            st = check_alternatives(f, &checksums[i], err);
+            HEFT_TRY(check_alternatives(f, &checksums[i], err));
     }
-    return st;
+    return HEFT_OK;
 }

@@ -251,13 +251,9 @@ static heft_status fetch(heft_file *f, heft_error *err)
         if (r.length > SIZE_MAX)
             return heft_error_plain(err, HEFT_E_LIMIT,
                                     "cannot read %U bytes at once on this system", r.length);
-        heft_status st = heft_input_reserve(&f->input, r.offset, (size_t)r.length, &to, err);
-        if (!st)
-            st = f->source->ops->read(f->source, r.offset, to, (size_t)r.length, err);
-        if (!st)
-            st = heft_input_join(&f->input, r.offset, err);
-        if (st)
-            return st;
+        HEFT_TRY(heft_input_reserve(&f->input, r.offset, (size_t)r.length, &to, err));
+        HEFT_TRY(f->source->ops->read(f->source, r.offset, to, (size_t)r.length, err));
+        HEFT_TRY(heft_input_join(&f->input, r.offset, err));
     }
     return HEFT_OK;
 }

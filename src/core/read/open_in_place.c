@@ -44,14 +44,13 @@ static heft_status refuse_unknown_format(const uint8_t *head, size_t head_len, c
 
 static heft_status open_whole(heft_file *f, const void *data, size_t len, heft_error *err)
 {
-    heft_status st = heft_file_feed(f, 0, data, len, err);
-    if (!st)
-        st = heft_file_parse(f, err);
-    if (!st && f->x.shards.len)
-        st = heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                              "the model has %U more files; a file in place is the only file",
-                              (uint64_t)f->x.shards.len);
-    return st ? st : heft_file_finish(f, err);
+    HEFT_TRY(heft_file_feed(f, 0, data, len, err));
+    HEFT_TRY(heft_file_parse(f, err));
+    if (f->x.shards.len)
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                                "the model has %U more files; a file in place is the only file",
+                                (uint64_t)f->x.shards.len);
+    return heft_file_finish(f, err);
 }
 
 /* Parsers need an error object.  It is allocated because the stack of a board is small. */

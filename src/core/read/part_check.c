@@ -66,9 +66,7 @@ heft_status heft_part_check_stored(heft_part_check *k, uint64_t offset, const vo
 {
     if (!heft_part_check_is_on(k) || k->decoded)
         return HEFT_OK;
-    heft_status st = digest_up_to(k, offset, err);
-    if (st)
-        return st;
+    HEFT_TRY(digest_up_to(k, offset, err));
     heft_running_digest_update(&k->digest, data, len);
     k->next += len;
     return HEFT_OK;

@@ -22,11 +22,9 @@ static heft_status read_stream(void *buf, const heft_file *f, uint32_t part, uin
                                size_t len, uint32_t checksum, heft_error *err)
 {
     heft_stream s;
-    heft_status st = heft_stream_start(&s, f, part, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_stream_start(&s, f, part, err));
     heft_file_enter(f);
-    st = heft_stream_check(&s, checksum, err);
+    heft_status st = heft_stream_check(&s, checksum, err);
     if (!st)
         st = heft_stream_skip(&s, from, err);
     if (!st)
@@ -38,9 +36,7 @@ static heft_status read_stream(void *buf, const heft_file *f, uint32_t part, uin
 static heft_status check_range(const heft_file *f, uint32_t part, uint64_t from, size_t len,
                                heft_error *err)
 {
-    heft_status st = heft_file_find_part(f, part, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_file_find_part(f, part, err));
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
     if (p->length != HEFT_UNKNOWN_LENGTH && !heft_range_in((heft_range){ from, len }, p->length))
         return heft_error_plain(err, HEFT_E_ARGUMENT,
@@ -67,8 +63,8 @@ static heft_status read_part(void *buf, const heft_file *f, uint32_t part, uint6
 heft_status heft_read_unchecked(void *buf, const heft_file *f, uint32_t part, uint64_t from,
                                 size_t len, heft_error *err)
 {
-    heft_status st = check_range(f, part, from, len, err);
-    return st ? st : read_part(buf, f, part, from, len, HEFT_NONE, err);
+    HEFT_TRY(check_range(f, part, from, len, err));
+    return read_part(buf, f, part, from, len, HEFT_NONE, err);
 }
 
 heft_status heft_read_checked(void *buf, const heft_file *f, uint32_t part, uint32_t checksum,
@@ -81,9 +77,7 @@ heft_status heft_read_checked(void *buf, const heft_file *f, uint32_t part, uint
 heft_status heft_part_read(void *buf, const heft_file *f, uint32_t part, uint64_t from, size_t len,
                            heft_error *err)
 {
-    heft_status st = check_range(f, part, from, len, err);
-    if (st)
-        return st;
+    HEFT_TRY(check_range(f, part, from, len, err));
     bool is_whole = !from && len == heft_ix_part_row_at(&f->x, part)->length;
     bool checks = f->check_parts && f->ready && is_whole;
     uint32_t checksum = checks ? heft_part_checksum(f, part, false) : HEFT_NONE;

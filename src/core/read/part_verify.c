@@ -9,11 +9,9 @@ static heft_status check_decoded(const heft_file *f, uint32_t part, uint32_t che
 {
     heft_stream s;
     heft_chunks c = { .buf = NULL };
-    heft_status st = heft_stream_start(&s, f, part, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_stream_start(&s, f, part, err));
     heft_file_enter(f);
-    st = heft_stream_check(&s, checksum, err);
+    heft_status st = heft_stream_check(&s, checksum, err);
     if (!st)
         st = heft_chunks_open(&c, f->host->allocator, NULL, s.row.length, err);
     if (!st && !s.row.length)
@@ -33,11 +31,9 @@ heft_status heft_part_verify(bool *checked, const heft_file *f, uint32_t part, h
     err = heft_error_begin(err, &own);
     checked = checked ? checked : &unused;
     *checked = false;
-    heft_status st = heft_file_find_part(f, part, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_file_find_part(f, part, err));
     uint32_t checksum = heft_part_checksum(f, part, true);
-    st = heft_part_check_begin(&k, f, part, checksum, err);
+    heft_status st = heft_part_check_begin(&k, f, part, checksum, err);
     if (!st) {
         bool decoded = k.decoded, is_on = heft_part_check_is_on(&k);
         if (decoded)

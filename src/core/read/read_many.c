@@ -43,9 +43,7 @@ static bool offset_less(const void *ctx, uint32_t a, uint32_t b)
 static heft_status check_parts(read_job *j, heft_error *err)
 {
     for (uint32_t i = 0; i < j->count; i++) {
-        heft_status st = heft_file_find_part(j->f, j->parts[i], err);
-        if (st)
-            return st;
+        HEFT_TRY(heft_file_find_part(j->f, j->parts[i], err));
         uint64_t length = heft_ix_part_row_at(&j->f->x, j->parts[i])->length;
         if (length == HEFT_UNKNOWN_LENGTH)
             return heft_error_plain(err, HEFT_E_ARGUMENT,

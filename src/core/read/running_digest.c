@@ -12,9 +12,7 @@ heft_status heft_running_digest_begin(heft_running_digest *r, const heft_digest 
         heft_running_digest_close(r);
     if (!d)
         return HEFT_OK;
-    heft_status st = heft_digest_load(d, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_digest_load(d, err));
     bool is_small = d->state_bytes <= sizeof r->small;
     r->digest = d;
     r->al = al;

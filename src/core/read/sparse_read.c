@@ -18,12 +18,10 @@ static heft_status open_elements(heft_elements *n, const heft_file *f, uint32_t 
     heft_dtype type = heft_ix_part_row_at(&f->x, part)->dtype;
     uint32_t size = type == HEFT_UNTYPED ? heft_index_size(type) : heft_dtype_size(type);
     *n = (heft_elements){ .size = size, .unread = count * size };
-    heft_status st = heft_stream_start_for(&n->stream, f, part, is_for_finding, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_stream_start_for(&n->stream, f, part, is_for_finding, err));
     n->buf = heft_alloc(al, BUFFER, 64);
-    st = n->buf ? heft_stream_skip(&n->stream, first * size, err)
-                : heft_error_no_memory(err, purpose);
+    heft_status st = n->buf ? heft_stream_skip(&n->stream, first * size, err)
+                            : heft_error_no_memory(err, purpose);
     if (st) {
         heft_stream_stop(&n->stream);
         heft_free(al, n->buf, BUFFER, 64);
@@ -242,26 +240,25 @@ static heft_status check_row(csr_check *r, uint64_t first, uint64_t count, uint6
 static heft_status check_rows(csr_check *r)
 {
     uint64_t begin, end;
-    heft_status st = heft_elements_index(&r->pointers, &begin, r->p.err);
-    if (!st && begin)
+    HEFT_TRY(heft_elements_index(&r->pointers, &begin, r->p.err));
+    if (begin)
         return format_error(&r->p, index_range(&r->p, r->p.indptr, 0),
                             "its row pointers begin with %U, not 0", begin, 0);
-    for (uint64_t row = 0; row < r->p.dims[0] && !st; row++, begin = end) {
-        st = heft_elements_index(&r->pointers, &end, r->p.err);
-        if (!st && end < begin)
+    for (uint64_t row = 0; row < r->p.dims[0]; row++, begin = end) {
+        HEFT_TRY(heft_elements_index(&r->pointers, &end, r->p.err));
+        if (end < begin)
             return format_error(&r->p, index_range(&r->p, r->p.indptr, row + 1),
                                 "its row pointers decrease after row %U, to %U", row, end);
-        if (!st && end > r->p.count)
+        if (end > r->p.count)
             return format_error(&r->p, index_range(&r->p, r->p.indptr, row + 1),
                                 "a row pointer is %U, but there are only %U values", end,
                                 r->p.count);
-        if (!st)
-            st = check_row(r, begin, end - begin, row);
+        HEFT_TRY(check_row(r, begin, end - begin, row));
     }
-    if (!st && begin != r->p.count)
+    if (begin != r->p.count)
         return format_error(&r->p, index_range(&r->p, r->p.indptr, r->p.dims[0]),
                             "its rows end at value %U of %U", begin, r->p.count);
-    return st;
+    return HEFT_OK;
 }
 
 static heft_status check_csr(const sparse_parts *p, heft_sparse_order *order)
@@ -340,12 +337,10 @@ heft_status heft_sparse_check(const heft_file *f, uint32_t tensor, bool is_for_f
     heft_error own;
     sparse_parts p;
     *order = (heft_sparse_order){ false, true, nowhere };
-    heft_status st = find_parts(&p, f, tensor, is_for_finding, &order->where, err ? err : &own);
-    if (st)
-        return st;
+    HEFT_TRY(find_parts(&p, f, tensor, is_for_finding, &order->where, err ? err : &own));
     order->where = part_range(&p, p.row->layout == HEFT_SPARSE_CSR ? p.indices : p.coords);
     heft_file_enter(f);
-    st = p.row->layout == HEFT_SPARSE_CSR ? check_csr(&p, order) : check_coo(&p, order);
+    heft_status st = p.row->layout == HEFT_SPARSE_CSR ? check_csr(&p, order) : check_coo(&p, order);
     return heft_file_leave_after(f, st, err);
 }
 
@@ -354,17 +349,16 @@ heft_status heft_sparse_check(const heft_file *f, uint32_t tensor, bool is_for_f
 static heft_status open_indices(heft_entries *e, const sparse_parts *p, heft_error *err)
 {
     bool is_csr = p->row->layout == HEFT_SPARSE_CSR;
-    heft_status st = HEFT_OK;
     e->index_count = is_csr ? 2 : p->row->rank;
     if (is_csr) {
-        st = open_elements(&e->indices[0], e->f, p->indices, 0, p->count, false, err);
-        if (!st)
-            st = open_elements(&e->indices[1], e->f, p->indptr, 0, p->dims[0] + 1, false, err);
-        return st ? st : heft_elements_index(&e->indices[1], &e->row_end, err);
+        HEFT_TRY(open_elements(&e->indices[0], e->f, p->indices, 0, p->count, false, err));
+        HEFT_TRY(open_elements(&e->indices[1], e->f, p->indptr, 0, p->dims[0] + 1, false, err));
+        return heft_elements_index(&e->indices[1], &e->row_end, err);
     }
-    for (uint32_t d = 0; d < p->row->rank && !st; d++)
-        st = open_elements(&e->indices[d], e->f, p->coords, d * p->count, p->count, false, err);
-    return st;
+    for (uint32_t d = 0; d < p->row->rank; d++)
+        HEFT_TRY(
+            open_elements(&e->indices[d], e->f, p->coords, d * p->count, p->count, false, err));
+    return HEFT_OK;
 }
 
 heft_status heft_entries_open(heft_entries *e, const heft_file *f, uint32_t tensor, heft_error *err)
@@ -372,16 +366,14 @@ heft_status heft_entries_open(heft_entries *e, const heft_file *f, uint32_t tens
     sparse_parts p;
     heft_range where;
     *e = (heft_entries){ .f = f, .tensor = tensor, .row = UINT64_MAX };
-    heft_status st = find_parts(&p, f, tensor, false, &where, err);
-    if (!st && p.row->rank > HEFT_SPARSE_RANK)
+    HEFT_TRY(find_parts(&p, f, tensor, false, &where, err));
+    if (p.row->rank > HEFT_SPARSE_RANK)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "tensor %q: sparse tensors of more than %U dimensions cannot be "
                                 "converted, only copied",
                                 heft_ix_name(&f->x, tensor), (uint64_t)HEFT_SPARSE_RANK);
-    if (st)
-        return st;
     e->count = p.count;
-    st = open_elements(&e->values, f, p.values, 0, p.count, false, err);
+    heft_status st = open_elements(&e->values, f, p.values, 0, p.count, false, err);
     if (!st)
         st = open_indices(e, &p, err);
     if (st)

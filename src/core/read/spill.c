@@ -49,14 +49,13 @@ heft_status heft_spill_fill(heft_spill *out, const heft_host *h, heft_sink *sink
     *out = (heft_spill){ .host = h, .len = len, .uses_sink = uses_sink };
     if (len <= MEMORY_LIMIT / threads || !(uses_sink || HEFT_HAS(h, scratch)))
         return fill_memory(out, read, ctx, err);
-    heft_status st = blame(out,
-                           uses_sink ? sink->ops->scratch(sink, &out->scratch, len, err)
-                                     : h->scratch(&out->scratch, len, err),
-                           err);
-    if (!st)
-        st = heft_sized_check(out->scratch->ops->size, sizeof(heft_scratch_ops), "heft_scratch_ops",
-                              err);
-    return st ? st : fill_scratch(out, read, ctx, err);
+    HEFT_TRY(blame(out,
+                   uses_sink ? sink->ops->scratch(sink, &out->scratch, len, err)
+                             : h->scratch(&out->scratch, len, err),
+                   err));
+    HEFT_TRY(heft_sized_check(out->scratch->ops->size, sizeof(heft_scratch_ops), "heft_scratch_ops",
+                              err));
+    return fill_scratch(out, read, ctx, err);
 }
 
 heft_status heft_spill_state(const heft_spill *s, heft_error *err)

@@ -73,13 +73,12 @@ heft_status heft_file_unguard(const heft_file *f, heft_error *err)
 
 heft_status heft_file_is_unchanged(const heft_file *f, heft_error *err)
 {
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i <= f->opened_shard_count && !st; i++) {
+    for (uint32_t i = 0; i <= f->opened_shard_count; i++) {
         heft_source *s = heft_file_source(f, i);
         if (s && HEFT_HAS(s->ops, check_unchanged))
-            st = heft_file_error_in(f, i, s->ops->check_unchanged(s, err), err);
+            HEFT_TRY(heft_file_error_in(f, i, s->ops->check_unchanged(s, err), err));
     }
-    return st;
+    return HEFT_OK;
 }
 
 heft_status heft_file_end_reading(const heft_file *f, heft_status st, heft_error *err)
@@ -132,11 +131,11 @@ heft_status heft_file_read_stored(const heft_file *f, uint64_t offset, void *buf
     uint32_t number = heft_global_offset_file(&f->x, offset);
     heft_source *s = heft_file_source(f, number);
     bool is_fed = !number && !f->source;
-    heft_status st = number ? heft_shard_status(f, number, err) : HEFT_OK;
-    if (st)
-        return st;
+    if (number)
+        HEFT_TRY(heft_shard_status(f, number, err));
     uint64_t have, size = number ? s->size : f->input.in.size;
     offset = heft_global_offset_local(&f->x, offset);
+    heft_status st = HEFT_OK;
     if (!heft_range_in((heft_range){ offset, len }, size))
         st = heft_error_set(err, HEFT_E_ARGUMENT, offset,
                             "%U bytes exceed the file, which has %U bytes", (uint64_t)len, size);
@@ -193,9 +192,7 @@ static heft_source *mapped_source(const heft_file *f, const heft_ix_part_row *p)
 
 heft_status heft_part_populate(const heft_file *f, uint32_t part, heft_error *err)
 {
-    heft_status st = heft_file_find_part(f, part, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_file_find_part(f, part, err));
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
     heft_source *s = mapped_source(f, p);
     uint64_t offset = heft_global_offset_local(&f->x, p->offset);

@@ -99,8 +99,8 @@ heft_status heft_stream_show(heft_stream *s, heft_ledger *l, heft_error *err)
 static heft_status observe_stored(heft_stream *s, uint64_t at, const void *data, size_t len,
                                   heft_error *err)
 {
-    heft_status st = heft_part_check_stored(&s->check, at, data, len, err);
-    return st || !s->crcs ? st : heft_partial_crcs_add(s->crcs, at, data, len, err);
+    HEFT_TRY(heft_part_check_stored(&s->check, at, data, len, err));
+    return s->crcs ? heft_partial_crcs_add(s->crcs, at, data, len, err) : HEFT_OK;
 }
 
 /* Fetch more stored bytes, if any are left. */
@@ -154,9 +154,7 @@ static heft_status drain(heft_stream *s, uint8_t *buf, size_t len, heft_error *e
 {
     while (s->fetched < s->row.stored || s->in_len || !s->frame_ended) {
         size_t n = len, before = s->in_len + (size_t)(s->row.stored - s->fetched);
-        heft_status st = decode(s, buf, &n, err);
-        if (st)
-            return st;
+        HEFT_TRY(decode(s, buf, &n, err));
         s->decoded += n;
         if (s->is_measuring && s->decoded > s->row.length)
             return format_error(s, err,
@@ -184,12 +182,10 @@ heft_status heft_stream_decoded_length(uint64_t *length, const heft_file *f, uin
     heft_ix_part_row row = *heft_ix_part_row_at(&f->x, part);
     row.length = row.stored > UINT64_MAX / MAX_RATIO ? UINT64_MAX - 1 : row.stored * MAX_RATIO;
     row.length = row.length > MIN_LIMIT ? row.length : MIN_LIMIT;
-    heft_status st = start_with_row(&s, f, part, &row, is_for_finding, err);
-    if (st)
-        return st;
+    HEFT_TRY(start_with_row(&s, f, part, &row, is_for_finding, err));
     s.is_measuring = true;
     heft_file_enter(f);
-    st = heft_file_leave_after(f, drain(&s, scratch, sizeof scratch, err), err);
+    heft_status st = heft_file_leave_after(f, drain(&s, scratch, sizeof scratch, err), err);
     heft_stream_stop(&s);
     *length = s.decoded;
     return st;
@@ -217,12 +213,10 @@ heft_status heft_stream_start_for(heft_stream *s, const heft_file *f, uint32_t p
                                   bool is_for_finding, heft_error *err)
 {
     heft_ix_part_row row = *heft_ix_part_row_at(&f->x, part);
-    heft_status st = HEFT_OK;
     if (row.length == HEFT_UNKNOWN_LENGTH)
-        st = heft_stream_decoded_length(&row.length, f, part, is_for_finding, err);
-    if (!st)
-        st = heft_stream_check_ratio(f, part, row.length, is_for_finding, err);
-    return st ? st : start_with_row(s, f, part, &row, is_for_finding, err);
+        HEFT_TRY(heft_stream_decoded_length(&row.length, f, part, is_for_finding, err));
+    HEFT_TRY(heft_stream_check_ratio(f, part, row.length, is_for_finding, err));
+    return start_with_row(s, f, part, &row, is_for_finding, err);
 }
 
 heft_status heft_stream_start(heft_stream *s, const heft_file *f, uint32_t part, heft_error *err)
@@ -237,14 +231,12 @@ static heft_status read_stored(heft_stream *s, uint8_t *buf, size_t len, heft_er
 {
     enum { STEP = 1 << 20 };
     uint64_t at = s->row.offset + s->delivered;
-    heft_status st = HEFT_OK;
-    for (size_t done = 0, n; done < len && !st; done += n) {
+    for (size_t done = 0, n; done < len; done += n) {
         n = len - done < STEP ? len - done : STEP;
-        st = heft_file_read_stored(s->f, at + done, buf + done, n, err);
-        if (!st)
-            st = observe_stored(s, at + done, buf + done, n, err);
+        HEFT_TRY(heft_file_read_stored(s->f, at + done, buf + done, n, err));
+        HEFT_TRY(observe_stored(s, at + done, buf + done, n, err));
     }
-    return st;
+    return HEFT_OK;
 }
 
 static bool is_observed(const heft_stream *s)
@@ -287,13 +279,12 @@ static heft_status read_content(heft_stream *s, uint8_t *out, size_t len, heft_e
 static heft_status discard_content(heft_stream *s, uint64_t end, heft_error *err)
 {
     uint8_t discarded[4096];
-    heft_status st = HEFT_OK;
-    while (s->decoded < end && !st) {
+    while (s->decoded < end) {
         uint64_t left = end - s->decoded;
-        st = read_content(s, discarded, left < sizeof discarded ? (size_t)left : sizeof discarded,
-                          err);
+        HEFT_TRY(read_content(s, discarded,
+                              left < sizeof discarded ? (size_t)left : sizeof discarded, err));
     }
-    return st;
+    return HEFT_OK;
 }
 
 static heft_status spill_content(void *ctx, uint8_t *buf, size_t len, heft_error *err)
@@ -370,8 +361,8 @@ heft_status heft_stream_read(void *buf, heft_stream *s, size_t len, heft_error *
         return heft_error_plain(err, HEFT_E_ARGUMENT,
                                 "%U bytes were requested, but only %U are left", (uint64_t)len,
                                 s->row.length - s->delivered);
-    heft_status st = s->codec ? read_decoded(s, buf, len, err) : read_raw(s, buf, len, err);
-    return st ? st : advance(s, len, err);
+    HEFT_TRY(s->codec ? read_decoded(s, buf, len, err) : read_raw(s, buf, len, err));
+    return advance(s, len, err);
 }
 
 heft_status heft_stream_view(const void **data, heft_stream *s, void *buf, size_t len,
@@ -384,26 +375,23 @@ heft_status heft_stream_view(const void **data, heft_stream *s, void *buf, size_
     *data = mapped ? mapped : buf;
     if (!mapped || len > s->row.length - s->delivered)
         return heft_stream_read(buf, s, len, err);
-    heft_status st = heft_file_count_read(s->f, s->part, len, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_file_count_read(s->f, s->part, len, err));
     heft_file_enter(s->f);
-    st = heft_file_leave_after(s->f, observe_stored(s, at, mapped, len, err), err);
-    return st ? st : advance(s, len, err);
+    HEFT_TRY(heft_file_leave_after(s->f, observe_stored(s, at, mapped, len, err), err));
+    return advance(s, len, err);
 }
 
 heft_status heft_stream_skip(heft_stream *s, uint64_t len, heft_error *err)
 {
     uint8_t discarded[4096];
-    heft_status st = HEFT_OK;
     if (!s->codec && !is_observed(s)) {
         s->delivered += len;
         return HEFT_OK;
     }
-    for (; len && !st; len -= len < sizeof discarded ? len : sizeof discarded)
-        st = heft_stream_read(discarded, s, len < sizeof discarded ? (size_t)len : sizeof discarded,
-                              err);
-    return st;
+    for (; len; len -= len < sizeof discarded ? len : sizeof discarded)
+        HEFT_TRY(heft_stream_read(discarded, s,
+                                  len < sizeof discarded ? (size_t)len : sizeof discarded, err));
+    return HEFT_OK;
 }
 
 void heft_stream_close(heft_stream *s)

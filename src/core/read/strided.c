@@ -122,16 +122,15 @@ static heft_status copy_block(const heft_strided_reader *r, uint64_t at, uint8_t
 {
     bool by_column = rows.count > 1 && rows.src_step < columns.src_step;
     strided_line outer = by_column ? columns : rows, inner = by_column ? rows : columns;
-    heft_status st = HEFT_OK;
-    for (uint64_t i = 0; i < outer.count && !st; i++) {
+    for (uint64_t i = 0; i < outer.count; i++) {
         uint64_t from = at + i * outer.src_step;
         uint8_t *to = dst + i * outer.dst_step;
         if (r->content)
             copy_sized(to, r->content + r->first + from, inner, size);
         else
-            st = read_line(r, from, to, inner, size, err);
+            HEFT_TRY(read_line(r, from, to, inner, size, err));
     }
-    return st;
+    return HEFT_OK;
 }
 
 /* ---- strided elements ---- */
@@ -181,11 +180,11 @@ static heft_status gather(const heft_strided_reader *r, uint64_t element, uint64
 static heft_status read_units(const heft_strided_reader *r, uint64_t from, uint8_t *dst, size_t len,
                               uint32_t unit, heft_error *err)
 {
-    heft_status st = r->strides ? gather(r, heft_div(from, unit), len / unit, dst, unit, err)
-                                : fetch(r, from, dst, len, err);
-    if (!st && r->row.flags & HEFT_P_RESTORED)
+    HEFT_TRY(r->strides ? gather(r, heft_div(from, unit), len / unit, dst, unit, err)
+                        : fetch(r, from, dst, len, err));
+    if (r->row.flags & HEFT_P_RESTORED)
         heft_restore(dst, len, &r->row);
-    return st;
+    return HEFT_OK;
 }
 
 /* Read whole units directly into the target; units that are cut at either end go through a

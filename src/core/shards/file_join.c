@@ -20,23 +20,21 @@ static heft_status add_file(heft_file *f, const heft_file *from, heft_error *err
                        .source = from->source,
                        .whole_file = from->input.whole_file,
                        .is_borrowed = true };
-    heft_status st = heft_ix_shard_add(&f->x, s, &number);
-    if (st)
-        return st;
+    HEFT_TRY(heft_ix_shard_add(&f->x, s, &number));
     f->opened_shard_count++;
     f->joined_files[f->joined_count++] = (heft_joined_file){ .file = from, .first_shard = number };
-    for (uint32_t i = 0; i < from->opened_shard_count && !st; i++) {
+    for (uint32_t i = 0; i < from->opened_shard_count; i++) {
         heft_ix_shard own = *heft_ix_shard_at(&from->x, i + 1);
         own.label = from->opened_shards[i].name;
         own.suffix = NULL;
         f->opened_shards[f->opened_shard_count] = from->opened_shards[i];
         f->opened_shards[f->opened_shard_count].model = NULL;
         f->opened_shards[f->opened_shard_count++].is_borrowed = true;
-        st = heft_ix_shard_add(&f->x, own, &number);
+        HEFT_TRY(heft_ix_shard_add(&f->x, own, &number));
     }
-    if (!st && from->missing)
+    if (from->missing)
         heft_file_set_missing(f, from->missing);
-    return st;
+    return HEFT_OK;
 }
 
 static heft_status add_files(heft_file *f, const heft_file *const *files, uint32_t count,
@@ -52,10 +50,9 @@ static heft_status add_files(heft_file *f, const heft_file *const *files, uint32
     if (!f->opened_shards)
         return heft_error_no_memory(err, purpose);
     f->x.err = err;
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < count && !st; i++)
-        st = add_file(f, files[i], err);
-    return st;
+    for (uint32_t i = 0; i < count; i++)
+        HEFT_TRY(add_file(f, files[i], err));
+    return HEFT_OK;
 }
 
 heft_status heft_join_begin(heft_file **out, const heft_file *const *files, uint32_t count,
@@ -71,9 +68,7 @@ heft_status heft_join_begin(heft_file **out, const heft_file *const *files, uint
     for (uint32_t i = 0; i < count; i++) /* the highest limit of any file applies */
         if (files[i]->x.limits.tensors > limits.tensors)
             limits.tensors = files[i]->x.limits.tensors;
-    heft_status st = heft_file_begin(out, 0, &open, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_file_begin(out, 0, &open, err));
     heft_file *f = *out;
     f->format = files[0]->format;
     f->x.version = files[0]->x.version;

@@ -167,14 +167,13 @@ static heft_status report(other_files *o)
 /* Report the files that were only counted. */
 static heft_status report_rest(other_files *o)
 {
-    heft_status st = HEFT_OK;
-    for (int form = 0; form < 2 && !st; form++) {
+    for (int form = 0; form < 2; form++) {
         const rest *r = &o->rest[form];
         o->role = form ? HEFT_FOLDER_ALTERNATIVE : HEFT_FOLDER_LEFT_OUT;
         if (r->files)
-            st = report_files(o, r->name, r->files - 1, "files", false);
+            HEFT_TRY(report_files(o, r->name, r->files - 1, "files", false));
     }
-    return st;
+    return HEFT_OK;
 }
 
 /* Keep the file back if the next files may belong to the same set. */
@@ -211,12 +210,10 @@ static heft_status report_others(other_files *o)
     if (!f->x.shard_entries.len ||
         !heft_numbered_name_read(&o->listed, heft_ix_shard_at(&f->x, 1)->label))
         o->listed.count = 0;
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < f->folder->count && !st; i++)
-        st = add(o, &f->folder->files[i]);
-    if (!st)
-        st = report(o);
-    return st ? st : report_rest(o);
+    for (uint32_t i = 0; i < f->folder->count; i++)
+        HEFT_TRY(add(o, &f->folder->files[i]));
+    HEFT_TRY(report(o));
+    return report_rest(o);
 }
 
 heft_status heft_note_folder_files(heft_file *f, heft_error *err)

@@ -15,18 +15,13 @@ heft_status heft_file_step(heft_file *f, heft_error *err)
 {
     if (f->ready)
         return HEFT_OK;
-    heft_status st = heft_refuse_piece(f->shards ? f->shards->name : NULL, err);
-    if (!st)
-        st = heft_file_parse(f, err);
-    if (!st)
-        st = heft_add_folder_shards(f, err);
-    if (!st)
-        st = heft_shards_open(f, err);
-    if (!st)
-        st = heft_join_shards(f, err);
-    if (!st)
-        st = heft_note_folder_files(f, err);
-    return st ? st : heft_file_finish(f, err);
+    HEFT_TRY(heft_refuse_piece(f->shards ? f->shards->name : NULL, err));
+    HEFT_TRY(heft_file_parse(f, err));
+    HEFT_TRY(heft_add_folder_shards(f, err));
+    HEFT_TRY(heft_shards_open(f, err));
+    HEFT_TRY(heft_join_shards(f, err));
+    HEFT_TRY(heft_note_folder_files(f, err));
+    return heft_file_finish(f, err);
 }
 
 heft_status heft_file_open_source(heft_file **out, heft_source *take, const heft_open_options *opt,

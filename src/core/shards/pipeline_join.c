@@ -61,12 +61,12 @@ static heft_status add_shard(heft_file *f, heft_shard shard, heft_str component,
     if (!path.ptr)
         return HEFT_E_NOMEM;
     shard.name = path;
-    heft_status st = shard.error ? name_component(f, &shard, component, shard.error) : HEFT_OK;
-    if (!st)
-        st = heft_ix_shard_add(&f->x, (heft_ix_shard){ path, NULL, size, is_model, NULL }, &number);
-    if (!st)
-        f->opened_shards[f->opened_shard_count++] = shard;
-    return st;
+    if (shard.error)
+        HEFT_TRY(name_component(f, &shard, component, shard.error));
+    HEFT_TRY(
+        heft_ix_shard_add(&f->x, (heft_ix_shard){ path, NULL, size, is_model, NULL }, &number));
+    f->opened_shards[f->opened_shard_count++] = shard;
+    return HEFT_OK;
 }
 
 /* A file that the system could not read may well be intact, as opposed to a missing or invalid
@@ -79,10 +79,9 @@ static heft_status add_missing(heft_file *f, const heft_pipeline_file *c)
                          .error = &error,
                          .rule = is_absent ? "heft/file-missing" : "heft/shard",
                          .is_unreadable = error.os && error.status != HEFT_E_NOTFOUND };
-    heft_status st = add_shard(f, shard, c->name, HEFT_UNKNOWN_LENGTH, true);
-    if (!st)
-        heft_file_set_missing(f, f->opened_shards[f->opened_shard_count - 1].error);
-    return st;
+    HEFT_TRY(add_shard(f, shard, c->name, HEFT_UNKNOWN_LENGTH, true));
+    heft_file_set_missing(f, f->opened_shards[f->opened_shard_count - 1].error);
+    return HEFT_OK;
 }
 
 /* Take the open file of a component, whose shards follow. */
@@ -95,13 +94,11 @@ static heft_status add_component(heft_file *f, heft_pipeline_file *c)
                          .model = from };
     heft_str prefix = concat(f, c->name, heft_lit("."), (heft_str){ "", 0 });
     uint32_t number = f->opened_shard_count + 1;
-    heft_status st = prefix.ptr ? add_shard(f, shard, c->name, from->input.in.size, true)
-                                : HEFT_E_NOMEM;
-    if (st)
-        return st;
+    HEFT_TRY(prefix.ptr ? add_shard(f, shard, c->name, from->input.in.size, true) : HEFT_E_NOMEM);
     c->file = NULL;
     f->joined_files[f->joined_count++] =
         (heft_joined_file){ .file = from, .first_shard = number, .prefix = prefix };
+    heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < from->opened_shard_count && !st; i++) {
         heft_shard own = from->opened_shards[i];
         const heft_ix_shard *row = heft_ix_shard_at(&from->x, i + 1);
@@ -179,12 +176,9 @@ static heft_status join(heft_file *f, const char *name, heft_pipeline_file *c, u
 {
     f->is_pipeline = true;
     f->name = heft_arena_copy(&f->x.arena, heft_lit(name));
-    heft_status st = f->name.ptr ? add_components(f, c, count, err)
-                                 : heft_error_no_memory(err, purpose);
-    if (st)
-        return st;
+    HEFT_TRY(f->name.ptr ? add_components(f, c, count, err) : heft_error_no_memory(err, purpose));
     heft_file_enter(f);
-    st = heft_file_leave_after(f, heft_join_files(f, NULL, err), err);
+    heft_status st = heft_file_leave_after(f, heft_join_files(f, NULL, err), err);
     if (!st)
         st = heft_note_folder_files(f, err);
     if (!st && !heft_ix_list_tensor_checksums(&f->x))

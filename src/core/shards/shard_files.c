@@ -79,10 +79,10 @@ static heft_status record_bad_model(heft_file *f, heft_shard *shard, const heft_
 /* Parse a shard by itself; a shard must not name other files. */
 static heft_status parse_shard(heft_file *f, heft_error *err)
 {
-    heft_status st = heft_file_parse(f, err);
-    if (!st && f->x.shards.len)
+    HEFT_TRY(heft_file_parse(f, err));
+    if (f->x.shards.len)
         return heft_error_plain(err, HEFT_E_FORMAT, "it is itself an index of other files");
-    return st ? st : heft_file_finish(f, err);
+    return heft_file_finish(f, err);
 }
 
 /* Say what the first bytes of a shard are instead of a file of the format. */

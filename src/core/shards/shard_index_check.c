@@ -28,13 +28,12 @@ static heft_status check_entry(heft_file *f, const heft_ix_shard_entry *entry, u
 static heft_status check_unlisted(heft_file *f, const uint8_t *seen)
 {
     const heft_index *x = &f->x;
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < heft_ix_tensors(x) && !st; i++)
+    for (uint32_t i = 0; i < heft_ix_tensors(x); i++)
         if (!seen[i])
-            st = heft_join_note(f, HEFT_WARNING, "heft/shard-unlisted", HEFT_NOWHERE, i,
-                                "tensor %q is stored in a shard, but not listed in the index",
-                                heft_ix_name(x, i));
-    return st;
+            HEFT_TRY(heft_join_note(f, HEFT_WARNING, "heft/shard-unlisted", HEFT_NOWHERE, i,
+                                    "tensor %q is stored in a shard, but not listed in the index",
+                                    heft_ix_name(x, i)));
+    return HEFT_OK;
 }
 
 static heft_status check_total(heft_file *f)

@@ -284,10 +284,10 @@ heft_status heft_join_shards(heft_file *f, heft_error *err)
                 .first_shard = i + 1,
             };
     heft_file_enter(f);
-    heft_status st = heft_file_leave_after(f, heft_join_files(f, NULL, err), err);
-    if (!st && heft_check_shard_numbers(f))
-        st = heft_error_no_memory(err, purpose);
-    return st;
+    HEFT_TRY(heft_file_leave_after(f, heft_join_files(f, NULL, err), err));
+    if (heft_check_shard_numbers(f))
+        return heft_error_no_memory(err, purpose);
+    return HEFT_OK;
 }
 
 /* ---- tensors appended to a file ---- */

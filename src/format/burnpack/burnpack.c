@@ -140,9 +140,7 @@ static heft_status burnpack_parse(heft_window *in, heft_index *x)
 {
     uint32_t n;
     uint64_t aligned;
-    heft_status st = read_header(in, x, &n);
-    if (st)
-        return st;
+    HEFT_TRY(read_header(in, x, &n));
     heft_range padding = { HEADER + (uint64_t)n, 0 };
     heft_align_up(&aligned, padding.offset, ALIGN);
     padding.length = (aligned < in->size ? aligned : in->size) - padding.offset;
@@ -157,8 +155,8 @@ static heft_status burnpack_parse(heft_window *in, heft_index *x)
     if (x->file_bytes > HEFT_BURNPACK_MAX_FILE)
         heft_ix_note(x, HEFT_WARNING, "burnpack/file-size", HEFT_NOWHERE, HEFT_NONE,
                      "the file is larger than 100 GiB: Burn will refuse it");
-    st = heft_burnpack_read_manifest(&m, x, manifest, n);
-    return st ? st : locate_data(x, &m, padding, aligned, rest);
+    HEFT_TRY(heft_burnpack_read_manifest(&m, x, manifest, n));
+    return locate_data(x, &m, padding, aligned, rest);
 }
 
 /* ---- unusual but allowed content ---- */

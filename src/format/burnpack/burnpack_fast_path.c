@@ -66,12 +66,11 @@ heft_status heft_burnpack_read_canonical(heft_cbor *c, heft_index *x,
                          .length = d.end - d.begin,
                          .rank = d.rank,
                          .dtype = d.type };
-    heft_status st = heft_ix_add(x, &r);
-    if (!st && d.has_id)
-        st = heft_ix_param_id(x, r.id, d.param_id);
-    if (!st)
-        heft_burnpack_count_tensor(manifest, x, r.id, d.at);
-    return st;
+    HEFT_TRY(heft_ix_add(x, &r));
+    if (d.has_id)
+        HEFT_TRY(heft_ix_param_id(x, r.id, d.param_id));
+    heft_burnpack_count_tensor(manifest, x, r.id, d.at);
+    return HEFT_OK;
 }
 
 /* ---- several threads ---- */

@@ -84,12 +84,12 @@ static heft_status read_shape(reader *r, const descriptor *d)
     heft_cbor_kind k = heft_cbor_next(&r->c);
     uint64_t dim;
     if (k == HEFT_CBOR_BYTES) { /* the reference reads every byte as a dimension */
-        heft_status st = HEFT_OK;
+
         note(r, HEFT_WARNING, "burnpack/shape-bytes", d->id,
              "its shape is stored as a byte string, which no writer does");
-        for (size_t i = 0; i < r->c.str.len && !st; i++)
-            st = heft_ix_dim(r->x, (uint8_t)r->c.str.ptr[i]);
-        return st;
+        for (size_t i = 0; i < r->c.str.len; i++)
+            HEFT_TRY(heft_ix_dim(r->x, (uint8_t)r->c.str.ptr[i]));
+        return HEFT_OK;
     }
     if (k != HEFT_CBOR_ARRAY)
         return heft_cbor_fail(&r->c, "tensor %q: its shape is not a list", d->name);
@@ -97,9 +97,7 @@ static heft_status read_shape(reader *r, const descriptor *d)
         if (!get_u64(r, d, k, &dim))
             return heft_cbor_fail(
                 &r->c, "tensor %q: a dimension is not a number from 0 to 2^64 - 1", d->name);
-        heft_status st = heft_ix_dim(r->x, dim);
-        if (st)
-            return st;
+        HEFT_TRY(heft_ix_dim(r->x, dim));
     }
     return HEFT_OK;
 }
@@ -198,24 +196,22 @@ static heft_status read_descriptor(reader *r)
     heft_burnpack_type type = { .dtype = HEFT_UNTYPED };
     heft_cbor_kind k;
     uint64_t *dims;
-    heft_status st = heft_ix_tensor(r->x, d.name, HEFT_UNTYPED, 0, &dims, &d.id);
-    if (!st && heft_cbor_next(c) != HEFT_CBOR_MAP)
+    HEFT_TRY(heft_ix_tensor(r->x, d.name, HEFT_UNTYPED, 0, &dims, &d.id));
+    if (heft_cbor_next(c) != HEFT_CBOR_MAP)
         return heft_cbor_fail(c, "tensor %q: its descriptor is not a map", d.name);
-    while (!st && (k = heft_cbor_next(c)) != HEFT_CBOR_MAP_END) {
+    while ((k = heft_cbor_next(c)) != HEFT_CBOR_MAP_END) {
         if (!is_key_kind(k))
             return heft_cbor_fail(c, "tensor %q: a key of its descriptor is not a text", d.name);
         note_indefinite_name(r, c->flags & HEFT_CBOR_INDEFINITE, d.id);
-        st = read_field(r, &d, &type);
+        HEFT_TRY(read_field(r, &d, &type));
     }
     uint32_t missing = REQUIRED & ~d.fields;
-    if (!st && missing)
+    if (missing)
         return heft_error_set(r->x->err, HEFT_E_FORMAT, d.at, "tensor %q: it has no %s", d.name,
                               field_name(missing & (0 - missing)));
-    if (!st)
-        st = finish_tensor(r, &d, &type);
-    if (!st)
-        heft_burnpack_count_tensor(r->manifest, r->x, d.id, d.at);
-    return st;
+    HEFT_TRY(finish_tensor(r, &d, &type));
+    heft_burnpack_count_tensor(r->manifest, r->x, d.id, d.at);
+    return HEFT_OK;
 }
 
 static heft_status read_tensors(reader *r)
@@ -274,9 +270,7 @@ static heft_status read_metadata(reader *r)
             return heft_cbor_fail(c, "a metadata key is not a text");
         if (heft_cbor_next(c) != HEFT_CBOR_TEXT)
             return heft_cbor_fail(c, "metadata %q: the value is not a text", key);
-        heft_status st = heft_ix_meta_text(r->x, key, c->str);
-        if (st)
-            return st;
+        HEFT_TRY(heft_ix_meta_text(r->x, key, c->str));
     }
     return HEFT_OK;
 }
@@ -370,10 +364,9 @@ static heft_status read_root(reader *r)
     heft_cbor *c = &r->c;
     heft_cbor_kind k;
     uint32_t seen = 0;
-    heft_status st = HEFT_OK;
     if (heft_cbor_next(c) != HEFT_CBOR_MAP)
         return heft_cbor_fail(c, "the manifest is not a map");
-    while (!st && (k = heft_cbor_next(c)) != HEFT_CBOR_MAP_END) {
+    while ((k = heft_cbor_next(c)) != HEFT_CBOR_MAP_END) {
         if (!is_key_kind(k))
             return heft_cbor_fail(c, "a key of the manifest is not a text");
         note_indefinite_name(r, c->flags & HEFT_CBOR_INDEFINITE, HEFT_NONE);
@@ -385,18 +378,16 @@ static heft_status read_root(reader *r)
             return heft_cbor_fail(c, "the manifest has two keys %q", c->str);
         seen |= key;
         if (key == TENSORS)
-            st = read_tensors(r);
+            HEFT_TRY(read_tensors(r));
         else if (key == METADATA)
-            st = read_metadata(r);
+            HEFT_TRY(read_metadata(r));
         else if (key == SCALARS)
-            st = read_scalars(r);
+            HEFT_TRY(read_scalars(r));
         else
-            st = skip_unknown(r, &r->noted_unknown_key, "burnpack/unknown-key", HEFT_NONE,
-                              "the manifest has an unknown key (there may be more)",
-                              "is an unknown key of the manifest and is left out");
+            HEFT_TRY(skip_unknown(r, &r->noted_unknown_key, "burnpack/unknown-key", HEFT_NONE,
+                                  "the manifest has an unknown key (there may be more)",
+                                  "is an unknown key of the manifest and is left out"));
     }
-    if (st)
-        return st;
     if (!(seen & TENSORS))
         return heft_error_set(r->x->err, HEFT_E_FORMAT, HEFT_BURNPACK_HEADER,
                               "the manifest has no \"tensors\"");

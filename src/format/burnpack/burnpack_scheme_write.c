@@ -84,9 +84,7 @@ static heft_status report_unsupported(heft_plan *p, const heft_burnpack_scheme_p
 heft_status heft_burnpack_plan_scheme(heft_plan *p, heft_burnpack_scheme_plan *s, heft_str stored,
                                       uint32_t tensor)
 {
-    heft_status st = update_encoding(p, s, stored);
-    if (st)
-        return st;
+    HEFT_TRY(update_encoding(p, s, stored));
     if (!s->cbor.ptr)
         return heft_loss_tensor(p, "burnpack/tensor", tensor,
                                 "a quantized tensor without a quantization scheme in its "

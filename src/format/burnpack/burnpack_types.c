@@ -172,10 +172,9 @@ heft_status heft_burnpack_read_type(heft_burnpack_type *out, heft_cbor *c, heft_
     if (!is_bool && !heft_str_is(c->str, "QFloat"))
         return heft_cbor_fail(c, "tensor %q: unknown element type %q with parameters", name,
                               c->str);
-    heft_status st = is_bool ? read_bool(out, c, name) : read_scheme(out, c, x, cache, from);
-    if (!st)
-        heft_cbor_next(c); /* end of the map */
-    return st;
+    HEFT_TRY(is_bool ? read_bool(out, c, name) : read_scheme(out, c, x, cache, from));
+    heft_cbor_next(c); /* end of the map */
+    return HEFT_OK;
 }
 
 /* ---- writing ---- */

@@ -230,10 +230,9 @@ static heft_status sort_all(heft_plan *p)
         return HEFT_E_NOMEM;
     for (uint32_t t = 0; t < n; t++)
         b->tensors.ids[t] = t;
-    heft_status st = sort_ids(p, &b->tensors, name_less);
-    if (!st)
-        st = sort_keys(p, &b->metadata);
-    return st ? st : sort_keys(p, &b->scalars);
+    HEFT_TRY(sort_ids(p, &b->tensors, name_less));
+    HEFT_TRY(sort_keys(p, &b->metadata));
+    return sort_keys(p, &b->scalars);
 }
 
 /* ---- the manifest ---- */
@@ -320,18 +319,17 @@ static void put_manifest(heft_out *o, const heft_plan *p)
 static heft_status check_sizes(heft_plan *p)
 {
     const burnpack_plan *b = p->priv;
-    heft_status st = HEFT_OK;
     if (b->manifest_bytes > UINT32_MAX)
         return heft_error_plain(p->err, HEFT_E_LOSSY,
                                 "the manifest would have %U bytes, more than the limit of 2^32 - 1",
                                 b->manifest_bytes);
     if (b->manifest_bytes > HEFT_BURNPACK_MAX_METADATA)
-        st = heft_plan_loss(p, HEFT_FAULT, "burnpack/manifest-size", HEFT_NONE,
-                            "the manifest is larger than 100 MiB: Burn will refuse the file");
-    if (!st && p->file_bytes > HEFT_BURNPACK_MAX_FILE)
-        st = heft_plan_loss(p, HEFT_FAULT, "burnpack/file-size", HEFT_NONE,
-                            "the file is larger than 100 GiB: Burn will refuse it");
-    return st;
+        HEFT_TRY(heft_plan_loss(p, HEFT_FAULT, "burnpack/manifest-size", HEFT_NONE,
+                                "the manifest is larger than 100 MiB: Burn will refuse the file"));
+    if (p->file_bytes > HEFT_BURNPACK_MAX_FILE)
+        HEFT_TRY(heft_plan_loss(p, HEFT_FAULT, "burnpack/file-size", HEFT_NONE,
+                                "the file is larger than 100 GiB: Burn will refuse it"));
+    return HEFT_OK;
 }
 
 /* Lay out the data first, from offset 0: offsets in the manifest are relative to the start of

@@ -18,11 +18,10 @@ static heft_status put(heft_record *r, heft_str s)
 
 heft_status heft_record_enter(heft_record *r, uint32_t path_len, heft_str name)
 {
-    heft_status st = HEFT_OK;
     r->path.len = path_len;
     if (path_len)
-        st = put(r, heft_lit("."));
-    return st ? st : put(r, name);
+        HEFT_TRY(put(r, heft_lit(".")));
+    return put(r, name);
 }
 
 heft_status heft_record_charge(heft_record *r, uint64_t bytes, uint64_t at)
@@ -39,9 +38,7 @@ heft_status heft_record_name(heft_record *r, uint64_t at, const char *fallback, 
     heft_str path = { r->path.ptr, r->path.len };
     if (!path.len)
         path = heft_lit(fallback);
-    heft_status st = heft_record_charge(r, path.len, at);
-    if (st)
-        return st;
+    HEFT_TRY(heft_record_charge(r, path.len, at));
     *out = heft_ix_copy(r->x, path);
     return out->ptr ? HEFT_OK : heft_record_no_memory(r);
 }

@@ -191,9 +191,9 @@ static heft_status put_id(heft_record *r, uint32_t id)
     if (!r->id.ptr)
         return HEFT_OK;
     bool is_base32 = read_base32(&number, r->id);
-    heft_status st = is_base32 || read_uuid(&number, r->id) ? heft_ix_param_id(r->x, id, number)
-                                                            : HEFT_OK;
-    return st || is_base32 ? st : heft_ix_attr_text(r->x, id, heft_lit("burn.id"), r->id);
+    if (is_base32 || read_uuid(&number, r->id))
+        HEFT_TRY(heft_ix_param_id(r->x, id, number));
+    return is_base32 ? HEFT_OK : heft_ix_attr_text(r->x, id, heft_lit("burn.id"), r->id);
 }
 
 static heft_status add(heft_record *r, const fields *f, const heft_record_type *t, uint32_t size)
@@ -201,24 +201,21 @@ static heft_status add(heft_record *r, const fields *f, const heft_record_type *
     heft_str name;
     uint64_t *dims;
     uint32_t id;
-    heft_status st = heft_record_name(r, f->data.at, "tensor", &name);
-    if (!st && f->rank > UINT16_MAX)
-        st = heft_error_set(r->x->err, HEFT_E_LIMIT, f->data.at,
-                            "tensor %q: %U dimensions are not supported", name, f->rank);
-    if (!st)
-        st = heft_ix_tensor(r->x, name, t->dtype, (uint32_t)f->rank, &dims, &id);
+    HEFT_TRY(heft_record_name(r, f->data.at, "tensor", &name));
+    if (f->rank > UINT16_MAX)
+        return heft_error_set(r->x->err, HEFT_E_LIMIT, f->data.at,
+                              "tensor %q: %U dimensions are not supported", name, f->rank);
+    HEFT_TRY(heft_ix_tensor(r->x, name, t->dtype, (uint32_t)f->rank, &dims, &id));
     heft_cur shape = f->shape;
-    for (uint64_t i = 0; !st && i < f->rank; i++)
+    for (uint64_t i = 0; i < f->rank; i++)
         dims[i] = heft_msgpack_u64(&shape, "a dimension of a tensor");
-    if (!st)
-        st = shape.st;
-    if (!st && t->is_quantized)
-        st = heft_ix_set_layout(r->x, id, heft_lit(heft_burn_qfloat));
-    if (!st)
-        st = put_part(r, f, id, t, size);
-    if (!st && t->stored.ptr)
-        st = heft_ix_attr_text(r->x, id, heft_lit("stored_dtype"), t->stored);
-    return st ? st : put_id(r, id);
+    HEFT_TRY(shape.st);
+    if (t->is_quantized)
+        HEFT_TRY(heft_ix_set_layout(r->x, id, heft_lit(heft_burn_qfloat)));
+    HEFT_TRY(put_part(r, f, id, t, size));
+    if (t->stored.ptr)
+        HEFT_TRY(heft_ix_attr_text(r->x, id, heft_lit("stored_dtype"), t->stored));
+    return put_id(r, id);
 }
 
 /* A tensor with {"bytes", "shape", "dtype"}; bytes may be a list of integers. */
@@ -240,12 +237,12 @@ static heft_status add_typed(heft_record *r, const fields *f)
 static heft_status add_numbers(heft_record *r, const fields *f)
 {
     heft_record_type t = { .dtype = HEFT_UNTYPED };
-    heft_status st = type_of_numbers(r, f, &t.dtype);
-    if (!st && f->facts.ints && !fits(&f->facts, t.dtype))
+    HEFT_TRY(type_of_numbers(r, f, &t.dtype));
+    if (f->facts.ints && !fits(&f->facts, t.dtype))
         return heft_error_set(r->x->err, HEFT_E_FORMAT, f->data.at,
                               "a list of integers exceeds the type %s, which the metadata states",
                               heft_dtype_name(t.dtype));
-    return st ? st : add(r, f, &t, heft_dtype_size(t.dtype));
+    return add(r, f, &t, heft_dtype_size(t.dtype));
 }
 
 heft_status heft_record_tensor(heft_record *r, const heft_msgpack_item *map, bool *is_tensor)

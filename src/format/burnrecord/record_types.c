@@ -113,9 +113,7 @@ static heft_status read_scheme(heft_record *r, heft_record_type *out)
 {
     heft_out o = heft_out_counting();
     heft_cur begin = r->c;
-    heft_status st = put_tree(r, &o);
-    if (st)
-        return st;
+    HEFT_TRY(put_tree(r, &o));
     heft_str prefix = heft_lit("{\"QFloat\":");
     size_t len = prefix.len + (size_t)o.total + 1;
     uint8_t *text = heft_arena_alloc(&r->x->arena, len, 1);
@@ -124,7 +122,7 @@ static heft_status read_scheme(heft_record *r, heft_record_type *out)
     o = (heft_out){ .buf = text, .cap = len };
     heft_out_str(&o, prefix);
     r->c = begin;
-    st = put_tree(r, &o);
+    heft_status st = put_tree(r, &o);
     heft_out_u8(&o, '}');
     *out = (heft_record_type){ .dtype = HEFT_U8,
                                .stored = { (char *)text, len },

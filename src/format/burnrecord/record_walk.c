@@ -114,20 +114,16 @@ static heft_dtype type_of(const heft_msgpack_facts *n)
 static heft_status put_values(heft_record *r, const heft_msgpack_item *list)
 {
     heft_value v = { .kind = HEFT_KIND_LIST };
-    heft_status st = heft_record_name(r, list->at, "value", &v.key);
-    if (!st)
-        st = heft_ix_meta(r->x, v);
-    for (uint64_t i = 0; !st && i < list->u; i++) {
+    HEFT_TRY(heft_record_name(r, list->at, "value", &v.key));
+    HEFT_TRY(heft_ix_meta(r->x, v));
+    for (uint64_t i = 0; i < list->u; i++) {
         heft_msgpack_item it = heft_msgpack_next(&r->c);
-        st = r->c.st ? r->c.st : read_scalar(r, &it, &v);
-        if (!st)
-            st = heft_record_charge(r, ITEM_COST, it.at);
-        if (!st)
-            st = heft_ix_meta(r->x, v);
+        HEFT_TRY(r->c.st ? r->c.st : read_scalar(r, &it, &v));
+        HEFT_TRY(heft_record_charge(r, ITEM_COST, it.at));
+        HEFT_TRY(heft_ix_meta(r->x, v));
     }
-    if (!st)
-        heft_ix_meta_end(r->x);
-    return st;
+    heft_ix_meta_end(r->x);
+    return HEFT_OK;
 }
 
 /* Return true if the list has no containers.  The cursor only moves on failure. */
@@ -195,12 +191,10 @@ static heft_status visit_leaf(heft_record *r, const heft_msgpack_item *it)
 {
     if (is_scalar(it->kind) && it->kind != HEFT_MSGPACK_NIL) {
         heft_value v;
-        heft_status st = read_scalar(r, it, &v);
-        if (!st)
-            st = heft_record_charge(r, SETTING_COST, it->at);
-        if (!st)
-            st = heft_record_name(r, it->at, "value", &v.key);
-        return st ? st : heft_ix_meta(r->x, v);
+        HEFT_TRY(read_scalar(r, it, &v));
+        HEFT_TRY(heft_record_charge(r, SETTING_COST, it->at));
+        HEFT_TRY(heft_record_name(r, it->at, "value", &v.key));
+        return heft_ix_meta(r->x, v);
     }
     heft_msgpack_skip(&r->c, it);
     if (it->kind == HEFT_MSGPACK_EXT && !r->c.st)

@@ -132,17 +132,17 @@ static heft_status read_metadata(heft_window *in, heft_index *x, heft_range *sec
                               "%U metadata entries do not fit into %U bytes", entries, total);
     section->length = META_HEADER + total;
     c = heft_cur_whole(in, section->offset + META_HEADER, total, "the metadata");
-    heft_status st = c.st;
-    for (uint64_t i = 0; i < entries && !st; i++) {
+    HEFT_TRY(c.st);
+    for (uint64_t i = 0; i < entries; i++) {
         uint16_t key_len = heft_cur_u16(&c), value_len = heft_cur_u16(&c);
         heft_str key = heft_cur_text(&c, key_len, "a metadata key");
         heft_str value = heft_cur_text(&c, value_len, "a metadata value");
-        st = c.st ? c.st : heft_ix_meta_text(x, key, value);
+        HEFT_TRY(c.st ? c.st : heft_ix_meta_text(x, key, value));
     }
-    if (!st && heft_cur_left(&c))
+    if (heft_cur_left(&c))
         return heft_cur_fail(&c, "the metadata entries end here, but according to total_size at %U",
                              section->offset + section->length);
-    return st ? st : heft_meta_unique(x, "the metadata");
+    return heft_meta_unique(x, "the metadata");
 }
 
 /* ---- the index ---- */
@@ -187,25 +187,21 @@ static heft_status read_tensor(heft_index *x, const layout *l, uint64_t at, cons
 {
     uint64_t *dims, offset = heft_le64(d + 24);
     uint32_t id;
-    heft_status st = check_descriptor(x, at, d, name);
-    if (!st)
-        st = heft_ix_tensor(x, name, heft_embd_types[d[4]], d[5], &dims, &id);
-    if (!st)
-        st = read_shape(x, name, at, d, dims, d[5]);
-    if (!st && offset > l->data.length)
-        st = heft_error_set(x->err, HEFT_E_FORMAT, at + 24,
-                            "tensor %q: its data begin at %U, after the end of all data at %U",
-                            name, offset, l->data.length);
-    if (!st)
-        st = heft_ix_dense(x, id, at, l->data.offset + offset, HEFT_UNKNOWN_LENGTH);
-    if (st)
-        return st;
+    HEFT_TRY(check_descriptor(x, at, d, name));
+    HEFT_TRY(heft_ix_tensor(x, name, heft_embd_types[d[4]], d[5], &dims, &id));
+    HEFT_TRY(read_shape(x, name, at, d, dims, d[5]));
+    if (offset > l->data.length)
+        return heft_error_set(x->err, HEFT_E_FORMAT, at + 24,
+                              "tensor %q: its data begin at %U, after the end of all data at %U",
+                              name, offset, l->data.length);
+    HEFT_TRY(heft_ix_dense(x, id, at, l->data.offset + offset, HEFT_UNKNOWN_LENGTH));
     /* Every tensor has a single part, so part and tensor numbers are equal. */
     uint64_t length = heft_ix_part_row_at(x, id)->length;
     if (length > l->data.length - offset)
         return heft_error_set(x->err, HEFT_E_FORMAT, at + 24,
                               "tensor %q: %U bytes at %U exceed the end of the data at %U", name,
                               length, offset, l->data.length);
+    heft_status st = HEFT_OK;
     if (l->flags & HEFT_EMBD_ALIGNED && offset % HEFT_EMBD_ALIGN)
         st = heft_error_set(x->err, HEFT_E_FORMAT, at + 24,
                             "tensor %q: its data at %U are not aligned to 64 bytes, contrary to "
@@ -226,9 +222,7 @@ static heft_status read_index(heft_window *in, heft_index *x, layout *l)
 {
     uint64_t at = l->index.offset, left = l->footer > at ? l->footer - at : 0;
     uint64_t bytes = (uint64_t)l->tensors * DESCRIPTOR;
-    heft_status st = heft_ix_reserve(x, 32, l->tensors, left, DESCRIPTOR);
-    if (st)
-        return st;
+    HEFT_TRY(heft_ix_reserve(x, 32, l->tensors, left, DESCRIPTOR));
     heft_cur d = heft_cur_whole(in, at, bytes, "the index"), lengths = d;
     l->index.length = bytes;
     for (uint32_t i = 0; i < l->tensors; i++) {
@@ -238,16 +232,16 @@ static heft_status read_index(heft_window *in, heft_index *x, layout *l)
     if (d.st)
         return d.st;
     heft_cur names = heft_cur_whole(in, at + bytes, l->index.length - bytes, "the names");
-    st = names.st;
-    for (uint32_t i = 0; i < l->tensors && !st; i++) {
+    HEFT_TRY(names.st);
+    for (uint32_t i = 0; i < l->tensors; i++) {
         at = heft_cur_pos(&d);
         const uint8_t *p = heft_cur_take(&d, DESCRIPTOR);
         if (!p)
             return d.st;
         heft_str name = heft_cur_text(&names, heft_le16(p + 6), "a tensor's name");
-        st = names.st ? names.st : read_tensor(x, l, at, p, name);
+        HEFT_TRY(names.st ? names.st : read_tensor(x, l, at, p, name));
     }
-    return st;
+    return HEFT_OK;
 }
 
 /* ---- sections and payloads ---- */
@@ -320,31 +314,20 @@ static heft_status parse_specified(heft_window *in, heft_index *x, const uint8_t
         .footer = in->size - FOOTER,
     };
     char version[24] = "1.";
-    heft_status st = check_header(x, h, &l);
-    if (!st)
-        st = check_sections(x, &l);
-    if (!st)
-        st = check_footer(x, f, &l);
-    if (!st)
-        st = read_metadata(in, x, &l.meta);
-    if (!st && l.vocab.length)
-        st = heft_embd_read_vocab(in, x, l.vocab);
-    if (!st)
-        st = read_index(in, x, &l);
-    if (!st)
-        st = check_sections(x, &l); /* again: the lengths of metadata and index are known now */
-    if (!st)
-        st = check_payloads(x, &l);
-    if (!st && !heft_vec_reserve(&x->mem, &x->checksums, CHECKSUMS, sizeof(heft_stored_checksum)))
-        st = heft_ix_no_memory(x);
-    if (!st)
-        st = add_checksum(x, &l, heft_embd_header_crc, (heft_range){ 0, CHECKED }, h + CHECKED);
-    if (!st)
-        st = add_checksum(x, &l, heft_embd_data_crc, l.data, f);
-    if (!st)
-        st = add_checksum(x, &l, heft_embd_file_crc, (heft_range){ 0, l.footer }, f + 4);
-    if (st)
-        return st;
+    HEFT_TRY(check_header(x, h, &l));
+    HEFT_TRY(check_sections(x, &l));
+    HEFT_TRY(check_footer(x, f, &l));
+    HEFT_TRY(read_metadata(in, x, &l.meta));
+    if (l.vocab.length)
+        HEFT_TRY(heft_embd_read_vocab(in, x, l.vocab));
+    HEFT_TRY(read_index(in, x, &l));
+    HEFT_TRY(check_sections(x, &l)); /* again: the lengths of metadata and index are known now */
+    HEFT_TRY(check_payloads(x, &l));
+    if (!heft_vec_reserve(&x->mem, &x->checksums, CHECKSUMS, sizeof(heft_stored_checksum)))
+        HEFT_TRY(heft_ix_no_memory(x));
+    HEFT_TRY(add_checksum(x, &l, heft_embd_header_crc, (heft_range){ 0, CHECKED }, h + CHECKED));
+    HEFT_TRY(add_checksum(x, &l, heft_embd_data_crc, l.data, f));
+    HEFT_TRY(add_checksum(x, &l, heft_embd_file_crc, (heft_range){ 0, l.footer }, f + 4));
     heft_str text = { version, 2 + heft_u64_text(version + 2, l.minor) };
     x->version = l.minor ? heft_ix_copy(x, text) : heft_lit(heft_embd_version);
     return x->version.ptr ? HEFT_OK : HEFT_E_NOMEM;

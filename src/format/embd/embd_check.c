@@ -70,11 +70,10 @@ heft_status heft_embd_check(heft_check *c)
     uint64_t section_end = 0;
     if (heft_str_is(c->x->version, heft_embd_simple_version))
         return HEFT_OK;
-    heft_status st = find_sections(c, s);
-    if (st)
-        return st;
+    HEFT_TRY(find_sections(c, s));
     heft_range data = s[SECTIONS - 1];
     sort_sections(s);
+    heft_status st = HEFT_OK;
     for (unsigned i = 0; i < SECTIONS && !st; i++) {
         if (!s[i].length)
             continue;

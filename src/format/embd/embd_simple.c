@@ -30,20 +30,18 @@ static heft_status read_tensor(heft_window *in, heft_index *x, uint64_t *at)
     if (c.st)
         return c.st;
     uint64_t *dims, data = heft_cur_pos(&c);
-    heft_status st = heft_ix_tensor(x, name, HEFT_F32, rank, &dims, &id);
-    for (uint32_t i = 0; i < rank && !st; i++) {
+    HEFT_TRY(heft_ix_tensor(x, name, HEFT_F32, rank, &dims, &id));
+    for (uint32_t i = 0; i < rank; i++) {
         dims[i] = heft_le32(shape + 4 * i);
         if (!dims[i])
-            st = heft_error_set(x->err, HEFT_E_FORMAT, data - 4 * (uint64_t)(rank - i),
-                                "tensor %q: dimension %U is 0", name, (uint64_t)i);
+            return heft_error_set(x->err, HEFT_E_FORMAT, data - 4 * (uint64_t)(rank - i),
+                                  "tensor %q: dimension %U is 0", name, (uint64_t)i);
     }
-    if (!st && !name.len)
+    if (!name.len)
         heft_ix_note(x, HEFT_WARNING, "embd/empty-name", data, id, "its name is empty");
-    if (!st)
-        st = heft_ix_dense(x, id, *at, data, HEFT_UNKNOWN_LENGTH);
-    if (!st)
-        *at = data + heft_ix_part_row_at(x, id)->length; /* part and tensor numbers are equal */
-    return st;
+    HEFT_TRY(heft_ix_dense(x, id, *at, data, HEFT_UNKNOWN_LENGTH));
+    *at = data + heft_ix_part_row_at(x, id)->length; /* part and tensor numbers are equal */
+    return HEFT_OK;
 }
 
 heft_status heft_embd_simple_parse(heft_window *in, heft_index *x, bool may_be_specified)

@@ -139,11 +139,8 @@ heft_status heft_embd_read_vocab(heft_window *in, heft_index *x, heft_range sect
     heft_cur_take(&ids, special);
     if (special == HEADER)
         heft_cur_take(&c, SPECIAL);
-    heft_status st = read_tokens(&c, x, count, 2);
-    if (!st)
-        st = check_extent(x, section, total, special);
-    if (st)
-        return st;
+    HEFT_TRY(read_tokens(&c, x, count, 2));
+    HEFT_TRY(check_extent(x, section, total, special));
     read_special(&ids, x);
     return heft_ix_part(x, HEFT_NONE, heft_lit("vocab"), HEFT_UNTYPED, section, section.length,
                         HEFT_RAW);
@@ -158,9 +155,7 @@ heft_status heft_embd_read_simple_vocab(heft_window *in, heft_index *x, uint64_t
     *end = heft_cur_pos(&c);
     if (c.st || !count)
         return c.st;
-    heft_status st = read_tokens(&c, x, count, 4);
-    if (st)
-        return st;
+    HEFT_TRY(read_tokens(&c, x, count, 4));
     *end = heft_cur_pos(&c);
     if (count > HEFT_EMBD_SIMPLE_TOKENS)
         heft_ix_note(x, HEFT_NOTE, "embd/many-tokens", at, HEFT_NONE,
@@ -189,14 +184,14 @@ static heft_status plan_simple_special(heft_plan *p, const heft_vocab *v)
 
 static heft_status plan_special(heft_plan *p, const heft_vocab *v)
 {
-    heft_status st = HEFT_OK;
-    for (unsigned i = 0; i < HEFT_SPECIALS && !st; i++)
+    for (unsigned i = 0; i < HEFT_SPECIALS; i++)
         if (heft_vocab_special(v, (heft_special)i) == HEFT_NONE)
-            st = heft_loss_report(p, HEFT_NOTE, "embd/special", HEFT_NONE,
-                                  "the vocabulary has no special token %s: its id is written as "
-                                  "2^32 - 1",
-                                  heft_vocab_special_name((heft_special)i));
-    return st;
+            HEFT_TRY(
+                heft_loss_report(p, HEFT_NOTE, "embd/special", HEFT_NONE,
+                                 "the vocabulary has no special token %s: its id is written as "
+                                 "2^32 - 1",
+                                 heft_vocab_special_name((heft_special)i)));
+    return HEFT_OK;
 }
 
 heft_status heft_embd_plan_vocab(heft_plan *p, bool is_simple, const heft_vocab **out)
@@ -214,12 +209,9 @@ heft_status heft_embd_plan_vocab(heft_plan *p, bool is_simple, const heft_vocab 
                                 "a token has %U bytes, at most %U can be stored%s", longest, max,
                                 p->existing ? "" : " (--allow-loss leaves the vocabulary out)");
     }
-    heft_status st = HEFT_OK;
     if (is_simple && heft_vocab_count(p->vocab) > HEFT_EMBD_SIMPLE_TOKENS)
-        st = heft_plan_loss(p, HEFT_NOTE, "embd/many-tokens", HEFT_NONE,
-                            "the reference program reads at most 100000 tokens");
-    if (st)
-        return st;
+        HEFT_TRY(heft_plan_loss(p, HEFT_NOTE, "embd/many-tokens", HEFT_NONE,
+                                "the reference program reads at most 100000 tokens"));
     return is_simple ? plan_simple_special(p, p->vocab) : plan_special(p, p->vocab);
 }
 

@@ -280,10 +280,10 @@ static heft_status put_crc(const heft_plan *p, bool has_crc, uint32_t number, he
 {
     static const uint8_t none[4] = { 0 };
     const uint8_t *crc = none;
-    heft_status st = has_crc ? heft_plan_range_digest(p, number, &crc) : HEFT_OK;
-    if (!st)
-        heft_out_bytes(o, crc, 4);
-    return st;
+    if (has_crc)
+        HEFT_TRY(heft_plan_range_digest(p, number, &crc));
+    heft_out_bytes(o, crc, 4);
+    return HEFT_OK;
 }
 
 heft_status heft_embd_write_trailer(const heft_plan *p, heft_out *o)

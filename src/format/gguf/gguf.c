@@ -148,24 +148,18 @@ static heft_status read_tensor(heft_gguf_reader *r, uint64_t align)
         return heft_error_set(r->x->err, HEFT_E_FORMAT, r->field_offset,
                               "tensor %q: %U dimensions, at most 4 are allowed", name,
                               (uint64_t)rank);
-    heft_status st = read_shape(r, name, dims, rank);
-    if (!st)
-        st = read_type(r, name, &t, &number);
-    if (!st)
-        st = check_shape(&bytes, r, name, at, dims, rank, t);
-    if (!st)
-        st = read_range(r, name, bytes, align, &where);
-    if (!st)
-        st = heft_ix_tensor(r->x, name, t, rank, &to, &id);
-    if (st)
-        return st;
+    HEFT_TRY(read_shape(r, name, dims, rank));
+    HEFT_TRY(read_type(r, name, &t, &number));
+    HEFT_TRY(check_shape(&bytes, r, name, at, dims, rank, t));
+    HEFT_TRY(read_range(r, name, bytes, align, &where));
+    HEFT_TRY(heft_ix_tensor(r->x, name, t, rank, &to, &id));
     memcpy(to, dims, rank * sizeof *to);
-    st = t ? HEFT_OK : mark_opaque(r, id, number, at);
-    if (!st)
-        st = heft_ix_part(r->x, id, heft_lit("data"), t, where, where.length, HEFT_RAW);
-    if (!st && r->big_endian)
+    if (!t)
+        HEFT_TRY(mark_opaque(r, id, number, at));
+    HEFT_TRY(heft_ix_part(r->x, id, heft_lit("data"), t, where, where.length, HEFT_RAW));
+    if (r->big_endian)
         heft_ix_part_row_at(r->x, id)->flags |= HEFT_P_BIG_ENDIAN;
-    return st;
+    return HEFT_OK;
 }
 
 /* ---- offsets ---- */
@@ -272,28 +266,21 @@ static heft_status gguf_parse(heft_window *in, heft_index *x)
         return heft_error_set(x->err, HEFT_E_FORMAT, 0,
                               "not a GGUF file: it does not begin with 'GGUF'");
     r.binary_start = r.c;
-    heft_status st = read_version(&r, head);
-    if (!st)
-        st = read_counts(&r, &tensors, &entries);
-    if (!st)
-        st = heft_gguf_read_metadata(&r, entries);
-    if (!st) {
-        align = heft_gguf_alignment(x);
-        st = heft_ix_reserve(x, COUNTS_OFFSET, tensors, heft_cur_left(&r.c),
-                             r.length_bytes + U32_BYTES + U32_BYTES + OFFSET_BYTES);
-    }
-    for (uint64_t i = 0; !st && i < tensors; i++)
-        st = heft_gguf_explain_error(&r, read_tensor(&r, align));
-    if (st)
-        return st;
+    HEFT_TRY(read_version(&r, head));
+    HEFT_TRY(read_counts(&r, &tensors, &entries));
+    HEFT_TRY(heft_gguf_read_metadata(&r, entries));
+    align = heft_gguf_alignment(x);
+    HEFT_TRY(heft_ix_reserve(x, COUNTS_OFFSET, tensors, heft_cur_left(&r.c),
+                             r.length_bytes + U32_BYTES + U32_BYTES + OFFSET_BYTES));
+    for (uint64_t i = 0; i < tensors; i++)
+        HEFT_TRY(heft_gguf_explain_error(&r, read_tensor(&r, align)));
     x->data_start = heft_cur_pos(&r.c);
     if (!heft_gguf_align_up(&data, x->data_start, align))
         return heft_error_set(x->err, HEFT_E_FORMAT, x->data_start,
                               "the data begin past 2^64 bytes");
-    st = resolve_offsets(&r, data);
-    if (!st)
-        st = heft_gguf_read_split(x);
-    return st ? st : heft_attributes_from_metadata(x);
+    HEFT_TRY(resolve_offsets(&r, data));
+    HEFT_TRY(heft_gguf_read_split(x));
+    return heft_attributes_from_metadata(x);
 }
 
 /* ---- unusual but allowed content ---- */

@@ -135,9 +135,8 @@ static heft_status add_number(heft_gguf_reader *r, heft_str key, heft_dtype t)
     heft_value v = { .kind = HEFT_KIND_UINT, .key = key, .stored = t };
     uint64_t bits = load_uint(p, size, r->big_endian);
     v.as.u = bits;
-    heft_status st = t == HEFT_BOOL ? check_bool(r, key, at, *p) : HEFT_OK;
-    if (st)
-        return st;
+    if (t == HEFT_BOOL)
+        HEFT_TRY(check_bool(r, key, at, *p));
     if (t == HEFT_BOOL) {
         v = (heft_value){ .kind = HEFT_KIND_BOOL, .key = key };
         v.as.b = bits;
@@ -164,11 +163,8 @@ static heft_status add_numbers(heft_gguf_reader *r, heft_str key, heft_dtype t, 
     const uint8_t *p = heft_cur_take(&r->c, len);
     if (!p)
         return r->c.st;
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; t == HEFT_BOOL && i < count && !st; i++)
-        st = check_bool(r, key, at + i, p[i]);
-    if (st)
-        return st;
+    for (uint32_t i = 0; t == HEFT_BOOL && i < count; i++)
+        HEFT_TRY(check_bool(r, key, at + i, p[i]));
     heft_value v = { .kind = HEFT_KIND_ARRAY, .key = key };
     v.as.array.ptr = p;
     v.as.array.count = count;
@@ -189,11 +185,9 @@ static heft_status add_texts(heft_gguf_reader *r, heft_str key, uint32_t count)
     const heft_value list = { .kind = HEFT_KIND_LIST, .key = key };
     uint64_t at = heft_cur_pos(&r->c);
     bool is_text = true;
-    heft_status st = heft_ix_meta(r->x, list);
-    for (uint32_t i = 0; i < count && !st; i++)
-        st = add_text(r, (heft_str){ "", 0 }, &is_text);
-    if (st)
-        return st;
+    HEFT_TRY(heft_ix_meta(r->x, list));
+    for (uint32_t i = 0; i < count; i++)
+        HEFT_TRY(add_text(r, (heft_str){ "", 0 }, &is_text));
     heft_ix_meta_end(r->x);
     uint64_t bytes = heft_cur_pos(&r->c) - at;
     if (heft_str_is(key, heft_gguf_tokens_key) && is_text && bytes <= UINT32_MAX) {
@@ -252,18 +246,18 @@ static heft_status add_array(heft_gguf_reader *r, heft_str key, heft_str entry_k
 static heft_status add_array_tree(heft_gguf_reader *r, heft_str key)
 {
     uint32_t left[HEFT_MAX_DEPTH], depth = 0, inner;
-    heft_status st = add_array(r, key, key, &inner);
-    if (!st && inner)
+    HEFT_TRY(add_array(r, key, key, &inner));
+    if (inner)
         left[depth++] = inner;
-    while (depth && !st) {
+    while (depth) {
         left[depth - 1]--;
-        st = add_array(r, (heft_str){ "", 0 }, key, &inner);
-        if (!st && inner)
+        HEFT_TRY(add_array(r, (heft_str){ "", 0 }, key, &inner));
+        if (inner)
             left[depth++] = inner; /* heft_ix_meta() has checked limits.depth */
-        for (; !st && depth && !left[depth - 1]; depth--)
+        for (; depth && !left[depth - 1]; depth--)
             heft_ix_meta_end(r->x);
     }
-    return st;
+    return HEFT_OK;
 }
 
 /* ---- entries ---- */

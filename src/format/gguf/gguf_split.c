@@ -40,13 +40,14 @@ static heft_status add_shards(heft_index *x)
 {
     heft_str own_suffix = numbers_text(x, "-", 0, suffix);
     uint32_t id;
-    heft_status st = own_suffix.ptr ? HEFT_OK : HEFT_E_NOMEM;
-    for (uint32_t i = 1; i < x->shard_info.count && !st; i++) {
+    if (!own_suffix.ptr)
+        return HEFT_E_NOMEM;
+    for (uint32_t i = 1; i < x->shard_info.count; i++) {
         heft_ix_shard s = { numbers_text(x, "", i, ""), suffix, HEFT_UNKNOWN_LENGTH, true,
                             own_suffix.ptr };
-        st = s.label.ptr ? heft_ix_shard_add(x, s, &id) : HEFT_E_NOMEM;
+        HEFT_TRY(s.label.ptr ? heft_ix_shard_add(x, s, &id) : HEFT_E_NOMEM);
     }
-    return st;
+    return HEFT_OK;
 }
 
 static bool is_count(const heft_value *v)

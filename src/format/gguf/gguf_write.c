@@ -65,15 +65,15 @@ static heft_status plan_vocab(heft_plan *p, gguf_plan *g)
         has_ids = has_ids || id != HEFT_NONE;
         matches_names = matches_names && id == heft_vocab_find_special(p->vocab, (heft_special)s);
     }
-    heft_status st = HEFT_OK;
     if (heft_gguf_find_value(p->x, heft_gguf_tokens_key))
-        st = heft_plan_loss(p, HEFT_NOTE, "gguf/vocab", HEFT_NONE,
-                            "the metadata's tokens are replaced by the vocabulary");
-    if (!st && !has_ids && !matches_names)
-        st = heft_plan_loss(p, HEFT_WARNING, "gguf/special", HEFT_NONE,
-                            "ids of special tokens are left out: GGUF cannot state that there are "
-                            "none, and readers will find special tokens by name");
-    return st;
+        HEFT_TRY(heft_plan_loss(p, HEFT_NOTE, "gguf/vocab", HEFT_NONE,
+                                "the metadata's tokens are replaced by the vocabulary"));
+    if (!has_ids && !matches_names)
+        HEFT_TRY(
+            heft_plan_loss(p, HEFT_WARNING, "gguf/special", HEFT_NONE,
+                           "ids of special tokens are left out: GGUF cannot state that there are "
+                           "none, and readers will find special tokens by name"));
+    return HEFT_OK;
 }
 
 static void put_tokens(heft_out *o, const heft_vocab *v)
@@ -167,12 +167,10 @@ static heft_status plan_alignment(heft_plan *p, gguf_plan *g)
                                 "an alignment of %U exceeds the limit for GGUF files, %U", g->align,
                                 (uint64_t)HEFT_GGUF_MAX_ALIGN);
     if (g->align < requested) {
-        heft_status st = heft_loss_report(
+        HEFT_TRY(heft_loss_report(
             p, HEFT_NOTE, "gguf/alignment", HEFT_NONE,
             "the alignment is reduced to %U: padding would become part of opaque tensors",
-            g->align);
-        if (st)
-            return st;
+            g->align));
     }
     if (v && g->align != current)
         return heft_loss_report(p, HEFT_NOTE, "gguf/alignment", HEFT_NONE,

@@ -80,16 +80,13 @@ static void skip_entry(const void *ctx, heft_cur *c, uint32_t *rank)
 static heft_status read_records(heft_cur *c, heft_index *x, bool is_checkpoint, uint32_t count,
                                 payloads *s)
 {
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < count && !st; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         heft_gptrs_entry e;
-        st = read_entry(c, &e, is_checkpoint);
-        if (!st)
-            st = heft_gptrs_add(x, &e, is_checkpoint);
-        if (!st)
-            add_payload(s, x, &e);
+        HEFT_TRY(read_entry(c, &e, is_checkpoint));
+        HEFT_TRY(heft_gptrs_add(x, &e, is_checkpoint));
+        add_payload(s, x, &e);
     }
-    return st;
+    return HEFT_OK;
 }
 
 static heft_status read_chunk(void *ctx, heft_cur *c, heft_index *x, uint32_t count, uint32_t chunk)
@@ -129,16 +126,15 @@ static heft_status parse_index(heft_cur *c, heft_index *x, bool is_checkpoint, p
     if (c->st)
         return c->st;
     x->version = heft_lit("2");
-    heft_status st = heft_ix_reserve(x, at, tensors, heft_cur_left(c), min_bytes);
-    if (!st)
-        st = read_entries(c, x, is_checkpoint, tensors, s);
-    if (!st && heft_cur_left(c)) {
+    HEFT_TRY(heft_ix_reserve(x, at, tensors, heft_cur_left(c), min_bytes));
+    HEFT_TRY(read_entries(c, x, is_checkpoint, tensors, s));
+    if (heft_cur_left(c)) {
         heft_ix_omit(x, HEFT_WARNING, "gptrs/index-length", (heft_str){ NULL, 0 },
                      "the bytes of the index after the last entry are left out");
         heft_ix_note(x, HEFT_WARNING, "gptrs/index-length", heft_cur_pos(c), HEFT_NONE,
                      "the index is longer than its entries");
     }
-    return st;
+    return HEFT_OK;
 }
 
 /* Parse a version-2 file from the length of the index, at offset `at`, to the end. */
@@ -176,10 +172,8 @@ static heft_status parse_config(heft_window *in, heft_index *x, uint64_t *at,
     heft_str text = { (const char *)heft_cur_take(&c, length), length };
     if (c.st)
         return c.st;
-    heft_status st = heft_gptrs_config_read(config, text, range.offset, x->limits.depth, &x->arena,
-                                            x->err);
-    if (st)
-        return st;
+    HEFT_TRY(
+        heft_gptrs_config_read(config, text, range.offset, x->limits.depth, &x->arena, x->err));
     if (config->has_invalid_runtime)
         heft_ix_note(x, HEFT_WARNING, "gptrs/config-runtime", range.offset, HEFT_NONE,
                      "config_json: \"runtime\" is neither null nor an object");
@@ -202,16 +196,16 @@ static heft_status parse(heft_window *in, heft_index *x, bool is_checkpoint)
                               (uint64_t)version);
     uint64_t at = MAGIC + 4;
     heft_gptrs_config config = { false, false };
-    heft_status st = is_checkpoint ? parse_config(in, x, &at, &config) : HEFT_OK;
-    if (!st)
-        st = version == 1 ? heft_gptrs_parse_v1(in, x, at, is_checkpoint)
-                          : parse_v2(in, x, at, is_checkpoint);
-    if (!st && config.is_untagged && heft_str_is(x->version, "2"))
+    if (is_checkpoint)
+        HEFT_TRY(parse_config(in, x, &at, &config));
+    HEFT_TRY(version == 1 ? heft_gptrs_parse_v1(in, x, at, is_checkpoint)
+                          : parse_v2(in, x, at, is_checkpoint));
+    if (config.is_untagged && heft_str_is(x->version, "2"))
         heft_ix_note(x, HEFT_WARNING, "gptrs/config-untagged", MAGIC + 8, HEFT_NONE,
                      "config_json is a bare GPT configuration without \"kind\"");
-    if (!st && is_checkpoint)
+    if (is_checkpoint)
         heft_gptrs_note_base_ids(x);
-    return st;
+    return HEFT_OK;
 }
 
 static heft_status parse_checkpoint(heft_window *in, heft_index *x)

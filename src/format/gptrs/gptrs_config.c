@@ -24,8 +24,7 @@ static heft_status read_members(heft_json *j, heft_gptrs_config *out, uint32_t *
     enum { MEMBERS = sizeof members / sizeof *members };
     heft_json_kind k;
     uint64_t number;
-    heft_status st = HEFT_OK;
-    while (!st && (k = heft_json_next(j)) == HEFT_JSON_KEY) {
+    while ((k = heft_json_next(j)) == HEFT_JSON_KEY) {
         size_t i = 0;
         while (i < MEMBERS && !heft_str_is(j->text, members[i].key))
             i++;
@@ -40,11 +39,10 @@ static heft_status read_members(heft_json *j, heft_gptrs_config *out, uint32_t *
             if (m->bit < FIRST_OF_GPT || is_number)
                 *found |= m->bit;
         }
-        st = j->st;
-        if (!st)
-            st = heft_json_skip(j, k);
+        HEFT_TRY(j->st);
+        HEFT_TRY(heft_json_skip(j, k));
     }
-    return st ? st : j->st;
+    return j->st;
 }
 
 heft_status heft_gptrs_config_read(heft_gptrs_config *out, heft_str text, uint64_t at,

@@ -108,12 +108,11 @@ heft_status heft_gptrs_parse_bincode(heft_cur *index, heft_index *x, bool is_che
     uint64_t at = heft_cur_pos(index), tensors = heft_cur_u64(index);
     uint64_t min_bytes = 16 + TAIL + (is_checkpoint ? BASE_ID : 0);
     x->version = heft_lit("2-bincode");
-    heft_status st = heft_ix_reserve(x, at, tensors, heft_cur_left(index), min_bytes);
-    for (uint64_t i = 0; i < tensors && !st; i++) {
+    HEFT_TRY(heft_ix_reserve(x, at, tensors, heft_cur_left(index), min_bytes));
+    for (uint64_t i = 0; i < tensors; i++) {
         heft_gptrs_entry e = { .is_ascii = false };
-        st = read_entry(index, &e, true, is_checkpoint);
-        if (!st)
-            st = heft_gptrs_add(x, &e, is_checkpoint);
+        HEFT_TRY(read_entry(index, &e, true, is_checkpoint));
+        HEFT_TRY(heft_gptrs_add(x, &e, is_checkpoint));
     }
-    return st;
+    return HEFT_OK;
 }

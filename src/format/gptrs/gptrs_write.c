@@ -47,8 +47,8 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t, bool is_checkpoint, boo
     if (tag_of(row->dtype) == HEFT_GPTRS_TYPES)
         return heft_loss_type(p, "gptrs/dtype", t, "a gpt-rs file");
     *has_half = *has_half || row->dtype == HEFT_F16 || row->dtype == HEFT_BF16;
-    heft_status st = heft_gptrs_plan_base_id(p, t, is_checkpoint);
-    return st ? st : heft_loss_scalar(p, "gptrs/rank-0", t, "a gpt-rs file");
+    HEFT_TRY(heft_gptrs_plan_base_id(p, t, is_checkpoint));
+    return heft_loss_scalar(p, "gptrs/rank-0", t, "a gpt-rs file");
 }
 
 static heft_status plan_tensors(heft_plan *p, bool is_checkpoint)
@@ -72,17 +72,15 @@ static heft_status plan_config(heft_plan *p, layout *l)
 {
     heft_gptrs_config config = { false, false };
     heft_error config_error;
-    heft_status st = heft_plan_model_part(p, "config", &l->config[1]);
-    if (st)
-        return st;
+    HEFT_TRY(heft_plan_model_part(p, "config", &l->config[1]));
     if (!l->config[1].ptr) {
         l->config[1] = heft_lit("{\"kind\":\"unknown\",\"config\":{}}");
         return heft_plan_loss(p, HEFT_WARNING, "gptrs/config", HEFT_NONE,
                               "no config: a checkpoint needs one, so a placeholder of kind "
                               "'unknown' is written");
     }
-    st = heft_gptrs_config_read(&config, l->config[1], 0, p->x->limits.depth, p->arena,
-                                &config_error);
+    heft_status st = heft_gptrs_config_read(&config, l->config[1], 0, p->x->limits.depth, p->arena,
+                                            &config_error);
     if (st)
         return heft_error_plain(p->err, st == HEFT_E_NOMEM ? st : HEFT_E_ARGUMENT,
                                 "the config cannot be used: %s", config_error.message);
@@ -174,16 +172,13 @@ static heft_status plan(heft_plan *p, bool is_checkpoint)
     *l = (layout){ .is_checkpoint = is_checkpoint };
     p->priv = l;
     const char *where = is_checkpoint ? "a gpt-rs checkpoint" : "a gpt-rs archive";
-    heft_status st = heft_loss_parts(p, "gptrs/parts", is_checkpoint ? "config" : NULL, where);
-    if (!st)
-        st = heft_loss_metadata(p, "gptrs/metadata", where);
-    if (!st && is_checkpoint)
-        st = plan_config(p, l);
-    if (!st)
-        st = plan_tensors(p, is_checkpoint);
-    if (!st)
-        st = heft_plan_find_shared(p);
-    return st ? st : plan_layout(p, l);
+    HEFT_TRY(heft_loss_parts(p, "gptrs/parts", is_checkpoint ? "config" : NULL, where));
+    HEFT_TRY(heft_loss_metadata(p, "gptrs/metadata", where));
+    if (is_checkpoint)
+        HEFT_TRY(plan_config(p, l));
+    HEFT_TRY(plan_tensors(p, is_checkpoint));
+    HEFT_TRY(heft_plan_find_shared(p));
+    return plan_layout(p, l);
 }
 
 heft_status heft_gptrs_plan_checkpoint(heft_plan *p)

@@ -132,9 +132,7 @@ static heft_status read_tensor(heft_cur *c, heft_index *x, const heft_mag_layout
     heft_str name = read_key(c, heft_le32(shape + 8 * rank), "a tensor key");
     if (c->st)
         return c->st;
-    heft_status st = check_record_header(x, l, at, aux, name);
-    if (st)
-        return st;
+    HEFT_TRY(check_record_header(x, l, at, aux, name));
     heft_ix_record r = { .name = name,
                          .shape = shape,
                          .at = at,
@@ -143,7 +141,7 @@ static heft_status read_tensor(heft_cur *c, heft_index *x, const heft_mag_layout
                          .rank = rank,
                          .dtype = l->types[aux & 255] };
     uint64_t elements = heft_le64(head + 4);
-    st = heft_ix_add(x, &r);
+    heft_status st = heft_ix_add(x, &r);
     /* If the product is 1 to 2^63 - 1, so is every dimension: check_shape() is needed only
      * otherwise. */
     if (heft_unlikely(st || r.elements != elements || elements - 1 >= INT64_MAX)) {
@@ -179,11 +177,10 @@ static void skip_tensor(const void *ctx, heft_cur *c, uint32_t *rank)
 static heft_status read_records(heft_cur *c, heft_index *x, const heft_mag_layout *l,
                                 uint32_t count, payloads *s)
 {
-    heft_status st = HEFT_OK;
     *s = no_payloads;
-    for (uint32_t i = 0; i < count && !st; i++)
-        st = read_tensor(c, x, l, s);
-    return st;
+    for (uint32_t i = 0; i < count; i++)
+        HEFT_TRY(read_tensor(c, x, l, s));
+    return HEFT_OK;
 }
 
 static heft_status read_chunk(void *ctx, heft_cur *c, heft_index *x, uint32_t count, uint32_t chunk)
@@ -309,9 +306,7 @@ static heft_status add_checksums(heft_index *x, const uint8_t *stored, uint64_t 
             sum.range[1] = records;
         }
         memcpy(sum.expect, stored, 4);
-        heft_status st = heft_ix_checksum(x, sum);
-        if (st)
-            return st;
+        HEFT_TRY(heft_ix_checksum(x, sum));
     }
     return HEFT_OK;
 }
@@ -331,17 +326,14 @@ static heft_status parse_archive(heft_cur *c, heft_index *x, const heft_mag_layo
     if (meta_bytes > left)
         return heft_cur_fail(c, "the header announces %U metadata records, only %U bytes are left",
                              (uint64_t)metas, left);
-    heft_status st = heft_ix_reserve(x, heft_cur_pos(c), tensors, left - meta_bytes, MIN_TENSOR);
-    for (uint32_t i = 0; i < metas && !st; i++)
-        st = read_meta(c, x);
+    HEFT_TRY(heft_ix_reserve(x, heft_cur_pos(c), tensors, left - meta_bytes, MIN_TENSOR));
+    for (uint32_t i = 0; i < metas; i++)
+        HEFT_TRY(read_meta(c, x));
     payloads s = no_payloads;
-    if (!st)
-        st = read_tensors(c, x, l, tensors, &s);
-    if (!st)
-        st = check_payloads(c->in, x, l, &s, heft_cur_pos(c));
-    if (!st)
-        st = add_checksums(x, header + CHECKSUM, heft_cur_pos(c));
-    return st ? st : heft_meta_unique(x, "the metadata records");
+    HEFT_TRY(read_tensors(c, x, l, tensors, &s));
+    HEFT_TRY(check_payloads(c->in, x, l, &s, heft_cur_pos(c)));
+    HEFT_TRY(add_checksums(x, header + CHECKSUM, heft_cur_pos(c)));
+    return heft_meta_unique(x, "the metadata records");
 }
 
 static heft_status mag_parse(heft_window *in, heft_index *x)

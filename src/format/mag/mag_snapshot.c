@@ -175,15 +175,11 @@ static heft_status read_descriptor(heft_cur *c, heft_index *x, const string_pool
     const uint8_t *shape = heft_cur_take(c, 8 * rank);
     if (c->st)
         return c->st;
-    heft_status st = check_descriptor(x, s, at, aux, key);
-    if (st)
-        return st;
+    HEFT_TRY(check_descriptor(x, s, at, aux, key));
     heft_str name = pool_string(s, key);
     uint64_t elements = heft_le64(head + 8), offset = heft_le64(head + 16), product, *dims;
     uint32_t id;
-    st = heft_ix_tensor(x, name, types[aux >> 8], rank, &dims, &id);
-    if (st)
-        return st;
+    HEFT_TRY(heft_ix_tensor(x, name, types[aux >> 8], rank, &dims, &id));
     for (uint32_t i = 0; i < rank; i++)
         dims[i] = heft_le64(shape + 8 * (size_t)i);
     if (rank > MAX_RANK)
@@ -199,10 +195,9 @@ static heft_status read_descriptor(heft_cur *c, heft_index *x, const string_pool
         return heft_error_set(x->err, HEFT_E_FORMAT, at + 16,
                               "tensor %q: its data begin %U bytes after 'BUF!', not %U", name,
                               offset, *end - data_start);
-    st = heft_ix_dense(x, id, at, *end, HEFT_UNKNOWN_LENGTH);
-    if (!st)
-        *end += heft_ix_part_row_at(x, heft_ix_row(x, id)->first_part)->length;
-    return st;
+    HEFT_TRY(heft_ix_dense(x, id, at, *end, HEFT_UNKNOWN_LENGTH));
+    *end += heft_ix_part_row_at(x, heft_ix_row(x, id)->first_part)->length;
+    return HEFT_OK;
 }
 
 static heft_status read_tensors(heft_cur *c, heft_index *x, const string_pool *s,
@@ -249,12 +244,10 @@ heft_status heft_mag_snapshot_parse(heft_window *in, heft_index *x)
     x->version = heft_lit(heft_mag_snapshot_layout.version);
     x->format_private = heft_le64(header + 8);
     string_pool s = { 0 };
-    heft_status st = read_pool(&c, x, &s);
-    if (!st)
-        st = read_marker(&c, "MDT!");
-    if (!st)
-        st = read_marker(&c, "DSC!");
-    return st ? st : read_tensors(&c, x, &s, header);
+    HEFT_TRY(read_pool(&c, x, &s));
+    HEFT_TRY(read_marker(&c, "MDT!"));
+    HEFT_TRY(read_marker(&c, "DSC!"));
+    return read_tensors(&c, x, &s, header);
 }
 
 /* ---- writing ---- */

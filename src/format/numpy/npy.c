@@ -77,18 +77,16 @@ heft_status heft_npy_read(heft_npy *out, heft_window *in, const heft_npy_layout 
     uint64_t wanted = layout->encoding == HEFT_RAW ? LONG_PREFIX : FIRST_DECODED;
     size_t have = (size_t)(layout->content < wanted ? layout->content : wanted), prefix = 0;
     *out = (heft_npy){ .rank = 0 };
-    heft_status st = heft_npy_first_bytes(&p, in, layout, first_bytes, &have);
-    if (!st)
-        st = read_prefix(out, in, layout, name, p, have, &prefix);
-    if (!st && out->header > have) {
+    HEFT_TRY(heft_npy_first_bytes(&p, in, layout, first_bytes, &have));
+    HEFT_TRY(read_prefix(out, in, layout, name, p, have, &prefix));
+    if (out->header > have) {
         have = (size_t)out->header;
         uint8_t *buf = layout->encoding == HEFT_RAW ? first_bytes
                                                     : heft_arena_alloc(&x->arena, have, 1);
-        st = buf ? heft_npy_first_bytes(&p, in, layout, buf, &have)
-                 : heft_error_plain(in->err, HEFT_E_NOMEM, "no memory for the header of %q", name);
+        HEFT_TRY(
+            buf ? heft_npy_first_bytes(&p, in, layout, buf, &have)
+                : heft_error_plain(in->err, HEFT_E_NOMEM, "no memory for the header of %q", name));
     }
-    if (st)
-        return st;
     if (have < out->header)
         return refuse(in, layout, name, "truncated within the header");
     heft_str text = { (const char *)p + prefix, (size_t)out->header - prefix };
@@ -96,9 +94,7 @@ heft_status heft_npy_read(heft_npy *out, heft_window *in, const heft_npy_layout 
         return refuse(in, layout, name, "the header is not UTF-8");
     bool is_stored = layout->encoding == HEFT_RAW;
     uint64_t at = layout->stored.offset + (is_stored ? prefix : 0);
-    st = heft_npy_literal(out, text, at, is_stored, name, x->array_types, in->err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_npy_literal(out, text, at, is_stored, name, x->array_types, in->err));
     uint64_t elements, bytes, left = layout->content - out->header;
     if (!heft_product(&elements, out->dims, out->rank) ||
         !heft_dtype_bytes(&bytes, out->dtype, elements))
@@ -135,9 +131,7 @@ heft_status heft_npy_add(heft_index *x, const heft_npy *h, const heft_npy_layout
 {
     uint64_t *dims, strides[HEFT_NPY_RANK], step = 1, at = layout->stored.offset;
     uint32_t id;
-    heft_status st = heft_ix_tensor(x, name, h->dtype, h->rank, &dims, &id);
-    if (st)
-        return st;
+    HEFT_TRY(heft_ix_tensor(x, name, h->dtype, h->rank, &dims, &id));
     for (uint32_t i = 0; i < h->rank; i++) {
         dims[i] = h->dims[i];
         strides[i] = step;
@@ -150,10 +144,8 @@ heft_status heft_npy_add(heft_index *x, const heft_npy *h, const heft_npy_layout
         content -= first;
         first = 0;
     }
-    st = heft_ix_strided(x, id, at, where, layout->encoding, content, first,
-                         h->is_fortran ? strides : NULL);
-    if (st)
-        return st;
+    HEFT_TRY(heft_ix_strided(x, id, at, where, layout->encoding, content, first,
+                             h->is_fortran ? strides : NULL));
     if (h->is_big_endian)
         heft_ix_big_endian(x);
     if (h->is_nameless)
@@ -174,8 +166,8 @@ static heft_status npy_parse(heft_window *in, heft_index *x)
 {
     heft_npy h;
     heft_npy_layout layout = { { 0, in->size }, in->size, HEFT_RAW };
-    heft_status st = heft_npy_read(&h, in, &layout, heft_lit(tensor_name), x);
-    return st ? st : heft_npy_add(x, &h, &layout, heft_lit(tensor_name));
+    HEFT_TRY(heft_npy_read(&h, in, &layout, heft_lit(tensor_name), x));
+    return heft_npy_add(x, &h, &layout, heft_lit(tensor_name));
 }
 
 static int npy_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len,
@@ -258,25 +250,18 @@ static heft_status plan_tensors(heft_plan *p)
 
 static heft_status npy_plan(heft_plan *p)
 {
-    heft_status st = heft_loss_parts(p, "npy/parts", NULL, "an .npy file");
-    if (!st)
-        st = heft_loss_metadata(p, "npy/metadata", "an .npy file");
-    if (!st)
-        st = heft_loss_attributes(p, "npy/attributes", 0);
-    if (!st)
-        st = plan_tensors(p);
-    if (st)
-        return st;
+    HEFT_TRY(heft_loss_parts(p, "npy/parts", NULL, "an .npy file"));
+    HEFT_TRY(heft_loss_metadata(p, "npy/metadata", "an .npy file"));
+    HEFT_TRY(heft_loss_attributes(p, "npy/attributes", 0));
+    HEFT_TRY(plan_tensors(p));
     if (!heft_ix_tensors(p->x))
         return p->allow_loss ? heft_error_plain(p->err, HEFT_E_LOSSY, "there is no array to write")
                              : HEFT_OK;
-    st = heft_npy_plan_align(p);
-    if (st)
-        return st;
+    HEFT_TRY(heft_npy_plan_align(p));
     heft_out count = heft_out_counting();
     heft_npy_put(&count, p->x, 0, (uint32_t)p->align, false);
     p->header_bytes = count.total;
-    st = heft_plan_place(p, p->header_bytes, 1);
+    heft_status st = heft_plan_place(p, p->header_bytes, 1);
     p->file_bytes = p->data_end;
     return st;
 }

@@ -219,12 +219,13 @@ static heft_status read_dim(literal *l, uint32_t opened)
  * dimension, and the next one to the tuple. */
 static heft_status read_first_dim(literal *l, uint32_t *opened)
 {
-    heft_status st = read_dim(l, 0);
-    while (!st && *opened && heft_python_take(&l->text, ')'))
+    HEFT_TRY(read_dim(l, 0));
+    while (*opened && heft_python_take(&l->text, ')'))
         --*opened;
-    if (!st && !*opened) /* (3) is a number, (3,) a tuple */
+    /* (3) is a number, (3,) a tuple */
+    if (!*opened)
         return fail(l, HEFT_E_FORMAT, "the shape is not a tuple");
-    return st ? st : expect(l, ',', "after the first dimension");
+    return expect(l, ',', "after the first dimension");
 }
 
 static heft_status read_shape(literal *l)
@@ -269,8 +270,8 @@ static heft_status read_key(literal *l, heft_python_text *key)
 {
     uint32_t opened = heft_python_open(&l->text);
     const char *why = heft_python_string(&l->text, key);
-    heft_status st = refuse(l, why ? why : heft_python_close(&l->text, opened));
-    return st ? st : expect(l, ':', "after a key");
+    HEFT_TRY(refuse(l, why ? why : heft_python_close(&l->text, opened)));
+    return expect(l, ':', "after a key");
 }
 
 static heft_status read_field(literal *l, uint32_t *seen)
@@ -278,9 +279,7 @@ static heft_status read_field(literal *l, uint32_t *seen)
     heft_python_text text;
     heft_python_peek(&l->text);
     const char *from = l->text.p;
-    heft_status st = read_key(l, &text);
-    if (st)
-        return st;
+    HEFT_TRY(read_key(l, &text));
     heft_str key = { text.bytes, text.len };
     for (uint32_t i = 0; i < FIELDS; i++) {
         if (!heft_str_is(key, fields[i].key))

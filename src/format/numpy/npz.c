@@ -161,19 +161,19 @@ static heft_status open_archive(reader *r)
 static heft_status npz_parse(heft_window *in, heft_index *x)
 {
     reader r = { .in = in, .x = x };
-    heft_status st = open_archive(&r);
-    for (uint32_t i = 0; i < r.zip.count && !st; i++)
-        st = read_member(&r, i);
+    HEFT_TRY(open_archive(&r));
+    for (uint32_t i = 0; i < r.zip.count; i++)
+        HEFT_TRY(read_member(&r, i));
     /* Without any readable array, fail with the first reason. */
-    for (uint32_t i = 0; i < r.zip.count && !st && !heft_ix_tensors(x); i++) {
+    for (uint32_t i = 0; i < r.zip.count && !heft_ix_tensors(x); i++) {
         const heft_error *why = r.members[i].unreadable;
         if (why)
             return heft_error_set(in->err, why->status, why->offset, "%s", why->message);
     }
-    for (uint32_t i = 0; i < r.zip.count && !st; i++)
+    for (uint32_t i = 0; i < r.zip.count; i++)
         if (!r.members[i].is_array)
-            st = add_part(&r, i);
-    return st;
+            HEFT_TRY(add_part(&r, i));
+    return HEFT_OK;
 }
 
 static int npz_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len,

@@ -68,11 +68,8 @@ static heft_status content_crc(const heft_plan *p, uint32_t t, uint32_t *out)
         return HEFT_OK;
     }
     put_header(p, t, &o);
-    heft_status st = heft_out_flush(&o);
-    if (!st)
-        st = heft_plan_range_digest(p, a->members[t].digest, &data);
-    if (st)
-        return st;
+    HEFT_TRY(heft_out_flush(&o));
+    HEFT_TRY(heft_plan_range_digest(p, a->members[t].digest, &data));
     *out = heft_crc32_join(*out, heft_le32(data), data_of(p, t)->length);
     return HEFT_OK;
 }
@@ -97,10 +94,9 @@ static heft_zip_member member_of(const heft_plan *p, uint32_t t)
 static heft_status put_descriptor(const heft_plan *p, uint32_t t, heft_out *o)
 {
     heft_zip_member m = member_of(p, t);
-    heft_status st = content_crc(p, t, &m.crc);
-    if (!st)
-        heft_zip_put_descriptor(o, &m);
-    return st ? st : o->st;
+    HEFT_TRY(content_crc(p, t, &m.crc));
+    heft_zip_put_descriptor(o, &m);
+    return o->st;
 }
 
 /* ---- planning ---- */
@@ -109,8 +105,7 @@ static heft_status put_descriptor(const heft_plan *p, uint32_t t, heft_out *o)
  * were dangerous before are not reported, so that other members can be renamed. */
 static heft_status name_members(heft_plan *p, archive *a)
 {
-    heft_status st = HEFT_OK;
-    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++) {
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x); t++) {
         heft_str name = heft_arena_join(p->arena, heft_ix_name(p->x, t), heft_lit(heft_npz_suffix),
                                         heft_lit(""));
         if (!name.ptr)
@@ -118,12 +113,13 @@ static heft_status name_members(heft_plan *p, archive *a)
         a->members[t].name = name;
         const char *risk = heft_npz_risk(name);
         if (risk && !(p->existing && heft_npz_risk(heft_ix_name(p->existing, t))))
-            st = heft_loss_report(p, HEFT_WARNING, "npz/name", t,
-                                  "the name has %s: unpacking the archive may write elsewhere, or "
-                                  "fail (--rename)",
-                                  risk);
+            HEFT_TRY(
+                heft_loss_report(p, HEFT_WARNING, "npz/name", t,
+                                 "the name has %s: unpacking the archive may write elsewhere, or "
+                                 "fail (--rename)",
+                                 risk));
     }
-    return st;
+    return HEFT_OK;
 }
 
 /* Set the offsets of a member and of the data, and advance *end past the data. */

@@ -208,11 +208,9 @@ static heft_status leave_out(reader *r, const entry *e)
     if (r->x->file_bytes && !heft_range_in(where, r->x->file_bytes))
         return heft_error_set(r->x->err, HEFT_E_FORMAT, e->at,
                               "tensor %q: the data pass the end of the file", e->name);
-    heft_status st = heft_ix_part(r->x, HEFT_NONE, role, HEFT_UNTYPED, where, where.length,
-                                  HEFT_RAW);
-    if (!st)
-        heft_ix_part_is_left_out(r->x);
-    return st;
+    HEFT_TRY(heft_ix_part(r->x, HEFT_NONE, role, HEFT_UNTYPED, where, where.length, HEFT_RAW));
+    heft_ix_part_is_left_out(r->x);
+    return HEFT_OK;
 }
 
 static heft_status add_tensor(reader *r, const entry *e)
@@ -227,9 +225,7 @@ static heft_status add_tensor(reader *r, const entry *e)
         return heft_error_set(r->x->err, HEFT_E_FORMAT, e->at,
                               "tensor %q: %U elements of %s do not fill whole bytes", e->name,
                               e->elements, heft_dtype_name(e->dtype));
-    heft_status st = heft_ix_tensor(r->x, e->name, e->dtype, e->rank, &dims, &id);
-    if (st)
-        return st;
+    HEFT_TRY(heft_ix_tensor(r->x, e->name, e->dtype, e->rank, &dims, &id));
     if (e->shape.ptr)
         read_dims(dims, e->shape);
     else
@@ -250,9 +246,7 @@ static heft_status read_tensor(reader *r)
     if (heft_json_next(&r->j) != HEFT_JSON_OBJECT)
         return heft_json_fail(&r->j, "tensor %q: the entry is not an object", e.name);
     while ((k = heft_json_next(&r->j)) == HEFT_JSON_KEY) {
-        heft_status st = read_field(r, &e);
-        if (st)
-            return st;
+        HEFT_TRY(read_field(r, &e));
     }
     if (k != HEFT_JSON_OBJECT_END)
         return r->j.st;
@@ -337,10 +331,10 @@ static heft_status read_other_value(reader *r, heft_str key, heft_json_kind k)
     const char *from = r->j.token;
     if (HEFT_IS_SMALL)
         return heft_json_fail(&r->j, "__metadata__: the value of %q is not a string", key);
-    heft_status st = skip_forgiven(
-        r, k, heft_json_fail(&r->j, "__metadata__: the value of %q is not a string", key));
+    HEFT_TRY(skip_forgiven(
+        r, k, heft_json_fail(&r->j, "__metadata__: the value of %q is not a string", key)));
     heft_str text = { from, (size_t)(r->j.p - from) };
-    return st ? st : heft_ix_meta_text(r->x, key, text);
+    return heft_ix_meta_text(r->x, key, text);
 }
 
 static heft_status read_metadata(reader *r)
@@ -359,10 +353,8 @@ static heft_status read_metadata(reader *r)
     while ((k = heft_json_next(&r->j)) == HEFT_JSON_KEY) {
         heft_str key = r->j.text;
         k = heft_json_next(&r->j);
-        heft_status st = k == HEFT_JSON_STRING ? heft_ix_meta_text(r->x, key, r->j.text)
-                                               : read_other_value(r, key, k);
-        if (st)
-            return st;
+        HEFT_TRY(k == HEFT_JSON_STRING ? heft_ix_meta_text(r->x, key, r->j.text)
+                                       : read_other_value(r, key, k));
     }
     return r->j.st;
 }
@@ -400,9 +392,7 @@ static heft_status read_json(reader *r, heft_str header)
         return heft_json_fail(&r->j, "the header is not a JSON object");
     while ((k = heft_json_next(&r->j)) == HEFT_JSON_KEY) {
         bool is_metadata = heft_st_is_metadata(r->j.text);
-        heft_status st = is_metadata ? read_metadata(r) : read_tensor(r);
-        if (st)
-            return st;
+        HEFT_TRY(is_metadata ? read_metadata(r) : read_tensor(r));
         if (!is_metadata && r->x->tensors.len == SAMPLE && !HEFT_IS_SMALL)
             reserve_rest(r, header);
         if (is_metadata || r->x->tensors.len != 1)

@@ -192,18 +192,16 @@ static void put_header(heft_out *o, const heft_index *x, uint64_t data)
 static heft_status place_data(heft_plan *p, st_plan *s)
 {
     uint64_t align = p->align > HEFT_ST_ALIGN ? p->align : HEFT_ST_ALIGN;
-    p->align = 1;                              /* no gaps */
-    heft_status st = heft_plan_place(p, 0, 1); /* provisional: data at offset 0 */
-    if (!st && !is_aligned(p)) {
+    p->align = 1;                       /* no gaps */
+    HEFT_TRY(heft_plan_place(p, 0, 1)); /* provisional: data at offset 0 */
+    if (!is_aligned(p)) {
         uint32_t *scratch = heft_plan_alloc(p, p->order_count * sizeof *scratch);
         if (!scratch)
             return HEFT_E_NOMEM;
         p->places_each_part = p->has_added_parts;
         heft_sort(p->order, scratch, p->order_count, is_larger, p->x);
-        st = heft_plan_place(p, 0, 1);
+        HEFT_TRY(heft_plan_place(p, 0, 1));
     }
-    if (st)
-        return st;
     heft_out count = heft_out_counting();
     put_header(&count, p->x, 0);
     uint64_t start = s->header_end = HEFT_ST_LENGTH + count.total;
@@ -216,7 +214,7 @@ static heft_status place_data(heft_plan *p, st_plan *s)
                                 "safetensors allows only 100000000",
                                 count.total, align);
     p->header_bytes = s->data;
-    st = heft_plan_place(p, s->data, 1);
+    heft_status st = heft_plan_place(p, s->data, 1);
     p->file_bytes = p->data_end;
     return st;
 }

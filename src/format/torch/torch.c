@@ -70,11 +70,8 @@ static heft_status small_member(const heft_torch *t, const archive *a, const cha
 static heft_status read_properties(heft_torch *t, const archive *a)
 {
     heft_str order, version;
-    heft_status st = small_member(t, a, "byteorder", &order);
-    if (!st)
-        st = small_member(t, a, "version", &version);
-    if (st)
-        return st;
+    HEFT_TRY(small_member(t, a, "byteorder", &order));
+    HEFT_TRY(small_member(t, a, "version", &version));
     t->is_big_endian = heft_str_is(order, "big");
     if (order.len && !t->is_big_endian && !heft_str_is(order, "little"))
         return heft_error_set(t->x->err, HEFT_E_FORMAT, find_member(a, "byteorder")->data,
@@ -86,9 +83,7 @@ static heft_status read_properties(heft_torch *t, const archive *a)
 
 static heft_status open_archive(heft_torch *t, archive *a)
 {
-    heft_status st = heft_zip_archive(&a->z, t->x, t->in);
-    if (st)
-        return st;
+    HEFT_TRY(heft_zip_archive(&a->z, t->x, t->in));
     heft_str first = a->z.count ? a->z.entries[0].name : (heft_str){ "", 0 };
     size_t len = 0;
     while (len < first.len && first.ptr[len] != '/')
@@ -146,9 +141,8 @@ static heft_status locate_storages(const heft_torch *t, const archive *a)
     for (uint32_t i = 0; i < a->z.count; i++) {
         const heft_zip_entry *e = &a->z.entries[i];
         heft_torch_storage *s = storage_of(t, a, e);
-        heft_status st = s ? locate_storage(t, s, e) : HEFT_OK;
-        if (st)
-            return st;
+        if (s)
+            HEFT_TRY(locate_storage(t, s, e));
     }
     return HEFT_OK;
 }
@@ -208,16 +202,16 @@ static bool is_constant(const archive *a, heft_str name)
 static heft_status add_checksums(const heft_torch *t, const archive *a,
                                  const heft_zip_entry *pickle)
 {
-    heft_status st = add_checksum(t, pickle, HEFT_NONE, true);
-    for (uint32_t i = 0; !st && i < a->z.count; i++) {
+    HEFT_TRY(add_checksum(t, pickle, HEFT_NONE, true));
+    for (uint32_t i = 0; i < a->z.count; i++) {
         const heft_zip_entry *e = &a->z.entries[i];
         const heft_torch_storage *s = storage_of(t, a, e);
         if (s && s->first_tensor != HEFT_NONE)
-            st = add_checksum(t, e, s->first_tensor, false);
+            HEFT_TRY(add_checksum(t, e, s->first_tensor, false));
         else if (s || begins(e->name, a->storage) || is_constant(a, e->name))
-            st = add_checksum(t, e, HEFT_NONE, false);
+            HEFT_TRY(add_checksum(t, e, HEFT_NONE, false));
     }
-    return st;
+    return HEFT_OK;
 }
 
 /* Report storages that are not read: those that the pickle does not mention, and those of the
@@ -248,9 +242,7 @@ static heft_status read_member(heft_torch *t, const heft_zip_entry *e)
     if (e->method == HEFT_ZIP_STORED)
         return heft_torch_read_main(t, t->in, (heft_range){ e->data, e->stored }, HEFT_NOWHERE,
                                     "data.pkl");
-    heft_status st = heft_torch_inflate(t, e, &bytes);
-    if (st)
-        return st;
+    HEFT_TRY(heft_torch_inflate(t, e, &bytes));
     t->inflated = heft_window_of(bytes.ptr, bytes.len, t->x->err);
     return heft_torch_read_main(t, &t->inflated.in, (heft_range){ 0, bytes.len }, e->data,
                                 "data.pkl, inflated");
@@ -259,11 +251,8 @@ static heft_status read_member(heft_torch *t, const heft_zip_entry *e)
 static heft_status parse_zip(heft_torch *t)
 {
     archive a = { .folder = { "", 0 } };
-    heft_status st = open_archive(t, &a);
-    if (!st)
-        st = read_properties(t, &a);
-    if (st)
-        return st;
+    HEFT_TRY(open_archive(t, &a));
+    HEFT_TRY(read_properties(t, &a));
     const heft_zip_entry *pickle = find_member(&a, "data.pkl");
     bool is_recovered = !HEFT_IS_LEAN && a.z.is_recovered;
     if (!pickle && is_recovered)
@@ -274,7 +263,7 @@ static heft_status parse_zip(heft_torch *t)
             t->x->err, find_member(&a, "model.json") ? HEFT_E_UNSUPPORTED : HEFT_E_FORMAT,
             a.z.directory.offset, "the archive has no member data.pkl in its folder %q%s", a.folder,
             find_member(&a, "model.json") ? ": an early version of TorchScript" : "");
-    st = read_member(t, pickle);
+    heft_status st = read_member(t, pickle);
     if (st == HEFT_E_FORMAT && is_recovered)
         return heft_error_set(t->x->err, HEFT_E_FORMAT, t->x->present,
                               "the archive ends within data.pkl, which names the tensors: %U bytes "

@@ -29,14 +29,14 @@ heft_status heft_torch_inflate(const heft_torch *t, const heft_zip_entry *e, hef
         return fail(t, e, HEFT_E_NOMEM, "no memory for inflating");
     *out = (heft_str){ (const char *)to, (size_t)e->content };
     size_t have = out->len + 1;
-    heft_status st = heft_window_decode(t->in, HEFT_DEFLATE, (heft_range){ e->data, e->stored }, to,
-                                        &have);
-    if (!st && have != e->content)
+    HEFT_TRY(
+        heft_window_decode(t->in, HEFT_DEFLATE, (heft_range){ e->data, e->stored }, to, &have));
+    if (have != e->content)
         return heft_error_set(
             t->x->err, HEFT_E_FORMAT, e->data,
             "member %q: does not inflate to the %U bytes that the directory states", e->name,
             e->content);
-    if (!st && e->crc && heft_crc32(0, to, have) != e->crc)
+    if (e->crc && heft_crc32(0, to, have) != e->crc)
         return fail(t, e, HEFT_E_CHECKSUM, "the CRC-32 does not match the inflated bytes");
-    return st;
+    return HEFT_OK;
 }

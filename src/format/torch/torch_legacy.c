@@ -34,9 +34,7 @@ static heft_status read_preamble_pickle(const heft_torch *t, uint64_t *at, const
 static heft_status read_preamble(const heft_torch *t, uint64_t *at)
 {
     heft_pickle_value v;
-    heft_status st = read_preamble_pickle(t, at, "the magic number", &v);
-    if (st)
-        return st;
+    HEFT_TRY(read_preamble_pickle(t, at, "the magic number", &v));
     bool is_magic = (v.kind == HEFT_PICKLE_BIG && v.as.s.len == sizeof magic_bytes - 1 &&
                      !memcmp(v.as.s.ptr, magic_bytes, v.as.s.len)) ||
                     (v.kind == HEFT_PICKLE_DECIMAL && heft_str_is(v.as.s, magic_text));
@@ -44,9 +42,7 @@ static heft_status read_preamble(const heft_torch *t, uint64_t *at)
         return heft_error_set(t->x->err, HEFT_E_FORMAT, 0,
                               "the magic number of PyTorch is missing");
     uint64_t begins_at = *at;
-    st = read_preamble_pickle(t, at, "the protocol version", &v);
-    if (st)
-        return st;
+    HEFT_TRY(read_preamble_pickle(t, at, "the protocol version", &v));
     if (v.kind != HEFT_PICKLE_INT || v.as.i != LEGACY_VERSION)
         return heft_error_set(t->x->err, HEFT_E_UNSUPPORTED, begins_at,
                               "the protocol version is not 1001");
@@ -153,15 +149,13 @@ static heft_status find_end(stream *r, const heft_torch_storage *next)
 static heft_status locate_item(stream *r, const heft_pickle *keys, uint32_t item)
 {
     heft_torch_storage *s;
-    heft_status st = take_key(r->t, keys, item, &s);
-    if (!st && r->unsized)
-        st = find_end(r, s);
-    if (st)
-        return st;
+    HEFT_TRY(take_key(r->t, keys, item, &s));
+    if (r->unsized)
+        HEFT_TRY(find_end(r, s));
     s->is_hidden = r->hides;
     if (r->hides)
         return HEFT_OK;
-    st = locate_next_storage(r->t, s, &r->at);
+    heft_status st = locate_next_storage(r->t, s, &r->at);
     r->unsized = st || s->type->type ? NULL : s;
     r->again = r->again || st == HEFT_AGAIN;
     return st == HEFT_AGAIN && s->type->type ? HEFT_OK : st;
@@ -190,15 +184,12 @@ heft_status heft_torch_parse_legacy(heft_torch *t)
 {
     uint64_t at = 0, size = t->in->size;
     heft_pickle keys = { .arena = NULL };
-    heft_status st = read_preamble(t, &at);
-    if (!st)
-        st = heft_torch_read_main(t, t->in, (heft_range){ at, size - at }, HEFT_NOWHERE,
-                                  "the pickle");
-    if (st)
-        return st;
+    HEFT_TRY(read_preamble(t, &at));
+    HEFT_TRY(
+        heft_torch_read_main(t, t->in, (heft_range){ at, size - at }, HEFT_NOWHERE, "the pickle"));
     at = heft_pickle_end(&t->p);
-    st = heft_pickle_read(&keys, t->in, (heft_range){ at, size - at }, &t->x->arena,
-                          "the keys of the storages");
+    heft_status st = heft_pickle_read(&keys, t->in, (heft_range){ at, size - at }, &t->x->arena,
+                                      "the keys of the storages");
     if (!st)
         st = locate_in_stream(t, &keys);
     heft_pickle_free(&keys);

@@ -93,15 +93,14 @@ static heft_status read_parts(heft_torch *t, sparse *s, const heft_torch_interpr
     if (s->layout == LAYOUTS)
         return fail(t, s, HEFT_E_UNSUPPORTED, "the layout of the sparse tensor is not supported");
     uint32_t count = layouts[s->layout].parts;
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; !st && i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         uint32_t part = heft_pickle_item(&t->p, data, i);
-        st = part == HEFT_NONE ? fail(t, s, HEFT_E_FORMAT, "the sparse tensor has too few parts")
-                               : heft_torch_contiguous_of(t, s->name, part, &s->parts[i]);
+        HEFT_TRY(part == HEFT_NONE
+                     ? fail(t, s, HEFT_E_FORMAT, "the sparse tensor has too few parts")
+                     : heft_torch_contiguous_of(t, s->name, part, &s->parts[i]));
     }
-    if (!st)
-        st = read_shape(t, s, heft_pickle_item(&t->p, data, count));
-    return st ? st : check_counts(t, s);
+    HEFT_TRY(read_shape(t, s, heft_pickle_item(&t->p, data, count)));
+    return check_counts(t, s);
 }
 
 heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_interpretation *m)

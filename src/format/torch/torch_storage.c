@@ -180,9 +180,7 @@ heft_status heft_torch_storages(heft_torch *t)
     for (uint32_t v = 0; v < p->values.len; v++) {
         if (!heft_torch_is_storage(p, v))
             continue;
-        heft_status st = read_storage(t, v, &all[n++]);
-        if (st)
-            return st;
+        HEFT_TRY(read_storage(t, v, &all[n++]));
     }
     heft_sort_numbers(order, count, has_lower_key, all);
     t->storages = merged;
@@ -193,8 +191,8 @@ heft_status heft_torch_storages(heft_torch *t)
 heft_status heft_torch_read_main(heft_torch *t, heft_window *in, heft_range where,
                                  uint64_t decoded_from, const char *what)
 {
-    heft_status st = heft_torch_read_pickle(t, in, where, decoded_from, what);
-    return st ? st : heft_torch_storages(t);
+    HEFT_TRY(heft_torch_read_pickle(t, in, where, decoded_from, what));
+    return heft_torch_storages(t);
 }
 
 heft_torch_storage *heft_torch_storage_find(const heft_torch *t, heft_str key)

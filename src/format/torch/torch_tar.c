@@ -111,10 +111,9 @@ static heft_status read_members(reader *r)
 static heft_status read_small(const reader *r, heft_pickle *p, uint64_t *at, member m)
 {
     heft_range where = { *at, end_of(r, m) - *at };
-    heft_status st = heft_pickle_read(p, r->t->in, where, &r->t->x->arena, member_names[m]);
-    if (!st)
-        *at = heft_pickle_end(p);
-    return st;
+    HEFT_TRY(heft_pickle_read(p, r->t->in, where, &r->t->x->arena, member_names[m]));
+    *at = heft_pickle_end(p);
+    return HEFT_OK;
 }
 
 static heft_status read_count(const reader *r, uint64_t *count, uint64_t *at, member m)
@@ -359,22 +358,19 @@ static heft_status read_tensors(reader *r)
     heft_range where = r->members[TENSORS].data;
     uint64_t count = 0, at = where.offset;
     heft_cur all = heft_cur_whole(t->in, where.offset, where.length, member_names[TENSORS]);
-    heft_status st = all.st ? all.st : read_count(r, &count, &at, TENSORS);
-    for (uint64_t i = 0; !st && i < count; i++) {
+    HEFT_TRY(all.st ? all.st : read_count(r, &count, &at, TENSORS));
+    for (uint64_t i = 0; i < count; i++) {
         heft_torch_record record = { .storage_view = HEFT_NONE };
-        st = read_names(r, &at, &record);
-        if (!st)
-            st = read_sizes(r, &at, &record);
-        if (!st && !heft_vec_add(&t->x->mem, &r->records, &record, sizeof record))
-            st = heft_error_no_memory(r->t->x->err, purpose);
+        HEFT_TRY(read_names(r, &at, &record));
+        HEFT_TRY(read_sizes(r, &at, &record));
+        if (!heft_vec_add(&t->x->mem, &r->records, &record, sizeof record))
+            return heft_error_no_memory(r->t->x->err, purpose);
     }
-    if (!st && at < where.offset + where.length)
+    if (at < where.offset + where.length)
         heft_ix_note(t->x, HEFT_WARNING, "torch/trailing", at, HEFT_NONE,
                      "unexpected bytes after the last tensor");
-    if (st)
-        return st;
     void *sorted;
-    st = heft_torch_sort(t, &r->records, sizeof *t->records, "tensor", &sorted);
+    heft_status st = heft_torch_sort(t, &r->records, sizeof *t->records, "tensor", &sorted);
     t->records = sorted;
     t->record_count = r->records.len;
     return st;

@@ -185,9 +185,7 @@ static heft_status read_view(heft_torch *t, view *v, const heft_torch_interpreta
     v->at = heft_pickle_offset(p, m->value);
     if (m->form == HEFT_TORCH_RECORDED)
         return read_record(t, v, m->value);
-    heft_status st = find_storage(t, v, heft_pickle_item(p, m->args, STORAGE));
-    if (st)
-        return st;
+    HEFT_TRY(find_storage(t, v, heft_pickle_item(p, m->args, STORAGE)));
     v->size = heft_pickle_item(p, m->args, SIZE);
     v->stride = heft_pickle_item(p, m->args, STRIDE);
     if (!heft_pickle_u64(&v->first, p, heft_pickle_item(p, m->args, OFFSET)))
@@ -196,7 +194,7 @@ static heft_status read_view(heft_torch *t, view *v, const heft_torch_interpreta
         strides != v->rank)
         return fail(t, v, HEFT_E_FORMAT,
                     "shape and strides must be lists of non-negative numbers of the same length");
-    st = read_type(t, v, m);
+    heft_status st = read_type(t, v, m);
     if (st || m->form >= HEFT_TORCH_QUANTIZED)
         return st;
     return read_signs(
@@ -219,10 +217,9 @@ static heft_status put_quantizer(heft_torch *t, uint32_t tensor, uint32_t params
 {
     static const char *const keys[] = { "torch.qscheme", "torch.scale", "torch.zero_point",
                                         "torch.axis" };
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; !st && i < sizeof keys / sizeof *keys; i++)
-        st = put_attr(t, tensor, keys[i], heft_pickle_item(&t->p, params, i));
-    return st;
+    for (uint32_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        HEFT_TRY(put_attr(t, tensor, keys[i], heft_pickle_item(&t->p, params, i)));
+    return HEFT_OK;
 }
 
 /* ---- parts ---- */
@@ -257,12 +254,11 @@ static heft_status add_part(heft_torch *t, const view *v, uint32_t id)
         content = v->s->bytes;
         first += v->base; /* cannot overflow: base is at most the size of the storage */
     }
-    heft_status st = heft_ix_strided(x, id, v->at, where, e, content, first, strides);
-    if (!st && t->is_big_endian)
+    HEFT_TRY(heft_ix_strided(x, id, v->at, where, e, content, first, strides));
+    if (t->is_big_endian)
         heft_ix_big_endian(x);
-    if (!st)
-        heft_ix_signs(x, v->signs);
-    return st ? st : heft_torch_digest(t, e, v->s->crc);
+    heft_ix_signs(x, v->signs);
+    return heft_torch_digest(t, e, v->s->crc);
 }
 
 /* Limit the total size of the tensors: with strides of 0 and shared storages, a few bytes can
@@ -286,17 +282,14 @@ static heft_status check_total_bytes(heft_torch *t, const view *v, uint64_t byte
 static heft_status add(heft_torch *t, const view *v, uint32_t *id)
 {
     uint64_t *dims, elements, bytes;
-    heft_status st = heft_torch_charge(t, v->rank, v->at);
-    if (!st)
-        st = heft_ix_tensor(t->x, v->name, v->type->type, v->rank, &dims, id);
-    if (st)
-        return st;
+    HEFT_TRY(heft_torch_charge(t, v->rank, v->at));
+    HEFT_TRY(heft_ix_tensor(t->x, v->name, v->type->type, v->rank, &dims, id));
     for (uint32_t i = 0; i < v->rank; i++)
         dims[i] = number_at(t, v, false, i);
     if (!heft_product(&elements, dims, v->rank) ||
         !heft_dtype_bytes(&bytes, v->type->type, elements))
         return fail(t, v, HEFT_E_FORMAT, "the size of the shape exceeds 64 bits");
-    st = check_total_bytes(t, v, bytes);
+    heft_status st = check_total_bytes(t, v, bytes);
     if (!st)
         st = add_part(t, v, *id);
     heft_value type = { .kind = HEFT_KIND_STR, .key = heft_lit("stored_dtype") };
@@ -339,10 +332,8 @@ static heft_status add_channels(heft_torch *t, heft_str name, uint32_t params)
         if (arg == HEFT_NONE)
             continue;
         heft_str joined = heft_arena_join(&t->x->arena, name, heft_lit(suffixes[i]), heft_lit(""));
-        heft_status st = joined.ptr ? add_channel(t, joined, arg)
-                                    : heft_error_no_memory(t->x->err, "for a name");
-        if (st)
-            return st;
+        HEFT_TRY(joined.ptr ? add_channel(t, joined, arg)
+                            : heft_error_no_memory(t->x->err, "for a name"));
     }
     return HEFT_OK;
 }
@@ -386,9 +377,7 @@ heft_status heft_torch_contiguous_of(heft_torch *t, heft_str name, uint32_t valu
     v.at = heft_pickle_offset(&t->p, value);
     if (m.kind != HEFT_TORCH_TENSOR || m.form >= HEFT_TORCH_QUANTIZED)
         return fail(t, &v, HEFT_E_FORMAT, "a part of the sparse tensor is not a tensor");
-    heft_status st = read_view(t, &v, &m);
-    if (st)
-        return st;
+    HEFT_TRY(read_view(t, &v, &m));
     if (v.signs)
         return fail(t, &v, HEFT_E_UNSUPPORTED, "a part of the sparse tensor is a lazy negative");
     if (!is_contiguous(t, &v, &elements))

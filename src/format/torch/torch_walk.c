@@ -69,14 +69,12 @@ static heft_str key_text(const walk *w, uint32_t key, uint32_t index, char buf[H
 static heft_status enter_name(walk *w, const frame *f, uint32_t key, uint32_t item)
 {
     char buf[HEFT_F64_TEXT];
-    heft_status st = HEFT_OK;
     heft_str text = key_text(w, key, f->index, buf);
     w->path.len = f->path_len;
     if (f->path_len)
-        st = put(w, heft_lit("."));
-    if (!st)
-        st = heft_torch_charge(w->t, text.len, heft_pickle_offset(&w->t->p, item));
-    return st ? st : put(w, text);
+        HEFT_TRY(put(w, heft_lit(".")));
+    HEFT_TRY(heft_torch_charge(w->t, text.len, heft_pickle_offset(&w->t->p, item)));
+    return put(w, text);
 }
 
 /* Copy the path to the index; an empty path at the top level becomes `fallback`. */
@@ -85,9 +83,7 @@ static heft_status copy_name(walk *w, uint64_t at, const char *fallback, heft_st
     heft_str path = { w->path.ptr, w->path.len };
     if (!path.len && !w->depth)
         path = heft_lit(fallback);
-    heft_status st = heft_torch_charge(w->t, path.len, at);
-    if (st)
-        return st;
+    HEFT_TRY(heft_torch_charge(w->t, path.len, at));
     *name = heft_ix_copy(w->t->x, path);
     return name->ptr ? HEFT_OK : heft_error_no_memory(w->t->x->err, purpose);
 }
@@ -207,30 +203,25 @@ static bool is_module_dict(const heft_pickle *p, uint32_t key)
 static heft_status enter_attributes(walk *w, uint32_t state, bool skip_scalars)
 {
     const heft_pickle *p = &w->t->p;
-    heft_status st = heft_torch_charge(w->t, heft_pickle_at(p, state)->as.items.count,
-                                       heft_pickle_offset(p, state));
-    if (st)
-        return st;
+    HEFT_TRY(heft_torch_charge(w->t, heft_pickle_at(p, state)->as.items.count,
+                               heft_pickle_offset(p, state)));
     bool is_module = heft_pickle_dict_get(p, state, "_modules") != HEFT_NONE &&
                      heft_pickle_dict_get(p, state, "_parameters") != HEFT_NONE;
-    st = enter(w, state, KEYED, HEFT_NONE, skip_scalars || is_module);
-    if (st)
-        return st;
+    HEFT_TRY(enter(w, state, KEYED, HEFT_NONE, skip_scalars || is_module));
     frame *own = &w->frames[w->depth - 1];
     bool skips_listed = own->skips_listed;
     own->is_module = is_module;
     own->skips_listed = skips_listed || is_module;
-    for (uint32_t i = 0; i < MODULE_DICTS && is_module && !st; i++) {
+    for (uint32_t i = 0; i < MODULE_DICTS && is_module; i++) {
         uint32_t dict = heft_pickle_dict_get(p, state, module_dicts[i]);
         if (dict != HEFT_NONE)
             dict = heft_torch_interpret(w->t, dict).value;
         if (!is_dict(w, dict))
             continue;
-        st = enter(w, dict, KEYED, HEFT_NONE, true);
-        if (!st)
-            w->frames[w->depth - 1].skips_listed = skips_listed;
+        HEFT_TRY(enter(w, dict, KEYED, HEFT_NONE, true));
+        w->frames[w->depth - 1].skips_listed = skips_listed;
     }
-    return st;
+    return HEFT_OK;
 }
 
 /* Find the dictionaries of an object's state: the state or, of a tuple, the attributes and the
@@ -267,12 +258,11 @@ static uint32_t attributes(const walk *w, uint32_t object)
 static heft_status enter_state(walk *w, uint32_t state, bool skip_scalars)
 {
     uint32_t dicts[2];
-    heft_status st = HEFT_OK;
     if (find_attributes(w, state, dicts)) {
-        for (uint32_t i = 2; i-- && !st;)
+        for (uint32_t i = 2; i--;)
             if (dicts[i] != HEFT_NONE)
-                st = enter_attributes(w, dicts[i], skip_scalars);
-        return st;
+                HEFT_TRY(enter_attributes(w, dicts[i], skip_scalars));
+        return HEFT_OK;
     }
     heft_torch_interpretation m = heft_torch_interpret(w->t, state);
     if (is_container(heft_pickle_at(&w->t->p, m.value)->kind))
@@ -318,8 +308,8 @@ static heft_status enter_object(walk *w, uint32_t object, bool is_known)
 
 static heft_status put_meta(walk *w, uint64_t at, heft_value v)
 {
-    heft_status st = copy_name(w, at, "value", &v.key);
-    return st ? st : heft_ix_meta(w->t->x, v);
+    HEFT_TRY(copy_name(w, at, "value", &v.key));
+    return heft_ix_meta(w->t->x, v);
 }
 
 /* Return true if the list has only scalars, and becomes a single value. */
@@ -364,9 +354,7 @@ static heft_status visit_container(walk *w, uint32_t value)
 {
     const heft_pickle_value *v = heft_pickle_at(&w->t->p, value);
     uint64_t at = heft_pickle_offset(&w->t->p, value);
-    heft_status st = heft_torch_charge(w->t, v->as.items.count, at);
-    if (st)
-        return st;
+    HEFT_TRY(heft_torch_charge(w->t, v->as.items.count, at));
     if (v->kind == HEFT_PICKLE_DICT) {
         if (is_optimizer(w, value))
             return leave_out(w, HEFT_LEFT_OUT_READABLE, "torch/optimizer", at,

@@ -32,9 +32,7 @@ static heft_status read_endianness(heft_cbor *c, heft_cbor_kind k, entry *e)
     heft_str name;
     if (c->st || k == HEFT_CBOR_NULL)
         return c->st;
-    heft_status st = heft_zt_expect_text(c, k, "data_endianness", &name);
-    if (st)
-        return st;
+    HEFT_TRY(heft_zt_expect_text(c, k, "data_endianness", &name));
     e->part.is_big_endian = heft_str_is(name, "big");
     if (!e->part.is_big_endian && !heft_str_is(name, "little"))
         return heft_cbor_fail(c, "data_endianness %q is neither \"little\" nor \"big\"", name);
@@ -91,9 +89,7 @@ static heft_status add_data(heft_index *x, entry *e)
     if (!row->dtype)
         return heft_error_set(x->err, HEFT_E_FORMAT, e->part.at,
                               "tensor %q: unknown element type %q", e->name, e->dtype);
-    heft_status st = heft_ix_set_layout(x, e->id, e->layout);
-    if (st)
-        return st;
+    HEFT_TRY(heft_ix_set_layout(x, e->id, e->layout));
     e->part.role = heft_lit("data");
     e->part.dtype = row->layout == HEFT_DENSE ? row->dtype : (heft_dtype)HEFT_UNTYPED;
     if (row->layout != HEFT_DENSE)
@@ -120,10 +116,8 @@ static heft_status read_attributes(heft_cbor *c, heft_index *x, uint32_t tensor)
         bool is_text = k == HEFT_CBOR_TEXT;
         uint32_t field = heft_zt_field(c, k, &fields, &seen, &packed);
         k = heft_cbor_next(c);
-        heft_status st = field < FIELDS || !is_text ? heft_cbor_skip(c, k)
-                                                    : heft_zt_read_attribute(c, k, key, x, tensor);
-        if (st)
-            return st;
+        HEFT_TRY(field < FIELDS || !is_text ? heft_cbor_skip(c, k)
+                                            : heft_zt_read_attribute(c, k, key, x, tensor));
     }
     return heft_attrs_unique(x, tensor, "a tensor's fields");
 }
@@ -172,12 +166,11 @@ static heft_status read_list(heft_cbor *c, heft_index *x)
     if (k != HEFT_CBOR_ARRAY)
         return heft_cbor_fail(c, "manifest is not an array");
     uint64_t left = (uint64_t)(c->end - c->p);
-    heft_status st = HEFT_OK;
     if (!(c->flags & HEFT_CBOR_INDEFINITE))
-        st = heft_ix_reserve(x, heft_cbor_offset(c, c->item), c->u, left, MIN_ENTRY);
-    while (!st && (k = heft_cbor_next(c)) != HEFT_CBOR_ARRAY_END)
-        st = read_entry(c, x, k);
-    return st ? st : heft_zt_close_manifest(c);
+        HEFT_TRY(heft_ix_reserve(x, heft_cbor_offset(c, c->item), c->u, left, MIN_ENTRY));
+    while ((k = heft_cbor_next(c)) != HEFT_CBOR_ARRAY_END)
+        HEFT_TRY(read_entry(c, x, k));
+    return heft_zt_close_manifest(c);
 }
 
 heft_status heft_zt01_parse(heft_window *in, heft_index *x)

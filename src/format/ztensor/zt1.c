@@ -132,9 +132,8 @@ static heft_status resolve_type(reader *r, const tensor *t, component *c)
     heft_zt_part *p = &c->part;
     heft_ix_tensor_row *row = heft_ix_row(x, t->id);
     bool is_main = heft_str_eq(p->role, heft_zt_main_role(row));
-    heft_status st = HEFT_OK;
     if (c->dtype.ptr)
-        st = find_type(r, t, p->at, c->dtype, &p->dtype);
+        HEFT_TRY(find_type(r, t, p->at, c->dtype, &p->dtype));
     else if (!t->is_10)
         return heft_error_set(x->err, HEFT_E_FORMAT, p->at,
                               "tensor %q, component %q: \"dtype\" is missing",
@@ -143,11 +142,11 @@ static heft_status resolve_type(reader *r, const tensor *t, component *c)
         p->dtype = HEFT_U64;
     else if (is_main && row->layout < HEFT_LAYOUT_OTHER)
         p->dtype = t->type;
-    if (!st && c->type.ptr)
-        st = find_logical(r, t, c->type, &p->dtype);
-    if (!st && (!t->is_10 || row->layout == HEFT_DENSE) && is_main)
+    if (c->type.ptr)
+        HEFT_TRY(find_logical(r, t, c->type, &p->dtype));
+    if ((!t->is_10 || row->layout == HEFT_DENSE) && is_main)
         row->dtype = p->dtype;
-    return st;
+    return HEFT_OK;
 }
 
 static heft_status text_or_null(reader *r, heft_cbor_kind k, const char *what, heft_str *out)
@@ -199,17 +198,13 @@ static heft_status read_component(reader *r, const tensor *t, heft_str role, hef
         return heft_cbor_fail(r->c, "component %q is not a map", role);
     while ((k = heft_cbor_next(r->c)) != HEFT_CBOR_MAP_END) {
         uint32_t field = key_field(r, k, &part_fields, &seen);
-        heft_status st = r->c->st;
-        if (!st)
-            st = read_part_field(r, field, heft_cbor_next(r->c), &p);
-        if (st)
-            return st;
+        HEFT_TRY(r->c->st);
+        HEFT_TRY(read_part_field(r, field, heft_cbor_next(r->c), &p));
     }
-    heft_status st = check_required(r, &part_fields, seen, 1u << P_OFFSET | 1u << P_LENGTH, role,
-                                    p.part.at);
-    if (!st)
-        st = resolve_type(r, t, &p);
-    return st ? st : heft_zt_add_part(r->x, t->id, &p.part);
+    HEFT_TRY(
+        check_required(r, &part_fields, seen, 1u << P_OFFSET | 1u << P_LENGTH, role, p.part.at));
+    HEFT_TRY(resolve_type(r, t, &p));
+    return heft_zt_add_part(r->x, t->id, &p.part);
 }
 
 static heft_status read_components(reader *r, const tensor *t, heft_cbor_kind k)
@@ -218,11 +213,8 @@ static heft_status read_components(reader *r, const tensor *t, heft_cbor_kind k)
         return heft_cbor_fail(r->c, "components is not a map");
     while ((k = heft_cbor_next(r->c)) != HEFT_CBOR_MAP_END) {
         heft_str role;
-        heft_status st = heft_zt_expect_text(r->c, k, "a component's name", &role);
-        if (!st)
-            st = read_component(r, t, role, heft_cbor_next(r->c));
-        if (st)
-            return st;
+        HEFT_TRY(heft_zt_expect_text(r->c, k, "a component's name", &role));
+        HEFT_TRY(read_component(r, t, role, heft_cbor_next(r->c)));
     }
     return HEFT_OK;
 }
@@ -469,15 +461,10 @@ heft_status heft_zt1_parse(heft_window *in, heft_index *x)
     heft_cbor c;
     heft_range where;
     reader r = { .c = &c, .x = x };
-    heft_status st = heft_zt_find_manifest(in, x, &where, &r.is_10);
-    if (!st)
-        st = heft_zt_open_manifest(&c, in, x, where);
-    if (!st)
-        st = heft_zt_check_depth(&c, read_root(&r));
-    if (!st)
-        st = check_version(&r);
-    if (st)
-        return st;
+    HEFT_TRY(heft_zt_find_manifest(in, x, &where, &r.is_10));
+    HEFT_TRY(heft_zt_open_manifest(&c, in, x, where));
+    HEFT_TRY(heft_zt_check_depth(&c, read_root(&r)));
+    HEFT_TRY(check_version(&r));
     if (r.is_10 && !(r.seen & 1u << ATTRIBUTES))
         note(&r, HEFT_NONE, "ztensor/attributes",
              "attributes are missing, which zTensor 1.0 does not allow");

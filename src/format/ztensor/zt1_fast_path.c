@@ -108,9 +108,7 @@ heft_status heft_zt1_read_canonical(heft_cbor *c, heft_index *x, bool is_10, boo
     }
     uint64_t *dims;
     uint32_t id;
-    heft_status st = heft_ix_tensor(x, tensor.name, tensor.dtype, tensor.rank, &dims, &id);
-    if (st)
-        return st;
+    HEFT_TRY(heft_ix_tensor(x, tensor.name, tensor.dtype, tensor.rank, &dims, &id));
     for (uint32_t i = 0; i < tensor.rank; i++)
         dims[i] = heft_le64(tensor.shape + 8 * i);
     heft_zt_part part = { .at = heft_cbor_offset(c, tensor.component),

@@ -110,13 +110,11 @@ static heft_status plan_tensor_type(heft_plan *p, uint32_t t)
     for (uint32_t i = 0; heft_ix_attribute(&v, p->x, t, i); i++) {
         if (!heft_str_is(v.key, "stored_dtype"))
             continue;
-        heft_status st =
+        HEFT_TRY(
             heft_loss_report(p, HEFT_FAULT, "ztensor/layout", t,
                              "layout %q is meaningless without the attribute stored_dtype, which "
                              "zTensor 1.0 cannot store (use --format-version 1.1, 1.2 or 2)",
-                             heft_ix_layout(p->x, t));
-        if (st)
-            return st;
+                             heft_ix_layout(p->x, t)));
         break;
     }
     if (has_type(z->g, row->dtype))

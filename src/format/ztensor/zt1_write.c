@@ -235,9 +235,7 @@ static heft_status lay_out(heft_plan *p)
         p->header_bytes = HEFT_ZT_MAGIC;
     else
         kept_digest = p->header_bytes;
-    heft_status st = heft_plan_place(p, kept_digest, 1);
-    if (st)
-        return st;
+    HEFT_TRY(heft_plan_place(p, kept_digest, 1));
     heft_out count = heft_out_counting();
     put_manifest(&count, p);
     if (!heft_add(&p->file_bytes, p->data_end, count.total + footer))

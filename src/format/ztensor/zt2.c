@@ -266,9 +266,7 @@ static heft_status check_overlaps(heft_index *x, heft_range manifest)
 heft_status heft_zt2_parse(heft_window *in, heft_index *x)
 {
     footer f = { .at = 0 };
-    heft_status st = read_footer(in, x, &f);
-    if (st)
-        return st;
+    HEFT_TRY(read_footer(in, x, &f));
     x->version = heft_lit("2");
     x->format_private = f.manifest.offset;
     x->strict = true;
@@ -297,12 +295,10 @@ heft_status heft_zt2_parse(heft_window *in, heft_index *x)
                                   .tensor = HEFT_NONE,
                                   .at_open = true };
     heft_put_le64(hash.expect, f.hash);
-    st = check_manifest_range(x, &f);
-    if (!st)
-        st = heft_ix_checksum(x, hash);
-    if (!st)
-        st = read_manifest(in, x, &f);
-    return st ? st : check_overlaps(x, f.manifest);
+    HEFT_TRY(check_manifest_range(x, &f));
+    HEFT_TRY(heft_ix_checksum(x, hash));
+    HEFT_TRY(read_manifest(in, x, &f));
+    return check_overlaps(x, f.manifest);
 }
 
 /* ---- checking ---- */
@@ -349,15 +345,13 @@ static heft_status check_shard(heft_check *c, uint32_t number)
     heft_range where = { heft_global_offset(number, size - sizeof tail), sizeof tail };
     if (!c->can_read(c, where.offset))
         return HEFT_OK;
-    heft_status st = c->read(c, heft_global_offset(number, 0), head, sizeof head);
-    if (!st)
-        st = c->read(c, where.offset, tail, sizeof tail);
-    if (!st &&
-        (memcmp(head, "\x89ZT2\r\n\x1a\n", sizeof head) != 0 ||
-         memcmp(tail + 32, head, sizeof head) != 0 || heft_le32(tail + 24) != HEFT_ZT2_VERSION))
+    HEFT_TRY(c->read(c, heft_global_offset(number, 0), head, sizeof head));
+    HEFT_TRY(c->read(c, where.offset, tail, sizeof tail));
+    if (memcmp(head, "\x89ZT2\r\n\x1a\n", sizeof head) != 0 ||
+        memcmp(tail + 32, head, sizeof head) != 0 || heft_le32(tail + 24) != HEFT_ZT2_VERSION)
         c->report(c, HEFT_FAULT, "ztensor/shard", where, HEFT_NONE,
                   "shard does not begin and end as a zTensor 2 file");
-    return st;
+    return HEFT_OK;
 }
 
 /* Return true if the file is in canonical form, names aside: one file, blobs at canonical
@@ -408,14 +402,15 @@ static void check_names(heft_check *c)
 
 heft_status heft_zt2_check(heft_check *c)
 {
-    heft_status st = c->x->checksums.len ? check_gaps(c) : HEFT_OK;
-    for (uint32_t i = 1; !st && i <= c->x->shards.len; i++)
-        if (!heft_ix_shard_at(c->x, i)->is_model) /* a model has a check of its own */
-            st = check_shard(c, i);
-    for (uint32_t i = 0; !st && !c->is_quick && i < c->x->parts.len; i++)
+    if (c->x->checksums.len)
+        HEFT_TRY(check_gaps(c));
+    for (uint32_t i = 1; i <= c->x->shards.len; i++)
+        /* a model has a check of its own */
+        if (!heft_ix_shard_at(c->x, i)->is_model)
+            HEFT_TRY(check_shard(c, i));
+    for (uint32_t i = 0; !c->is_quick && i < c->x->parts.len; i++)
         if (heft_ix_part_row_at(c->x, i)->encoding == HEFT_ZSTD)
-            st = heft_zt2_check_frames(c, i);
-    if (!st)
-        check_names(c);
-    return st;
+            HEFT_TRY(heft_zt2_check_frames(c, i));
+    check_names(c);
+    return HEFT_OK;
 }

@@ -30,9 +30,8 @@ static heft_status plan_type(heft_plan *p, uint32_t t)
 
 static heft_status plan_parts(heft_plan *p, uint32_t t)
 {
-    heft_status st = HEFT_OK;
     const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
-    for (uint32_t k = 0; k < row->part_count && !st; k++) {
+    for (uint32_t k = 0; k < row->part_count; k++) {
         const heft_ix_part_row *part = heft_ix_part_row_at(p->x, row->first_part + k);
         const char *reason = heft_zt2_bad_name(heft_ix_role(p->x, part->role));
         if (reason)
@@ -44,11 +43,12 @@ static heft_status plan_parts(heft_plan *p, uint32_t t)
                                     heft_dtype_name(part->dtype));
         }
         if (!part->dtype)
-            st = heft_loss_report(p, HEFT_NOTE, "ztensor/part-dtype", t,
-                                  "the bytes of %q, which have no element type, are stored as u8",
-                                  heft_ix_role(p->x, part->role));
+            HEFT_TRY(
+                heft_loss_report(p, HEFT_NOTE, "ztensor/part-dtype", t,
+                                 "the bytes of %q, which have no element type, are stored as u8",
+                                 heft_ix_role(p->x, part->role)));
     }
-    return st;
+    return HEFT_OK;
 }
 
 static heft_status plan_values(heft_plan *p, uint32_t tensor)

@@ -96,9 +96,7 @@ heft_status heft_zt2_digest(heft_zt2_reader *r, heft_str *out, const char **algo
         const char *name;
         size_t digits;
     } known[] = { { "xxh3", 16 }, { "sha256", 64 } };
-    heft_status st = heft_zt2_text(r, out, "a digest");
-    if (st)
-        return st;
+    HEFT_TRY(heft_zt2_text(r, out, "a digest"));
     size_t colon = 0, digits = 0;
     while (colon < out->len && out->ptr[colon] != ':')
         colon++;
@@ -147,12 +145,10 @@ static heft_status read_blob(heft_zt2_reader *r, part *p)
 {
     if (heft_cbor_next(&r->c) != HEFT_CBOR_ARRAY || r->c.u != 2)
         return r->c.st ? r->c.st : fail_part(r, p, "blob is not [offset, length]");
-    heft_status st = heft_zt2_number(r, &p->blob.offset, "the offset of a blob");
-    if (!st)
-        st = heft_zt2_number(r, &p->blob.length, "the length of a blob");
-    if (!st)
-        heft_cbor_next(&r->c); /* the end of the array */
-    return st ? st : r->c.st;
+    HEFT_TRY(heft_zt2_number(r, &p->blob.offset, "the offset of a blob"));
+    HEFT_TRY(heft_zt2_number(r, &p->blob.length, "the length of a blob"));
+    heft_cbor_next(&r->c); /* the end of the array */
+    return r->c.st;
 }
 
 /* The table is sorted by key: shorter names first. */
@@ -171,13 +167,12 @@ static const heft_zt2_shard *find_shard(const heft_zt2_reader *r, heft_str name)
 static heft_status read_shard(heft_zt2_reader *r, part *p)
 {
     heft_str name;
-    heft_status st = heft_zt2_text(r, &name, "a shard");
-    if (!st)
-        p->shard = find_shard(r, name);
-    if (!st && !p->shard)
+    HEFT_TRY(heft_zt2_text(r, &name, "a shard"));
+    p->shard = find_shard(r, name);
+    if (!p->shard)
         return heft_cbor_fail(&r->c, "object %q, part %q: shard %q is not in the shard table",
                               r->object, p->role, name);
-    return st;
+    return HEFT_OK;
 }
 
 static heft_status read_part_field(heft_zt2_reader *r, part *p, heft_str key)
@@ -269,9 +264,7 @@ static heft_status add_part(heft_zt2_reader *r, uint32_t tensor, const part *p)
     heft_encoding encoding = HEFT_RAW;
     uint32_t number = x->parts.len;
     uint64_t end = p->shard ? p->shard->size - HEFT_ZT2_FOOTER : r->data_end;
-    heft_status st = type_of(r, p, &dtype);
-    if (st)
-        return st;
+    HEFT_TRY(type_of(r, p, &dtype));
     if (p->blob.offset < HEFT_ZT2_ALIGN || p->blob.offset % HEFT_ZT2_ALIGN)
         return heft_error_set(x->err, HEFT_E_FORMAT, p->at,
                               "object %q, part %q: offset %U is not a positive multiple of 4096",
@@ -285,18 +278,18 @@ static heft_status add_part(heft_zt2_reader *r, uint32_t tensor, const part *p)
     uint64_t length = p->encoding.ptr ? p->decoded : p->blob.length;
     if (p->encoding.ptr)
         encoding = heft_str_is(p->encoding, heft_zt2_zstd) ? HEFT_ZSTD : HEFT_ENCODING_OTHER;
-    st = heft_ix_part(x, tensor, p->role, dtype, (heft_range){ global_offset, p->blob.length },
-                      length, encoding);
-    if (!st && p->type.ptr && !dtype)
-        st = preserve_type(r, tensor, p);
-    if (!st && p->algorithm)
+    HEFT_TRY(heft_ix_part(x, tensor, p->role, dtype, (heft_range){ global_offset, p->blob.length },
+                          length, encoding));
+    if (p->type.ptr && !dtype)
+        HEFT_TRY(preserve_type(r, tensor, p));
+    if (p->algorithm)
         return heft_ix_digest(x, number, "ztensor/digest", p->algorithm, p->digest, p->hex_at,
                               true);
-    if (!st && p->digest.ptr)
+    if (p->digest.ptr)
         heft_zt_omit(x, "ztensor/digest-unknown", p->at, tensor,
                      "digests of unknown algorithms are left out",
                      "digest of an unknown algorithm is not checked");
-    return st;
+    return HEFT_OK;
 }
 
 static heft_status read_part(heft_zt2_reader *r, uint32_t tensor, heft_str role)
@@ -330,15 +323,12 @@ static heft_status read_shape(heft_zt2_reader *r)
         return wrong_kind(r, "its shape", "list");
     if (r->c.u > HEFT_ZT2_MAX_RANK)
         return heft_zt2_fail(r, "more than 64 dimensions");
-    heft_status st = HEFT_OK;
-    for (uint64_t rank = r->c.u; rank && !st; rank--) {
-        st = heft_zt2_number(r, &n, "a dimension");
-        if (!st)
-            st = heft_ix_dim(r->x, n);
+    for (uint64_t rank = r->c.u; rank; rank--) {
+        HEFT_TRY(heft_zt2_number(r, &n, "a dimension"));
+        HEFT_TRY(heft_ix_dim(r->x, n));
     }
-    if (!st)
-        heft_cbor_next(&r->c); /* the end of the array */
-    return st ? st : r->c.st;
+    heft_cbor_next(&r->c); /* the end of the array */
+    return r->c.st;
 }
 
 static heft_status read_field(heft_zt2_reader *r, uint32_t tensor, heft_str key, uint32_t *fields)

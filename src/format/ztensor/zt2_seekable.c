@@ -32,18 +32,14 @@ static heft_status find_table(heft_check *c, uint32_t part, table *t)
     uint64_t end = p->offset + p->stored;
     if (p->stored < SKIP_HEAD + TAIL)
         return fault(c, part, range, "part is too short for a seek table");
-    heft_status st = c->read(c, end - TAIL, tail, TAIL);
-    if (st)
-        return st;
+    HEFT_TRY(c->read(c, end - TAIL, tail, TAIL));
     if (heft_le32(tail + 5) != seekable || tail[4] & 0x7C)
         return fault(c, part, range, "part does not end with a seek table");
     t->entry_size = tail[4] & 0x80 ? 12 : 8;
     uint64_t bytes = (uint64_t)heft_le32(tail) * t->entry_size + TAIL;
     if (bytes + SKIP_HEAD > p->stored)
         return fault(c, part, range, "seek table does not fit into the part");
-    st = c->read(c, end - bytes - SKIP_HEAD, head, SKIP_HEAD);
-    if (st)
-        return st;
+    HEFT_TRY(c->read(c, end - bytes - SKIP_HEAD, head, SKIP_HEAD));
     if (heft_le32(head) != skippable || heft_le32(head + 4) != bytes)
         return fault(c, part, range, "seek table length differs from the length of its frame");
     t->frames_end = end - bytes - SKIP_HEAD;
@@ -58,9 +54,7 @@ static heft_status check_frame(heft_check *c, uint64_t at, uint32_t stored, uint
 {
     uint8_t head[FRAME_HEAD] = { 0 };
     size_t n = stored < sizeof head ? stored : sizeof head;
-    heft_status st = c->read(c, at, head, n);
-    if (st)
-        return st;
+    HEFT_TRY(c->read(c, at, head, n));
     /* RFC 8878 §3.1.1.1: descriptor, optional window, dictionary id, then content size. */
     uint8_t descriptor = head[4];
     static const uint8_t dictionary[] = { 0, 1, 2, 4 }, sizes[] = { 0, 2, 4, 8 };
@@ -122,6 +116,6 @@ heft_status heft_zt2_check_frames(heft_check *c, uint32_t part)
     table t = { .count = 0, .frames_end = 0 };
     if (!c->can_read(c, heft_ix_part_row_at(c->x, part)->offset))
         return HEFT_OK;
-    heft_status st = find_table(c, part, &t);
-    return st || !t.first ? st : check_entries(c, part, &t);
+    HEFT_TRY(find_table(c, part, &t));
+    return t.first ? check_entries(c, part, &t) : HEFT_OK;
 }

@@ -183,16 +183,15 @@ heft_status heft_zt2_plan_indices(heft_plan *p, uint32_t t)
     const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
     bool is_sparse = row->layout == HEFT_SPARSE_CSR || row->layout == HEFT_SPARSE_COO;
     heft_dtype to = HEFT_U32;
-    heft_status st = HEFT_OK;
     for (uint32_t k = 0; k < row->part_count && is_sparse; k++) {
         const heft_ix_part_row *part = heft_ix_part_row_at(p->x, row->first_part + k);
         if (is_index_role(p->x, part) && heft_dtype_size(part->dtype) > sizeof(uint32_t))
             to = HEFT_U64;
     }
-    for (uint32_t k = 0; k < row->part_count && is_sparse && !st; k++) {
+    for (uint32_t k = 0; k < row->part_count && is_sparse; k++) {
         heft_ix_part_row *part = heft_ix_part_row_at(p->x, row->first_part + k);
         if (is_index_role(p->x, part) && heft_dtype_is_int(part->dtype))
-            st = heft_zt_widen_index(p, t, part, to);
+            HEFT_TRY(heft_zt_widen_index(p, t, part, to));
     }
-    return st;
+    return HEFT_OK;
 }

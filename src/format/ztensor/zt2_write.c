@@ -277,9 +277,7 @@ static heft_status check_storage(const heft_plan *p, const heft_storage *storage
 
 static heft_status check_options(heft_plan *p)
 {
-    heft_status st = heft_plan_check_storage(p, check_storage);
-    if (st)
-        return st;
+    HEFT_TRY(heft_plan_check_storage(p, check_storage));
     if (!heft_plan_can_digest(p, "xxh3"))
         return heft_error_plain(p->err, HEFT_E_UNSUPPORTED,
                                 "this build cannot compute xxh3, which zTensor 2 requires");
@@ -303,12 +301,11 @@ static heft_status lay_out(heft_plan *p, zt2_plan_state *s)
     p->header_bytes = HEFT_ZT_MAGIC;
     if (!p->keeps_trailer && !heft_plan_keep_data_start(p, &start))
         start = p->align;
-    heft_status st = heft_plan_place(p, start, p->align);
-    if (!st)
-        st = size_manifest(p, s);
-    if (!st && !heft_add(&p->file_bytes, p->data_end, s->manifest + HEFT_ZT2_FOOTER))
-        st = heft_error_plain(p->err, HEFT_E_LOSSY, "file would exceed 2^64 bytes");
-    return st;
+    HEFT_TRY(heft_plan_place(p, start, p->align));
+    HEFT_TRY(size_manifest(p, s));
+    if (!heft_add(&p->file_bytes, p->data_end, s->manifest + HEFT_ZT2_FOOTER))
+        return heft_error_plain(p->err, HEFT_E_LOSSY, "file would exceed 2^64 bytes");
+    return HEFT_OK;
 }
 
 heft_status heft_zt2_plan(heft_plan *p)
@@ -346,10 +343,8 @@ heft_status heft_zt2_write_trailer(const heft_plan *p, heft_out *o)
         return heft_error_plain(p->err, HEFT_E_LOSSY, "file would exceed 2^64 bytes");
     heft_out_fill(o, 0, at - p->data_end);
     before = o->total;
-    heft_status st = heft_plan_emit_digested(p, o, "xxh3", put_manifest, hash);
+    HEFT_TRY(heft_plan_emit_digested(p, o, "xxh3", put_manifest, hash));
     uint64_t length = o->total - before;
-    if (st)
-        return st;
     if (length > HEFT_ZT2_MAX_MANIFEST)
         return heft_error_plain(p->err, HEFT_E_LOSSY, "%s", too_large);
     heft_out_u64(o, at);

@@ -106,9 +106,7 @@ heft_status heft_zt_read_encoding(heft_cbor *c, heft_cbor_kind k, bool *is_zstd)
     *is_zstd = false;
     if (c->st || k == HEFT_CBOR_NULL)
         return c->st;
-    heft_status st = heft_zt_expect_text(c, k, "encoding", &name);
-    if (st)
-        return st;
+    HEFT_TRY(heft_zt_expect_text(c, k, "encoding", &name));
     *is_zstd = heft_str_is(name, "zstd");
     if (!*is_zstd && !heft_str_is(name, "raw"))
         return heft_cbor_fail(c, "encoding %q is neither \"raw\" nor \"zstd\"", name);
@@ -121,11 +119,8 @@ heft_status heft_zt_read_shape(heft_cbor *c, heft_cbor_kind k, heft_index *x)
         return heft_cbor_fail(c, "shape is not an array");
     while ((k = heft_cbor_next(c)) != HEFT_CBOR_ARRAY_END) {
         uint64_t dim;
-        heft_status st = heft_zt_expect_u64(c, k, "a dimension", &dim);
-        if (!st)
-            st = heft_ix_dim(x, dim);
-        if (st)
-            return st;
+        HEFT_TRY(heft_zt_expect_u64(c, k, "a dimension", &dim));
+        HEFT_TRY(heft_ix_dim(x, dim));
     }
     return HEFT_OK;
 }
@@ -219,7 +214,6 @@ heft_status heft_zt_add_part(heft_index *x, uint32_t tensor, const heft_zt_part 
 {
     const heft_ix_tensor_row *row = heft_ix_row(x, tensor);
     uint64_t length = p->range.length;
-    heft_status st = HEFT_OK;
     if (!heft_range_in(p->range, x->file_bytes))
         return fail(x, tensor, p, "data extends past the end of the file");
     if (p->range.length && p->range.offset < x->data_start)
@@ -232,17 +226,15 @@ heft_status heft_zt_add_part(heft_index *x, uint32_t tensor, const heft_zt_part 
     if (heft_ix_part_find(x, tensor, p->role) != HEFT_NONE)
         return fail(x, tensor, p, "component occurs twice");
     if (p->is_zstd)
-        st = resolve_length(x, tensor, p, &length);
-    if (st)
-        return st;
+        HEFT_TRY(resolve_length(x, tensor, p, &length));
     if (!p->is_zstd && is_dense_data(row, p))
-        st = heft_ix_dense(x, tensor, p->at, p->range.offset, p->range.length);
+        HEFT_TRY(heft_ix_dense(x, tensor, p->at, p->range.offset, p->range.length));
     else
-        st = heft_ix_part(x, tensor, p->role, p->dtype, p->range, length,
-                          p->is_zstd ? HEFT_ZSTD : HEFT_RAW);
-    if (!st && p->is_big_endian)
+        HEFT_TRY(heft_ix_part(x, tensor, p->role, p->dtype, p->range, length,
+                              p->is_zstd ? HEFT_ZSTD : HEFT_RAW));
+    if (p->is_big_endian)
         heft_ix_part_row_at(x, x->parts.len - 1)->flags |= HEFT_P_BIG_ENDIAN;
-    return st || !p->digest.ptr ? st : add_digest(x, tensor, p);
+    return p->digest.ptr ? add_digest(x, tensor, p) : HEFT_OK;
 }
 
 /* ---- layouts ---- */

@@ -166,9 +166,7 @@ heft_status heft_zt_read_values(heft_cbor *c, heft_index *x, uint32_t tensor, co
             return heft_cbor_fail(c, "a key in %s is not a text", what);
         sorted = sorted && (!before.ptr || heft_str_order(before, key) < 0);
         before = key;
-        heft_status st = heft_zt_read_attribute(c, heft_cbor_next(c), key, x, tensor);
-        if (st)
-            return st;
+        HEFT_TRY(heft_zt_read_attribute(c, heft_cbor_next(c), key, x, tensor));
     }
     if (sorted)
         return HEFT_OK;

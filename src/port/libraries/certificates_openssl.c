@@ -203,9 +203,7 @@ static heft_status check_chain(chain *c, const heft_signature *s, heft_str autho
 {
     heft_signature_info info;
     heft_signature_get(&info, s);
-    heft_status st = trust(c, authorities, err);
-    if (st)
-        return st;
+    HEFT_TRY(trust(c, authorities, err));
     if (!info.certificates)
         return heft_openssl_fail(err, "signature/certificate",
                                  "the signature has no certificate: it was made with a key, use "
@@ -213,6 +211,7 @@ static heft_status check_chain(chain *c, const heft_signature *s, heft_str autho
     if (!read_chain(c, s, info.certificates))
         return heft_openssl_fail(err, "signature/certificate",
                                  "a certificate of the signature is damaged");
+    heft_status st = HEFT_OK;
     if (certificate.len)
         st = compare_signer(c, certificate, err);
     if (!st)
@@ -299,16 +298,13 @@ static heft_status certify(chain *c, heft_signature *s, heft_str text, heft_erro
 {
     if (heft_signature_certificate_at(s, 0).len)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "the signature has certificates already");
-    heft_status st = read_pem(c->others, c->library, text, err);
-    if (st)
-        return st;
+    HEFT_TRY(read_pem(c->others, c->library, text, err));
     c->signer = take_first(c->others);
-    st = check_new_chain(c, err);
-    if (!st)
-        st = add(s, c->signer, err);
-    for (int i = 0; !st && i < count_of(c->others); i++)
-        st = add(s, certificate_at(c->others, i), err);
-    return st;
+    HEFT_TRY(check_new_chain(c, err));
+    HEFT_TRY(add(s, c->signer, err));
+    for (int i = 0; i < count_of(c->others); i++)
+        HEFT_TRY(add(s, certificate_at(c->others, i), err));
+    return HEFT_OK;
 }
 
 heft_status heft_signature_certify(heft_signature *s, heft_str certificates, heft_error *err)

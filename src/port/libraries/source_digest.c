@@ -128,9 +128,7 @@ static heft_status digest_range(pass *p, uint8_t *buf, uint64_t offset, uint64_t
 {
     for (uint64_t done = 0; done < length;) {
         size_t n = length - done < STEP ? (size_t)(length - done) : STEP;
-        heft_status st = p->source->ops->read(p->source, offset + done, buf, n, err);
-        if (st)
-            return st;
+        HEFT_TRY(p->source->ops->read(p->source, offset + done, buf, n, err));
         if (!p->a->update(&p->s, buf, n))
             return heft_error_plain(err, HEFT_E_NOMEM, "libcrypto could not compute the digest");
         done += n;
@@ -154,13 +152,11 @@ heft_status heft_source_digest(heft_file_digest *out, heft_source *s, const char
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "the digest '%s' is not supported", name);
     if (offset > s->size || length > s->size - offset)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "the range exceeds the file");
-    heft_status st = heft_crypto_load(err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_crypto_load(err));
     uint8_t *buf = al->resize(al->ctx, NULL, 0, STEP, 16);
     bool begun = buf && p.a->begin(&p.s, length);
-    st = begun ? digest_range(&p, buf, offset, length, err)
-               : heft_error_no_memory(err, "to compute a digest");
+    heft_status st = begun ? digest_range(&p, buf, offset, length, err)
+                           : heft_error_no_memory(err, "to compute a digest");
     /* A digest that is given up does not fail. */
     if (begun && !p.a->end(&p.s, st ? NULL : out->bytes))
         st = heft_error_no_memory(err, "to compute a digest");

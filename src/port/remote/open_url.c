@@ -78,8 +78,8 @@ static heft_status finish_source(heft_source **out, const heft_session *s, heft_
 static heft_status open_source_in(heft_source **out, heft_session *s, const char *url,
                                   heft_error *err)
 {
-    heft_status st = begin_source(out, s, url, err);
-    return st ? st : finish_source(out, s, err);
+    HEFT_TRY(begin_source(out, s, url, err));
+    return finish_source(out, s, err);
 }
 
 /* ---- shards ---- */

@@ -226,9 +226,7 @@ bool heft_partial_load(heft_partial *p, uint64_t number, uint8_t *to)
 heft_status heft_partial_store(heft_partial *p, uint64_t number, const uint8_t *from,
                                heft_error *err)
 {
-    heft_status st = write_at(p, block_at(p, number), from, heft_partial_length(p, number), err);
-    if (st)
-        return st;
+    HEFT_TRY(write_at(p, block_at(p, number), from, heft_partial_length(p, number), err));
     digest_block(p->digests[number], p, number, from);
     return write_at(p, PAGE + number * DIGEST, p->digests[number], DIGEST, err);
 }

@@ -57,9 +57,9 @@ static heft_status bring(resumed_source *s, uint64_t number, bool is_kept, uint8
     if (is_kept)
         say(s, "a part of the kept download is damaged, and is requested again");
     request_blocks(s, number);
-    heft_status st = s->inner->ops->read(s->inner, number * BLOCK, buf,
-                                         heft_partial_length(s->partial, number), err);
-    return st ? st : heft_partial_store(s->partial, number, buf, err);
+    HEFT_TRY(s->inner->ops->read(s->inner, number * BLOCK, buf,
+                                 heft_partial_length(s->partial, number), err));
+    return heft_partial_store(s->partial, number, buf, err);
 }
 
 /* Wait until no other thread brings the block.  Return true if this thread has to bring the block,
@@ -105,12 +105,11 @@ static heft_status read_resumed(heft_source *source, uint64_t offset, void *buf,
                                 heft_error *err)
 {
     resumed_source *s = (resumed_source *)source;
-    heft_status st = HEFT_OK;
     if (!len)
         return HEFT_OK;
-    for (uint64_t i = offset / BLOCK; i <= (offset + len - 1) / BLOCK && !st; i++)
-        st = ensure(s, i, err);
-    return st ? st : heft_partial_read(s->partial, offset, buf, len, err);
+    for (uint64_t i = offset / BLOCK; i <= (offset + len - 1) / BLOCK; i++)
+        HEFT_TRY(ensure(s, i, err));
+    return heft_partial_read(s->partial, offset, buf, len, err);
 }
 
 static heft_status check_digest(heft_source *source, bool *is_stated, heft_error *err)
@@ -163,14 +162,14 @@ static heft_status open_partial(resumed_source *s, heft_error *err)
     heft_url_redact(address, sizeof address, u->target.url);
     if (!has_version) /* nothing tells whether kept bytes belong to the file */
         heft_os_entropy(version, sizeof version);
-    heft_status st = heft_partial_open(&s->partial, s->options->resume, address, s->inner->size,
-                                       version, &was_other, err);
-    if (!st && was_other)
+    HEFT_TRY(heft_partial_open(&s->partial, s->options->resume, address, s->inner->size, version,
+                               &was_other, err));
+    if (was_other)
         say(s, has_version ? "the kept download is of another version of the file: the download "
                              "starts again"
                            : "the server does not state a version of the file: the download "
                              "starts again");
-    return st;
+    return HEFT_OK;
 }
 
 static heft_status begin_states(resumed_source *s, heft_error *err)
@@ -201,6 +200,6 @@ heft_status heft_resumed_source(heft_source **source, const heft_url_options *op
     pthread_cond_init(&s->changed, NULL);
     u->is_directed = true;
     *source = &s->base;
-    heft_status st = open_partial(s, err);
-    return st ? st : begin_states(s, err);
+    HEFT_TRY(open_partial(s, err));
+    return begin_states(s, err);
 }

@@ -29,9 +29,7 @@ heft_status heft_s3_upload_begin(heft_s3_upload *u, heft_error *err)
     heft_exchange x = {
         .method = "POST", .query = "?uploads=", .text = text, .text_size = sizeof text
     };
-    heft_status st = heft_s3_ask(u->session, &u->target, &x, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_s3_ask(u->session, &u->target, &x, err));
     if (!heft_s3_find_element(id, sizeof id, text, "UploadId"))
         return heft_error_plain(err, HEFT_E_IO, "the server has begun no multipart upload");
     if (!heft_url_append(u->id, sizeof u->id, heft_str_from(id), ""))

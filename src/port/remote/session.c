@@ -256,11 +256,9 @@ heft_status heft_session_new(heft_session **out, const heft_url_options *opt, he
     const heft_curl *curl;
     const heft_digest *sha256 = heft_find_sha256();
     *out = NULL;
-    heft_status st = heft_curl_load(&curl, err);
-    if (!st && sha256)
-        st = heft_digest_load(sha256, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_curl_load(&curl, err));
+    if (sha256)
+        HEFT_TRY(heft_digest_load(sha256, err));
     heft_session *s = *out = calloc(1, sizeof *s);
     if (!s || !(s->multi = curl->multi_init())) {
         free(s);

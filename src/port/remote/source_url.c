@@ -277,9 +277,8 @@ static void fill_hole(url_source *u)
 heft_status heft_url_hold(url_bytes *out, url_source *u, uint64_t offset, uint64_t len,
                           heft_error *err)
 {
-    heft_status st = HEFT_OK;
     *out = (url_bytes){ .count = 0 };
-    while (!st && !out->count) {
+    while (!out->count) {
         fill_hole(u);
         block *b = heft_url_find_block(u, offset);
         const url_row *row = heft_url_row_near(u, offset);
@@ -292,17 +291,17 @@ heft_status heft_url_hold(url_bytes *out, url_source *u, uint64_t offset, uint64
         }
         uint64_t begin = begin_of_request(u, offset, is_long);
         if (!b)
-            st = request_block(&b, u, begin, offset - begin + clip(u, offset, want), true, err);
+            HEFT_TRY(
+                request_block(&b, u, begin, offset - begin + clip(u, offset, want), true, err));
         bool is_far = b && b->request.offset + b->request.length - offset > BLOCK;
-        if (!st && !is_far && is_long) {
+        if (!is_far && is_long) {
             b->readers++; /* blocks without a reader may be freed for other blocks */
             request_ahead(u, row, offset, len);
             b->readers--;
         }
-        if (!st)
-            st = wait_for_bytes(out, u, b, offset, len, err);
+        HEFT_TRY(wait_for_bytes(out, u, b, offset, len, err));
     }
-    return st;
+    return HEFT_OK;
 }
 
 static heft_status read_blocks(url_source *u, uint64_t offset, uint8_t *to, size_t len,
@@ -480,10 +479,8 @@ heft_status heft_url_read_whole(char **out, size_t *length, heft_session *s,
     heft_source *source;
     *out = NULL;
     *length = 0;
-    heft_status st = heft_url_source_begin(&source, s, target, err);
-    if (st)
-        return st;
-    st = heft_url_source_finish(source, err);
+    HEFT_TRY(heft_url_source_begin(&source, s, target, err));
+    heft_status st = heft_url_source_finish(source, err);
     if (!st && source->size > most)
         st = heft_error_plain(err, HEFT_E_LIMIT, "has more than %U bytes", most);
     *length = st ? 0 : (size_t)source->size;

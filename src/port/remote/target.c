@@ -58,8 +58,8 @@ static heft_status find_token(char *out, size_t size, heft_error *err)
 /* Read the address of a server, without slashes at the end; empty: not set. */
 static heft_status find_endpoint(char out[ENDPOINT_BYTES], const char *variable, heft_error *err)
 {
-    heft_status st = heft_setting_of_variable(out, ENDPOINT_BYTES, variable, err);
-    return st ? st : check_endpoint(out, variable, err);
+    HEFT_TRY(heft_setting_of_variable(out, ENDPOINT_BYTES, variable, err));
+    return check_endpoint(out, variable, err);
 }
 
 static heft_str take_until(const char **p, const char *stops)
@@ -107,11 +107,8 @@ static heft_status hub_target(heft_address *t, const char *name, heft_error *err
         return heft_error_plain(err, HEFT_E_ARGUMENT, "is not an address of the form %s", form);
     t->is_repository = !file;
     t->is_hub_file = file;
-    heft_status st = find_endpoint(endpoint, "HF_ENDPOINT", err);
-    if (!st)
-        st = find_token(t->bearer, sizeof t->bearer, err);
-    if (st)
-        return st;
+    HEFT_TRY(find_endpoint(endpoint, "HF_ENDPOINT", err));
+    HEFT_TRY(find_token(t->bearer, sizeof t->bearer, err));
     snprintf(t->url, sizeof t->url, "%s/%s%s", *endpoint ? endpoint : "https://huggingface.co",
              file ? "" : "api/", *kind || file ? kind : "models/");
     const struct {
@@ -182,10 +179,10 @@ static heft_status find_s3_server(char endpoint[ENDPOINT_BYTES], const char *reg
                                 "AWS_REGION, or the region of the profile, is not the name of a "
                                 "region: %s",
                                 region);
-    heft_status st = find_s3(endpoint, ENDPOINT_BYTES, &endpoints, err);
-    if (!st && !*endpoint)
+    HEFT_TRY(find_s3(endpoint, ENDPOINT_BYTES, &endpoints, err));
+    if (!*endpoint)
         snprintf(endpoint, ENDPOINT_BYTES, "https://s3.%s.amazonaws.com", region);
-    return st ? st : check_endpoint(endpoint, "AWS_ENDPOINT_URL", err);
+    return check_endpoint(endpoint, "AWS_ENDPOINT_URL", err);
 }
 
 /* Find the keys; requests are signed only with both. */
@@ -216,15 +213,11 @@ heft_status heft_s3_target(heft_address *t, const char *bucket_and_key, heft_err
                                 "is not an address of the form "
                                 "s3://BUCKET/KEY");
 
-    heft_status st = find_s3(region, sizeof region, &regions, err);
-    if (!st && !*region)
+    HEFT_TRY(find_s3(region, sizeof region, &regions, err));
+    if (!*region)
         strcpy(region, "us-east-1");
-    if (!st)
-        st = find_s3_server(endpoint, region, err);
-    if (!st)
-        st = find_s3_keys(t, region, err);
-    if (st)
-        return st;
+    HEFT_TRY(find_s3_server(endpoint, region, err));
+    HEFT_TRY(find_s3_keys(t, region, err));
 
     snprintf(t->url, sizeof t->url, "%s/", endpoint);
     bool fits = heft_url_append(t->url, sizeof t->url, bucket, "");

@@ -97,21 +97,19 @@ static heft_status add_of_whole(url_source *u, heft_error *err)
 static heft_status add_missing(url_source *u, heft_error *err)
 {
     url_digest *d = &u->digest;
-    heft_status st = HEFT_OK;
-    while (!st && d->done < u->base.size) {
+    while (d->done < u->base.size) {
         url_bytes bytes;
         if (d->is_busy)
             heft_session_wait(u->session);
         else if (u->whole)
-            st = add_of_whole(u, err);
+            HEFT_TRY(add_of_whole(u, err));
         else if (!heft_url_digest_step(u)) {
             heft_url_lead(u, d->done, heft_session_options(u->session)->cache_bytes / 2);
-            st = heft_url_hold(&bytes, u, d->done, STEP, err);
-            if (!st)
-                heft_url_let_go(u, &bytes);
+            HEFT_TRY(heft_url_hold(&bytes, u, d->done, STEP, err));
+            heft_url_let_go(u, &bytes);
         }
     }
-    return st;
+    return HEFT_OK;
 }
 
 static heft_status compare(const url_digest *d, const uint8_t found[HEFT_HASH_BYTES],
@@ -145,9 +143,7 @@ heft_status heft_url_digest_end(url_source *u, bool *is_stated, heft_error *err)
     if (!d->method)
         return HEFT_OK;
     d->is_ending = true;
-    heft_status st = add_missing(u, err);
-    if (st)
-        return st;
+    HEFT_TRY(add_missing(u, err));
     finish(d, found);
     return compare(d, found, err);
 }

@@ -36,10 +36,10 @@ heft_status heft_copy_file_attributes(int to, const heft_target *t, heft_error *
     bool has_same_owner = info.st_uid == old->st_uid && info.st_gid == old->st_gid;
     if (!has_same_owner && fchown(to, old->st_uid, old->st_gid))
         return heft_os_error(err, errno, "its owner cannot be given to the new file");
-    heft_status st = copy_xattrs(to, t->fd, err);
-    if (!st && fchmod(to, old->st_mode & 07777))
-        st = heft_os_error(err, errno, "its mode cannot be given to the new file");
-    return st;
+    HEFT_TRY(copy_xattrs(to, t->fd, err));
+    if (fchmod(to, old->st_mode & 07777))
+        return heft_os_error(err, errno, "its mode cannot be given to the new file");
+    return HEFT_OK;
 }
 
 int heft_copy_access(const heft_disk *disk, int fd, const struct stat *old)

@@ -83,11 +83,10 @@ static heft_status hash_around(heft_blake3 *h, const journal *j, int fd, uint64_
                                heft_error *err)
 {
     uint8_t buf[STEP];
-    heft_status st = HEFT_OK;
-    for (uint64_t n; at < end && !st; at += n) {
+    for (uint64_t n; at < end; at += n) {
         n = end - at < STEP ? end - at : STEP;
-        st = heft_disk_read_all(&heft_system_disk, fd, at, buf, (size_t)n, err);
-        for (uint32_t i = 0; i < j->count && !st; i++) {
+        HEFT_TRY(heft_disk_read_all(&heft_system_disk, fd, at, buf, (size_t)n, err));
+        for (uint32_t i = 0; i < j->count; i++) {
             const record *r = &j->records[i];
             uint64_t longer = r->old_len > r->new_len ? r->old_len : r->new_len;
             uint64_t from = r->at > at ? r->at : at, to = r->at + longer;
@@ -95,10 +94,9 @@ static heft_status hash_around(heft_blake3 *h, const journal *j, int fd, uint64_
             if (from < to)
                 memset(buf + (from - at), 0, (size_t)(to - from));
         }
-        if (!st)
-            heft_blake3_update(h, buf, (size_t)n);
+        heft_blake3_update(h, buf, (size_t)n);
     }
-    return st;
+    return HEFT_OK;
 }
 
 static heft_status hash_file(uint8_t out[HASH], const journal *j, int fd, heft_error *err)
@@ -160,24 +158,23 @@ static heft_status collect_records(journal *j, const heft_target *t, const heft_
 {
     const heft_edit_extent *p;
     size_t n = heft_edit_extents(e, &p);
-    heft_status st = HEFT_OK;
     *j = (journal){ .old_size = (uint64_t)t->stat_at_open.st_size, .new_size = heft_edit_size(e) };
     j->records = calloc(n + 1, sizeof *j->records);
     if (!j->records)
         return heft_error_no_memory(err, purpose);
-    for (size_t i = 0; i < n && !st; i++)
+    for (size_t i = 0; i < n; i++)
         if (p[i].data || p[i].file)
-            st = add_record(j, t,
-                            (record){ .at = p[i].at,
-                                      .old_len = p[i].length,
-                                      .new_len = p[i].length,
-                                      .new = p[i].data,
-                                      .from = p[i].from },
-                            err);
+            HEFT_TRY(add_record(j, t,
+                                (record){ .at = p[i].at,
+                                          .old_len = p[i].length,
+                                          .new_len = p[i].length,
+                                          .new = p[i].data,
+                                          .from = p[i].from },
+                                err));
     uint64_t cut = j->new_size < j->old_size ? j->old_size - j->new_size : 0;
-    if (!st && cut)
-        st = add_record(j, t, (record){ .at = j->new_size, .old_len = cut }, err);
-    return st ? st : hash_file(j->context_hash, j, t->fd, err);
+    if (cut)
+        HEFT_TRY(add_record(j, t, (record){ .at = j->new_size, .old_len = cut }, err));
+    return hash_file(j->context_hash, j, t->fd, err);
 }
 
 /* ---- the journal's bytes ---- */
@@ -330,11 +327,10 @@ static heft_status write_new(const journal *j, const heft_target *t, const heft_
 
 static heft_status write_old(const journal *j, const heft_target *t, heft_error *err)
 {
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < j->count && !st; i++)
-        st = heft_target_write(t, t->fd, j->records[i].at, j->records[i].old,
-                               (size_t)j->records[i].old_len, err);
-    return st ? st : truncate_and_sync(t, j->old_size, true, err);
+    for (uint32_t i = 0; i < j->count; i++)
+        HEFT_TRY(heft_target_write(t, t->fd, j->records[i].at, j->records[i].old,
+                                   (size_t)j->records[i].old_len, err));
+    return truncate_and_sync(t, j->old_size, true, err);
 }
 
 static heft_status remove_journal(const heft_target *t, const char *name, heft_error *err)
@@ -409,19 +405,18 @@ static heft_status check_record(bool *matches, const journal *j, const record *r
     uint8_t buf[STEP];
     uint64_t len = r->old_len > r->new_len ? r->old_len : r->new_len;
     uint64_t left = r->at < size ? size - r->at : 0;
-    heft_status st = HEFT_OK;
     len = len < left ? len : left;
-    for (uint64_t at = 0, n; at < len && !st && *matches; at += n) {
+    for (uint64_t at = 0, n; at < len && *matches; at += n) {
         n = len - at < STEP ? len - at : STEP;
-        st = heft_disk_read_all(&heft_system_disk, fd, r->at + at, buf, (size_t)n, err);
-        for (uint64_t i = at; i < at + n && !st; i++) {
+        HEFT_TRY(heft_disk_read_all(&heft_system_disk, fd, r->at + at, buf, (size_t)n, err));
+        for (uint64_t i = at; i < at + n; i++) {
             uint8_t byte = buf[i - at];
             bool old = i < r->old_len && byte == r->old[i];
             bool new = i < r->new_len && (!r->new || byte == r->new[i]);
             *matches = *matches && (old || new || (r->at + i >= j->old_size && !byte));
         }
     }
-    return st;
+    return HEFT_OK;
 }
 
 /* Fail unless the file is the journal's file in the middle of the edit: a torn write leaves any

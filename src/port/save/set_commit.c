@@ -74,10 +74,10 @@ static heft_status set_aside_old(const heft_target *t, const heft_shard_set_file
     bool is_staged, exists = false;
     heft_shard_set_staged_name(staged, i);
     heft_shard_set_old_name(old, i);
-    heft_status st = heft_name_exists(&is_staged, t->dir, staged, err);
-    if (!st && is_staged)
-        st = heft_name_exists(&exists, t->dir, f->name, err);
-    return st || !exists ? st : move_file(t, f->name, old, err);
+    HEFT_TRY(heft_name_exists(&is_staged, t->dir, staged, err));
+    if (is_staged)
+        HEFT_TRY(heft_name_exists(&exists, t->dir, f->name, err));
+    return exists ? move_file(t, f->name, old, err) : HEFT_OK;
 }
 
 /* Steps 1 and 2.  *at: the file that the error is about. */
@@ -114,17 +114,16 @@ static heft_status clean_up(const heft_target *t, const heft_shard_set_file *fil
 {
     char old[HEFT_SHARD_SET_NAME];
     bool has_replaced = false;
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < count && !st; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         has_replaced = has_replaced || files[i].replaces;
         heft_shard_set_old_name(old, i);
         if (t->disk->remove(t->dir, old) && errno != ENOENT && errno != ENAMETOOLONG)
             return heft_os_error(err, errno, "a replaced file cannot be removed");
-        st = heft_journal_remove(t, files[i].name, err);
+        HEFT_TRY(heft_journal_remove(t, files[i].name, err));
     }
-    if (!st && has_replaced)
-        st = heft_target_sync_dir(t, err);
-    return st ? st : remove_journal(t, err);
+    if (has_replaced)
+        HEFT_TRY(heft_target_sync_dir(t, err));
+    return remove_journal(t, err);
 }
 
 /* Rename the new file back to its temporary name, unless the name belongs to another file, such as
@@ -137,29 +136,24 @@ static heft_status move_back(const heft_target *t, const heft_shard_set_file *f,
     bool is_staged, has_old = false, exists = false;
     heft_shard_set_staged_name(staged, i);
     heft_shard_set_old_name(old, i);
-    heft_status st = heft_name_exists(&is_staged, t->dir, staged, err);
-    if (!st)
-        st = heft_name_exists(&has_old, t->dir, old, err);
-    if (!st && !is_staged && (has_old || !f->replaces))
-        st = heft_fingerprint_at(&exists, &fingerprint, t->dir, f->name, err);
-    if (!st && exists && heft_fingerprint_equal(&fingerprint, &f->new))
-        st = move_file(t, f->name, staged, err);
-    return st || !has_old ? st : move_file(t, old, f->name, err);
+    HEFT_TRY(heft_name_exists(&is_staged, t->dir, staged, err));
+    HEFT_TRY(heft_name_exists(&has_old, t->dir, old, err));
+    if (!is_staged && (has_old || !f->replaces))
+        HEFT_TRY(heft_fingerprint_at(&exists, &fingerprint, t->dir, f->name, err));
+    if (exists && heft_fingerprint_equal(&fingerprint, &f->new))
+        HEFT_TRY(move_file(t, f->name, staged, err));
+    return has_old ? move_file(t, old, f->name, err) : HEFT_OK;
 }
 
 static heft_status undo(const heft_target *t, const heft_shard_set_file *files, uint32_t count,
                         heft_error *err)
 {
-    heft_status st = HEFT_OK;
-    for (uint32_t i = count; i-- && !st;)
-        st = move_back(t, &files[i], i, err);
-    if (!st)
-        st = heft_target_sync_dir(t, err);
-    if (!st)
-        st = remove_journal(t, err);
-    if (!st)
-        heft_shard_set_remove_staged(t, count);
-    return st;
+    for (uint32_t i = count; i--;)
+        HEFT_TRY(move_back(t, &files[i], i, err));
+    HEFT_TRY(heft_target_sync_dir(t, err));
+    HEFT_TRY(remove_journal(t, err));
+    heft_shard_set_remove_staged(t, count);
+    return HEFT_OK;
 }
 
 /* ---- recovering from a killed program ---- */
@@ -173,13 +167,9 @@ static heft_status check_options(bool *can_complete, bool *can_undo, const heft_
     heft_fingerprint staged_print, old_print, named_print;
     heft_shard_set_staged_name(staged, i);
     heft_shard_set_old_name(old, i);
-    heft_status st = heft_fingerprint_at(&has_staged, &staged_print, t->dir, staged, err);
-    if (!st)
-        st = heft_fingerprint_at(&has_old, &old_print, t->dir, old, err);
-    if (!st)
-        st = heft_fingerprint_at(&exists, &named_print, t->dir, f->name, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_fingerprint_at(&has_staged, &staged_print, t->dir, staged, err));
+    HEFT_TRY(heft_fingerprint_at(&has_old, &old_print, t->dir, old, err));
+    HEFT_TRY(heft_fingerprint_at(&exists, &named_print, t->dir, f->name, err));
     bool is_new = heft_fingerprint_equal(&named_print, &f->new),
          is_old = heft_fingerprint_equal(&named_print, &f->old);
     bool can_replace = f->replaces && !has_old && is_old;
@@ -196,11 +186,8 @@ static heft_status recover_files(heft_recovery *out, const heft_target *t,
 {
     bool can_complete = true, can_undo = true;
     uint32_t at;
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < count && !st; i++)
-        st = check_options(&can_complete, &can_undo, t, &files[i], i, err);
-    if (st)
-        return st;
+    for (uint32_t i = 0; i < count; i++)
+        HEFT_TRY(check_options(&can_complete, &can_undo, t, &files[i], i, err));
     if (!can_complete && !can_undo)
         return heft_error_plain(err, HEFT_E_FORMAT,
                                 "files listed in %s are missing or were changed by another "
@@ -209,6 +196,7 @@ static heft_status recover_files(heft_recovery *out, const heft_target *t,
                                 "rename the needed files, "
                                 "then remove the journal)",
                                 heft_shard_set_journal);
+    heft_status st = HEFT_OK;
     if (!can_complete) {
         st = undo(t, files, count, err);
         *out = st ? HEFT_RECOVERY_NONE : HEFT_RECOVERY_ROLLED_BACK;

@@ -39,10 +39,10 @@ heft_status heft_staged_write_at(heft_sink *s, uint64_t off, const void *data, s
     const heft_staged_sink *f = (const heft_staged_sink *)s;
     const heft_disk *d = f->staged.disk;
     uint64_t from = off / SYNC_BLOCK * SYNC_BLOCK, to = (off + len) / SYNC_BLOCK * SYNC_BLOCK;
-    heft_status st = heft_disk_write_all(d, f->staged.fd, off, data, len, err);
-    if (!st && f->syncs && from < to)
+    HEFT_TRY(heft_disk_write_all(d, f->staged.fd, off, data, len, err));
+    if (f->syncs && from < to)
         d->start_sync(f->staged.fd, (off_t)from, (off_t)(to - from)); /* sync reports errors */
-    return st;
+    return HEFT_OK;
 }
 
 heft_status heft_staged_read_at(heft_sink *s, uint64_t off, void *buf, size_t len, heft_error *err)
@@ -106,11 +106,10 @@ static heft_status commit_name(file_sink *f, heft_error *err)
 {
     heft_journal_retirement r;
     heft_error retire_error;
-    heft_status st = heft_journal_retire_begin(&r, f->disk, f->dir, f->name, f->s.staged.fd, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_journal_retire_begin(&r, f->disk, f->dir, f->name, f->s.staged.fd, err));
     int os = f->may_replace ? heft_staged_replace(&f->s.staged, f->name)
                             : heft_staged_commit(&f->s.staged, f->name);
+    heft_status st = HEFT_OK;
     if (os == EEXIST && !f->may_replace)
         st = heft_error_exists(err, HEFT_E_ARGUMENT);
     else if (os)

@@ -81,8 +81,8 @@ static heft_status open_set(heft_sink_dir *s, const char *dir, heft_error *err)
     if (s->dir < 0)
         return heft_os_error(err, errno, "cannot be written into");
     heft_target t = target_of(s);
-    heft_status st = heft_shard_set_lock(&s->lock, &s->disk, s->dir, err);
-    return st ? st : heft_shard_set_recover_locked(&earlier, &t, err);
+    HEFT_TRY(heft_shard_set_lock(&s->lock, &s->disk, s->dir, err));
+    return heft_shard_set_recover_locked(&earlier, &t, err);
 }
 
 heft_status heft_sink_dir_open_on(const heft_disk *disk, heft_sink_dir **out, const char *dir,
@@ -174,15 +174,13 @@ heft_status heft_sink_dir_add(heft_sink **out, heft_sink_dir *s, const char *nam
 {
     heft_error cause;
     *out = NULL;
-    heft_status st = check_name(s, name, err);
-    if (st)
-        return st;
+    HEFT_TRY(check_name(s, name, err));
     shard_sink *shard = calloc(1, sizeof *shard);
     if (!shard)
         return heft_error_no_memory(err, purpose);
     shard->name = strdup(name);
-    st = shard->name ? open_shard(&shard->sink, s, name, &cause)
-                     : heft_error_no_memory(&cause, purpose);
+    heft_status st = shard->name ? open_shard(&shard->sink, s, name, &cause)
+                                 : heft_error_no_memory(&cause, purpose);
     if (st) {
         free_shard(shard);
         return prefix_name(err, st, name, &cause);

@@ -49,13 +49,11 @@ static heft_status encode_note(uint8_t out[NOTE], int fd, heft_error *err)
 static heft_status write_note(const heft_target *t, const char *note, int fd, heft_error *err)
 {
     uint8_t bytes[NOTE];
-    heft_status st = encode_note(bytes, fd, err);
-    if (st)
-        return st;
+    HEFT_TRY(encode_note(bytes, fd, err));
     t->disk->remove(t->dir, note);
     int out = heft_disk_create(t->disk, t->dir, note, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    st = out < 0 ? heft_os_error(err, errno, "its journal cannot be replaced")
-                 : heft_target_write(t, out, 0, bytes, NOTE, err);
+    heft_status st = out < 0 ? heft_os_error(err, errno, "its journal cannot be replaced")
+                             : heft_target_write(t, out, 0, bytes, NOTE, err);
     if (!st && heft_disk_sync(t->disk, out))
         st = heft_os_error(err, errno, "writing to disk failed");
     if (out >= 0)
@@ -86,15 +84,12 @@ heft_status heft_journal_remove(const heft_target *t, const char *name, heft_err
     char full[NAME_MAX + 1];
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
         bool exists = false;
-        heft_status st = heft_journal_name(full, name, suffixes[i])
-                             ? heft_name_exists(&exists, t->dir, full, err)
-                             : HEFT_OK;
-        if (!st && exists && t->disk->remove(t->dir, full))
-            st = heft_os_error(err, errno, "its journal cannot be removed");
-        if (!st && exists && suffixes[i] == heft_journal_suffix)
-            st = heft_target_sync_dir(t, err); /* before the note is removed */
-        if (st)
-            return st;
+        if (heft_journal_name(full, name, suffixes[i]))
+            HEFT_TRY(heft_name_exists(&exists, t->dir, full, err));
+        if (exists && t->disk->remove(t->dir, full))
+            return heft_os_error(err, errno, "its journal cannot be removed");
+        if (exists && suffixes[i] == heft_journal_suffix)
+            HEFT_TRY(heft_target_sync_dir(t, err)); /* before the note is removed */
     }
     return HEFT_OK;
 }

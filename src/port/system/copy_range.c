@@ -28,22 +28,19 @@ static heft_status report_progress(heft_range_copier *copier, uint64_t bytes, he
 static heft_status copy_buffered(heft_range_copier *copier, int from, heft_edit_extent extent,
                                  heft_error *err)
 {
-    heft_status st = HEFT_OK;
     if (!copier->buf)
         copier->buf = malloc(BUFFER_SIZE);
     if (!copier->buf)
         return heft_error_no_memory(err, "to copy");
-    for (uint64_t at = 0, n; at < extent.length && !st; at += n) {
+    for (uint64_t at = 0, n; at < extent.length; at += n) {
         n = extent.length - at < BUFFER_SIZE ? extent.length - at : BUFFER_SIZE;
-        st = heft_disk_read_all(&heft_system_disk, from, extent.from + at, copier->buf, (size_t)n,
-                                err);
-        if (!st)
-            st = heft_disk_write_all(copier->disk, copier->to, extent.at + at, copier->buf,
-                                     (size_t)n, err);
-        if (!st)
-            st = report_progress(copier, n, err);
+        HEFT_TRY(heft_disk_read_all(&heft_system_disk, from, extent.from + at, copier->buf,
+                                    (size_t)n, err));
+        HEFT_TRY(heft_disk_write_all(copier->disk, copier->to, extent.at + at, copier->buf,
+                                     (size_t)n, err));
+        HEFT_TRY(report_progress(copier, n, err));
     }
-    return st;
+    return HEFT_OK;
 }
 
 static bool is_unsupported(int os)
@@ -65,9 +62,7 @@ static heft_status copy_in_kernel(heft_range_copier *copier, int from, heft_edit
         if (copier->no_copy)
             break;
         extent = subrange(extent, (uint64_t)n, extent.length - (uint64_t)n);
-        heft_status st = report_progress(copier, (uint64_t)n, err);
-        if (st)
-            return st;
+        HEFT_TRY(report_progress(copier, (uint64_t)n, err));
     }
     return copy_buffered(copier, from, extent, err);
 }

@@ -64,9 +64,7 @@ static heft_status check_unchanged(heft_source *s, heft_error *err)
 {
     file_source *f = (file_source *)s;
     struct stat info;
-    heft_status st = state(s, err);
-    if (st)
-        return st;
+    HEFT_TRY(state(s, err));
     if (fstat(f->fd, &info))
         return heft_os_error(err, errno, "its status cannot be read");
     bool is_same = (uint64_t)info.st_size == f->base.size &&
@@ -257,10 +255,10 @@ static heft_status prepare_reads(file_source *f, heft_access access, heft_error 
         f->direct = is_direct ? heft_direct_open(f->fd, NULL, f->base.size) : NULL;
         return HEFT_OK; /* without memory to read ahead, by single reads */
     }
-    heft_status st = map_file(f, access, err);
-    if (!st && access == HEFT_ACCESS_DIRECT)
+    HEFT_TRY(map_file(f, access, err));
+    if (access == HEFT_ACCESS_DIRECT)
         f->direct = heft_direct_open(f->fd, f->map, f->base.size);
-    return st;
+    return HEFT_OK;
 }
 
 static heft_status check_file(file_source *f, heft_error *err)

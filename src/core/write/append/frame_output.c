@@ -76,17 +76,15 @@ heft_status heft_append_write(heft_appender *a, const heft_append_chunk *s, heft
     const uint8_t *data = raw ? s->raw : s->out;
     size_t len = raw ? s->len : s->encoded;
     a->err = err;
-    heft_status st = first ? begin_part(a, s->part) : HEFT_OK;
-    if (!st) {
-        heft_running_digest_update(&a->part_digest, decoded ? s->raw : data,
-                                   decoded ? s->len : len);
-        st = put(a, data, len);
-    }
-    if (!st && !raw)
-        st = add_frame(a, s);
-    if (!st && s->last)
+    if (first)
+        HEFT_TRY(begin_part(a, s->part));
+    heft_running_digest_update(&a->part_digest, decoded ? s->raw : data, decoded ? s->len : len);
+    HEFT_TRY(put(a, data, len));
+    if (!raw)
+        HEFT_TRY(add_frame(a, s));
+    if (s->last)
         end_part(a, s, raw);
-    return st;
+    return HEFT_OK;
 }
 
 static void close_encoder(heft_append_chunk *s)
@@ -121,8 +119,8 @@ heft_status heft_append_encode(const heft_appender *a, heft_append_chunk *s, hef
     if (storage->encoding == HEFT_RAW ||
         (!s->len && !heft_planner_requires_encoding(a->p, s->part)))
         return HEFT_OK;
-    heft_status st = open_encoder(a, s, storage, err);
-    return st ? st : s->codec->encode(s->encoder, s->out, &s->encoded, s->raw, s->len, err);
+    HEFT_TRY(open_encoder(a, s, storage, err));
+    return s->codec->encode(s->encoder, s->out, &s->encoded, s->raw, s->len, err);
 }
 
 /* ---- opening and closing ---- */
@@ -152,17 +150,16 @@ heft_status heft_append_open(heft_appender *a, heft_planner *p, heft_sink *sink,
     *a = (heft_appender){ .p = p, .sink = sink, .at = p->plan.data_end, .err = err };
     a->mem = (heft_memory){ p->host->allocator, UINT64_MAX, 0 };
     a->chunk_bytes = p->plan.frame_bytes ? p->plan.frame_bytes : CHUNK;
-    heft_status st = HEFT_OK;
     set_encoded_capacity(a);
     a->chunk_count = 2 * threads < HEFT_APPEND_MAX_CHUNKS ? 2 * threads
                                                           : (uint32_t)HEFT_APPEND_MAX_CHUNKS;
-    for (uint32_t i = 0; i < a->chunk_count && !st; i++) {
+    for (uint32_t i = 0; i < a->chunk_count; i++) {
         heft_append_chunk *s = &a->chunks[i];
         s->raw = heft_alloc(al, a->chunk_bytes, 64);
         s->out = heft_alloc(al, a->encoded_capacity, 64);
-        st = s->raw && s->out ? HEFT_OK : heft_error_no_memory(err, "to compress");
+        HEFT_TRY(s->raw && s->out ? HEFT_OK : heft_error_no_memory(err, "to compress"));
     }
-    return st;
+    return HEFT_OK;
 }
 
 void heft_append_close(heft_appender *a)

@@ -145,11 +145,10 @@ static heft_status require_tensors(heft_conversion *c)
 static heft_status plan_conversion(heft_conversion *c)
 {
     c->p.x.err = c->p.plan.err = c->err;
-    heft_status st = require_shards(c);
-    if (st)
-        return st;
+    HEFT_TRY(require_shards(c));
     if (c->p.format == c->in->format)
         c->p.x.generator = c->in->x.generator;
+    heft_status st = HEFT_OK;
     if (c->opt.generator.ptr)
         st = heft_planner_generator(&c->p, c->opt.generator, c->err);
     if (!st)
@@ -299,11 +298,10 @@ static bool checks_origin(const heft_conversion *c)
 static heft_status check_origin(heft_conversion *c)
 {
     bool is_stated;
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i <= c->in->opened_shard_count && !st && checks_origin(c); i++)
-        st = heft_file_error_in(
-            c->in, i, heft_file_check_origin_digest(c->in, i, &is_stated, c->err), c->err);
-    return st;
+    for (uint32_t i = 0; i <= c->in->opened_shard_count && checks_origin(c); i++)
+        HEFT_TRY(heft_file_error_in(
+            c->in, i, heft_file_check_origin_digest(c->in, i, &is_stated, c->err), c->err));
+    return HEFT_OK;
 }
 
 /* ---- the steps ---- */

@@ -55,12 +55,9 @@ static heft_status check_change(heft_conversion *c, uint32_t source, const heft_
                                 const change *ch)
 {
     bool changes = ch->to != t->dtype || ch->transpose;
-    heft_status st = HEFT_OK;
     if (changes && !c->opt.raw_tensors)
-        st = heft_refuse_part(c->in, c->opt.schemes, source,
-                              ch->to != t->dtype ? "a cast" : "transposing it", "", c->err);
-    if (st)
-        return st;
+        HEFT_TRY(heft_refuse_part(c->in, c->opt.schemes, source,
+                                  ch->to != t->dtype ? "a cast" : "transposing it", "", c->err));
     bool dense = t->layout == HEFT_DENSE && t->part_count == 1;
     if (ch->to != t->dtype && !((dense || ch->densify) && heft_dtype_can_cast(ch->to, t->dtype)))
         return heft_error_plain(c->err, HEFT_E_UNSUPPORTED, "tensor %q: %s cannot be cast to %s",
@@ -101,26 +98,25 @@ static heft_status add_part(heft_conversion *c, uint32_t id, uint32_t part, heft
         (!heft_product(&o->elements, heft_ix_dims(&c->p.x, id), heft_ix_row(&c->p.x, id)->rank) ||
          !heft_dtype_bytes(&length, to, o->elements)))
         return fail_too_large(c, id, to);
-    heft_status st = heft_ix_part(&c->p.x, id, heft_ix_role(from, row->role), to,
-                                  (heft_range){ row->offset, length }, length, HEFT_RAW);
-    if (!st && c->scope.shards) { /* The part stays in the shard, stored as before. */
+    HEFT_TRY(heft_ix_part(&c->p.x, id, heft_ix_role(from, row->role), to,
+                          (heft_range){ row->offset, length }, length, HEFT_RAW));
+    if (c->scope.shards) { /* The part stays in the shard, stored as before. */
         heft_ix_part_row *own = heft_ix_part_row_at(&c->p.x, c->p.x.parts.len - 1);
         own->stored = row->stored;
         own->encoding = row->encoding;
     }
-    return st;
+    return HEFT_OK;
 }
 
 static heft_status add_parts(heft_conversion *c, uint32_t id, uint32_t source, const change *ch)
 {
     const heft_ix_tensor_row *row = heft_ix_row(&c->in->x, source);
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < row->part_count && !st; i++) {
+    for (uint32_t i = 0; i < row->part_count; i++) {
         uint32_t part = row->first_part + i;
         heft_dtype own = heft_ix_part_row_at(&c->in->x, part)->dtype;
-        st = add_part(c, id, part, ch->to != row->dtype ? ch->to : own, ch->transpose);
+        HEFT_TRY(add_part(c, id, part, ch->to != row->dtype ? ch->to : own, ch->transpose));
     }
-    return st;
+    return HEFT_OK;
 }
 
 /* ---- layout conversion ---- */
@@ -148,9 +144,7 @@ static heft_status add_dense(heft_conversion *c, uint32_t id, uint32_t source, h
     uint64_t elements, bytes;
     heft_sparse_order order;
     o.part = heft_ix_part_find(&c->in->x, source, heft_lit("values"));
-    heft_status st = heft_sparse_check(c->in, source, false, &order, c->err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_sparse_check(c->in, source, false, &order, c->err));
     if (!heft_product(&elements, heft_ix_dims(&c->in->x, source), row->rank) ||
         !heft_dtype_bytes(&bytes, row->dtype, elements))
         return fail_too_large(c, id, row->dtype);
@@ -163,14 +157,12 @@ static heft_status add_sparse(heft_conversion *c, uint32_t id, uint32_t source, 
     bool csr = ch->sparsify == HEFT_SPARSE_CSR;
     heft_origin o = { .part = row->first_part, .tensor = source, .dtype = row->dtype };
     uint64_t count, indices, rows = heft_ix_dims(&c->in->x, source)[0] + 1;
-    heft_status st = heft_count_nonzero(&count, c->in, o.part, c->err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_count_nonzero(&count, c->in, o.part, c->err));
     if (!heft_mul(&indices, count, csr ? 1 : row->rank) || !rows)
         return fail_too_large(c, id, HEFT_U64);
     o.nonzero = count;
     o.layout_target = HEFT_TARGET_VALUES;
-    st = add_converted(c, id, o, "values", ch->to, count);
+    heft_status st = add_converted(c, id, o, "values", ch->to, count);
     o.dtype = HEFT_U64;
     o.layout_target = csr ? HEFT_TARGET_COLUMNS : HEFT_TARGET_COORDS;
     if (!st)
@@ -191,22 +183,20 @@ static heft_status store_part(heft_conversion *c, const heft_tensor *t, uint32_t
     bool is_requested = c->opt.storage && c->opt.storage(c->opt.ctx, t, role, &requested);
     if (!is_requested && !o->layout_target)
         heft_same_format_note(&c->p, c->in, o->part, &storage);
-    heft_status st = heft_planner_set_storage(&c->p, part, is_requested ? &requested : &storage,
-                                              c->err);
-    if (!st && !is_requested && storage.encoding != c->p.opt.storage.encoding)
+    HEFT_TRY(heft_planner_set_storage(&c->p, part, is_requested ? &requested : &storage, c->err));
+    if (!is_requested && storage.encoding != c->p.opt.storage.encoding)
         heft_planner_require_encoding(&c->p, part);
-    return st;
+    return HEFT_OK;
 }
 
 static heft_status store_parts(heft_conversion *c, uint32_t id, const heft_tensor *t)
 {
     const heft_ix_tensor_row *row = heft_ix_row(&c->p.x, id);
-    heft_status st = HEFT_OK;
     if (c->scope.shards || (!c->opt.storage && !heft_is_same_format(&c->p, c->in)))
         return HEFT_OK;
-    for (uint32_t k = 0; k < row->part_count && !st; k++)
-        st = store_part(c, t, row->first_part + k);
-    return st;
+    for (uint32_t k = 0; k < row->part_count; k++)
+        HEFT_TRY(store_part(c, t, row->first_part + k));
+    return HEFT_OK;
 }
 
 /* ---- the whole tensor ---- */
@@ -220,30 +210,24 @@ static heft_status add_tensor(heft_conversion *c, uint32_t source)
         return HEFT_OK;
     change ch = change_of(c, &t);
     heft_str name = c->opt.rename ? c->opt.rename(c->opt.ctx, &t) : t.name;
-    heft_status st = check_change(c, source, &t, &ch);
-    if (!st && c->opt.rename && heft_utf8_valid(name.ptr, name.len) < name.len)
-        st = heft_error_plain(c->err, HEFT_E_ARGUMENT, "tensor %q: its new name %q is not UTF-8",
-                              t.name, name);
-    if (!st)
-        st = heft_ix_tensor(&c->p.x, name, ch.to, t.rank, &dims, &id);
-    if (st)
-        return st;
+    HEFT_TRY(check_change(c, source, &t, &ch));
+    if (c->opt.rename && heft_utf8_valid(name.ptr, name.len) < name.len)
+        return heft_error_plain(c->err, HEFT_E_ARGUMENT, "tensor %q: its new name %q is not UTF-8",
+                                t.name, name);
+    HEFT_TRY(heft_ix_tensor(&c->p.x, name, ch.to, t.rank, &dims, &id));
     for (uint32_t i = 0; i < t.rank; i++)
         dims[i] = t.dims[ch.transpose ? t.rank - 1 - i : i];
     heft_str layout = ch.densify ? heft_lit("dense") : heft_ix_layout(&c->in->x, source);
     if (ch.sparsify)
         layout = heft_lit(ch.sparsify == HEFT_SPARSE_CSR ? "sparse_csr" : "sparse_coo");
-    st = heft_ix_set_layout(&c->p.x, id, layout);
-    if (!st)
-        st = ch.densify    ? add_dense(c, id, source, ch.to)
+    HEFT_TRY(heft_ix_set_layout(&c->p.x, id, layout));
+    HEFT_TRY(ch.densify    ? add_dense(c, id, source, ch.to)
              : ch.sparsify ? add_sparse(c, id, source, &ch)
-                           : add_parts(c, id, source, &ch);
-    if (!st)
-        st = store_parts(c, id, &t);
-    if (st)
-        return st;
+                           : add_parts(c, id, source, &ch));
+    HEFT_TRY(store_parts(c, id, &t));
     heft_identity identity = heft_ix_identity(&c->in->x, source);
     bool is_new = c->opt.identify && c->opt.identify(c->opt.ctx, &t, &identity);
+    heft_status st = HEFT_OK;
     if (is_new)
         st = heft_identity_check(&identity, t.name, c->err);
     return st ? st
@@ -295,10 +279,9 @@ heft_status heft_conversion_add_tensors(heft_conversion *c)
             return HEFT_E_NOMEM;
         memset(planned, 0xFF, bytes); /* HEFT_NONE */
     }
-    heft_status st = add_all(c, planned);
-    if (!st)
-        st = build_name_table(c);
-    return st || !planned ? st : heft_warn_torn(&c->p, c->in, c->opt.schemes, planned);
+    HEFT_TRY(add_all(c, planned));
+    HEFT_TRY(build_name_table(c));
+    return planned ? heft_warn_torn(&c->p, c->in, c->opt.schemes, planned) : HEFT_OK;
 }
 
 /* ---- metadata ---- */
@@ -320,10 +303,9 @@ static const heft_file *metadata_file(const heft_conversion *c)
 heft_status heft_conversion_add_metadata(heft_conversion *c)
 {
     const heft_index *from = &metadata_file(c)->x;
-    heft_status st = heft_set_check(c->opt.set, c->opt.set_count, c->err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_set_check(c->opt.set, c->opt.set_count, c->err));
     uint32_t requested = c->scope.own_metadata ? 0 : from->values.len;
+    heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < requested && !st; i = heft_ix_value_next(from, i))
         if (!replacement(c, heft_ix_value(from, i)->key) &&
             !heft_ix_is_shard_key(from, heft_ix_value(from, i)->key))
@@ -347,8 +329,7 @@ heft_status heft_conversion_add_model_parts(heft_conversion *c)
 {
     const heft_file *from = metadata_file(c);
     uint32_t first, count = heft_file_parts(from, &first);
-    heft_status st = HEFT_OK;
-    for (uint32_t i = first; i < first + count && !st; i++) {
+    for (uint32_t i = first; i < first + count; i++) {
         const heft_ix_part_row *row = heft_ix_part_row_at(&from->x, i);
         heft_str role = heft_ix_role(&from->x, row->role);
         if (row->flags & HEFT_P_LEFT_OUT) /* heft_left_out_losses() reports the content */
@@ -357,11 +338,11 @@ heft_status heft_conversion_add_model_parts(heft_conversion *c)
         /* heft_conversion_add_vocab() adds the tokens. */
         bool is_tokens = from->x.tokens.length_bytes && heft_str_is(role, "vocab");
         if (!is_replaced && !is_tokens)
-            st = heft_planner_model_part_from(&c->p, from, i, c->err);
+            HEFT_TRY(heft_planner_model_part_from(&c->p, from, i, c->err));
     }
-    if (!st && c->opt.config.ptr)
-        st = heft_planner_model_part(&c->p, heft_lit("config"), c->opt.config, c->err);
-    return st;
+    if (c->opt.config.ptr)
+        HEFT_TRY(heft_planner_model_part(&c->p, heft_lit("config"), c->opt.config, c->err));
+    return HEFT_OK;
 }
 
 /* Pass the vocabulary to the format as tokens, since the bytes are specific to the format of the

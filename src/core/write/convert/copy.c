@@ -202,9 +202,7 @@ heft_status heft_copy_border(const heft_copy_context *c, uint64_t *at, heft_erro
 {
     copy_job job = { .c = c };
     uint32_t *file_order;
-    heft_status st = heft_planner_parts_in_order(c->p, &file_order, &job.order_count, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_planner_parts_in_order(c->p, &file_order, &job.order_count, err));
     job.file_order = file_order;
     uint32_t i = first_part_after(&job, *at);
     if (i == job.order_count || part_at(&job, i)->offset >= *at)

@@ -27,9 +27,7 @@ static heft_status scan_open(heft_nonzero_scan *s, const heft_file *f, uint32_t 
 {
     const heft_allocator *al = f->host->allocator;
     *s = (heft_nonzero_scan){ .size = heft_dtype_size(heft_ix_part_row_at(&f->x, part)->dtype) };
-    heft_status st = heft_stream_start(&s->s, f, part, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_stream_start(&s->s, f, part, err));
     s->left = s->s.row.length;
     s->buf = heft_alloc(al, BUFFER, 64);
     if (s->buf)
@@ -88,10 +86,9 @@ heft_status heft_count_nonzero(uint64_t *out, const heft_file *f, uint32_t part,
     heft_nonzero_scan s;
     bool found = true;
     *out = 0;
-    heft_status st = scan_open(&s, f, part, err);
-    if (st)
-        return st;
+    HEFT_TRY(scan_open(&s, f, part, err));
     heft_file_enter(f);
+    heft_status st = HEFT_OK;
     for (; !st && found; *out += found) {
         st = scan_find(&s, &found, err);
         if (found)
@@ -179,13 +176,9 @@ static heft_status open_dense(heft_layout_converter *m, heft_error *err)
     uint64_t columns = row->rank ? dims[row->rank - 1] : 1;
     if (columns && columns < m->block_elements) /* whole rows: columns may come in any order */
         m->block_elements = heft_div(m->block_elements, columns) * columns;
-    heft_status st = heft_entries_open(&m->entries, m->f, m->tensor, err);
-    if (!st)
-        st = check_order(m, err);
-    if (!st)
-        st = restart(m, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_entries_open(&m->entries, m->f, m->tensor, err));
+    HEFT_TRY(check_order(m, err));
+    HEFT_TRY(restart(m, err));
     m->block = heft_alloc(al, BLOCK, 64);
     return m->block ? HEFT_OK : heft_error_no_memory(err, "to change a tensor's layout");
 }
@@ -334,11 +327,10 @@ heft_status heft_layout_converter_read(heft_layout_converter *m, void *buf, size
 {
     uint8_t *out = buf;
     while (len) {
-        heft_status st = m->at < m->have ? HEFT_OK : produce_more(m, err);
-        if (!st && m->at == m->have)
-            st = input_changed(err);
-        if (st)
-            return st;
+        if (m->at >= m->have)
+            HEFT_TRY(produce_more(m, err));
+        if (m->at == m->have)
+            HEFT_TRY(input_changed(err));
         size_t n = m->have - m->at < len ? (size_t)(m->have - m->at) : len;
         memcpy(out, (m->block ? m->block : m->item) + m->at, n);
         m->at += n;

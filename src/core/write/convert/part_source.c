@@ -39,11 +39,12 @@ static heft_status read_source(heft_part_source *w, uint64_t from, void *dst, si
     if (w->converter)
         return heft_layout_converter_read(w->converter, dst, len, &w->err);
     bool plain = heft_ix_is_plain(row);
-    heft_status st = w->in_order ? heft_stream_read(dst, &w->stream, len, &w->err)
-                                 : heft_part_read(dst, w->c->in, o->part, from, len, &w->err);
-    if (!st && plain && !w->in_order) /* the stream shows its bytes itself */
-        st = heft_ledger_show(w->c->ledger, row->offset + from, dst, len, &w->err);
-    return st;
+    HEFT_TRY(w->in_order ? heft_stream_read(dst, &w->stream, len, &w->err)
+                         : heft_part_read(dst, w->c->in, o->part, from, len, &w->err));
+    /* the stream shows its bytes itself */
+    if (plain && !w->in_order)
+        HEFT_TRY(heft_ledger_show(w->c->ledger, row->offset + from, dst, len, &w->err));
+    return HEFT_OK;
 }
 
 static void gather(uint8_t *dst, const uint8_t *row, uint64_t count, uint64_t stride, uint32_t size)
@@ -82,11 +83,8 @@ static heft_status read_transposed(heft_part_source *w, uint64_t first, uint64_t
         /* the element of row r, column k is number k * rows + r of the target */
         uint64_t k0 = heft_div(first + i, o->rows), r = first + i - k0 * o->rows;
         uint64_t n = heft_div(last - r, o->rows) - k0 + 1, at = (r * o->columns + k0) * size;
-        heft_status st = lent ? HEFT_OK
-                              : heft_part_read(row, w->c->in, o->part, at, (size_t)(n * size),
-                                               &w->err);
-        if (st)
-            return st;
+        if (!lent)
+            HEFT_TRY(heft_part_read(row, w->c->in, o->part, at, (size_t)(n * size), &w->err));
         gather_sized(dst + (k0 * o->rows + r - first) * size, lent ? lent + at : row, n,
                      o->rows * size, size);
     }
@@ -146,12 +144,12 @@ static heft_status produce_units(heft_part_source *w, const unit *u, uint64_t fi
     uint64_t elements = count * u->elements < left ? count * u->elements : left;
     if (u->to == u->from)
         return read_elements(w, u, at, elements, dst);
-    heft_status st = read_elements(w, u, at, elements, w->scratch);
+    HEFT_TRY(read_elements(w, u, at, elements, w->scratch));
     uint64_t *lost = counts && w->c->lost ? w->lost : NULL;
-    if (!st && !heft_cast_counted(dst, u->to, w->scratch, u->from, (size_t)elements, lost))
-        st = heft_error_plain(&w->err, HEFT_E_UNSUPPORTED, "%s cannot be cast to %s",
-                              heft_dtype_name(u->from), heft_dtype_name(u->to));
-    return st;
+    if (!heft_cast_counted(dst, u->to, w->scratch, u->from, (size_t)elements, lost))
+        return heft_error_plain(&w->err, HEFT_E_UNSUPPORTED, "%s cannot be cast to %s",
+                                heft_dtype_name(u->from), heft_dtype_name(u->to));
+    return HEFT_OK;
 }
 
 /* Produce a unit cut by a buffer boundary, and keep the unit for the next buffer.  If another
@@ -262,16 +260,15 @@ static heft_status open_part(heft_part_source *w, uint32_t part)
         w->part = part;
         return HEFT_OK;
     }
-    heft_status st = open_source(w, o);
-    if (st)
-        return st;
+    HEFT_TRY(open_source(w, o));
     w->part = part;
-    st = heft_running_digest_begin(&w->target_digest, digest_to_compute(w->c, part),
-                                   host->allocator, "for a digest", &w->err);
-    if (!st && o->transposed) /* a compressed matrix is decoded before transposing */
-        st = heft_spill_fill(&w->transpose_spill, host, w->c->sink, w->stream.row.length,
-                             next_decoded, w, &w->err);
-    return st;
+    HEFT_TRY(heft_running_digest_begin(&w->target_digest, digest_to_compute(w->c, part),
+                                       host->allocator, "for a digest", &w->err));
+    /* a compressed matrix is decoded before transposing */
+    if (o->transposed)
+        HEFT_TRY(heft_spill_fill(&w->transpose_spill, host, w->c->sink, w->stream.row.length,
+                                 next_decoded, w, &w->err));
+    return HEFT_OK;
 }
 
 static void finish_part(heft_part_source *w)
@@ -301,16 +298,15 @@ heft_status heft_part_source_read(heft_part_source *w, uint32_t part, uint64_t f
 {
     const heft_ix_part_row *row = heft_ix_part_row_at(&w->c->p->x, part);
     const heft_origin *o = &w->c->origins[part];
-    heft_status st = w->part == part ? HEFT_OK : open_part(w, part);
-    if (st)
-        return st;
+    if (w->part != part)
+        HEFT_TRY(open_part(w, part));
     if (o->transposed || is_cast(w->c, part))
-        st = produce_bytes(w, row->dtype, from, len, dst);
+        HEFT_TRY(produce_bytes(w, row->dtype, from, len, dst));
     else
-        st = read_source(w, from, dst, len);
-    if (!st && w->in_order)
+        HEFT_TRY(read_source(w, from, dst, len));
+    if (w->in_order)
         heft_running_digest_update(&w->target_digest, dst, len);
-    if (!st && from + len == row->length)
+    if (from + len == row->length)
         finish_part(w);
-    return st;
+    return HEFT_OK;
 }

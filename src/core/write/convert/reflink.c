@@ -81,9 +81,7 @@ heft_status heft_reflink_parts(const heft_copy_context *c, const uint32_t *file_
             reflinked->len--;
             break;
         }
-        heft_status st = heft_file_count_read(c->in, c->origins[file_order[i]].part, r.length, err);
-        if (st)
-            return st;
+        HEFT_TRY(heft_file_count_read(c->in, c->origins[file_order[i]].part, r.length, err));
         heft_progress_add(c->progress, r.length);
     }
     return HEFT_OK;

@@ -106,17 +106,13 @@ static heft_status report_parts(heft_planner *p, heft_severity severity, const c
 
 static heft_status report_storage_changes(heft_planner *p)
 {
-    heft_status st = report_parts(p, HEFT_WARNING, "heft/encoding",
-                                  "compressed parts of the input are stored uncompressed",
-                                  p->decoded);
-    if (!st)
-        st = report_parts(p, HEFT_WARNING, "heft/digest-lost",
-                          "digests that this build cannot compute are left out", p->digests_lost);
-    if (!st)
-        st = report_parts(p, HEFT_NOTE, "heft/digest-kind",
-                          "digests that this version does not have are replaced by its own",
-                          p->digests_changed);
-    return st;
+    HEFT_TRY(report_parts(p, HEFT_WARNING, "heft/encoding",
+                          "compressed parts of the input are stored uncompressed", p->decoded));
+    HEFT_TRY(report_parts(p, HEFT_WARNING, "heft/digest-lost",
+                          "digests that this build cannot compute are left out", p->digests_lost));
+    return report_parts(p, HEFT_NOTE, "heft/digest-kind",
+                        "digests that this version does not have are replaced by its own",
+                        p->digests_changed);
 }
 
 heft_status heft_left_out_losses(heft_planner *p, const heft_file *in)
@@ -139,13 +135,12 @@ heft_status heft_left_out_losses(heft_planner *p, const heft_file *in)
 heft_status heft_same_format_losses(heft_planner *p, const heft_file *in)
 {
     const heft_ix_omission *all = in->x.omitted.ptr;
-    heft_status st = HEFT_OK;
     if (in->x.lost_omissions)
         return heft_error_plain(
             p->plan.err, HEFT_E_NOMEM,
             "no memory to list the contents that a copy leaves out: open the input again");
-    for (uint32_t i = 0; i < in->x.omitted.len && !st; i++)
+    for (uint32_t i = 0; i < in->x.omitted.len; i++)
         if (heft_is_same_format(p, in) || all[i].name.ptr)
-            st = report_omission(p, &all[i]);
-    return st ? st : report_storage_changes(p);
+            HEFT_TRY(report_omission(p, &all[i]));
+    return report_storage_changes(p);
 }

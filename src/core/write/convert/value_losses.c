@@ -11,10 +11,8 @@ static heft_status check_part(uint64_t *at, const heft_file *f, uint32_t part, h
     heft_stream s;
     heft_chunks c;
     *at = HEFT_NOWHERE;
-    heft_status st = heft_stream_start(&s, f, part, err);
-    if (st)
-        return st;
-    st = heft_chunks_open(&c, f->host->allocator, NULL, s.row.length, err);
+    HEFT_TRY(heft_stream_start(&s, f, part, err));
+    heft_status st = heft_chunks_open(&c, f->host->allocator, NULL, s.row.length, err);
     while (!st && *at == HEFT_NOWHERE && heft_chunks_next(&c)) {
         st = heft_stream_read(c.buf, &s, c.len, err);
         size_t i = st ? c.len : heft_value_rule_broken_at(rule, c.data, c.len, !c.left);

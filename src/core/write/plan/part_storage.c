@@ -38,11 +38,11 @@ heft_status heft_planner_set_storage(heft_planner *p, uint32_t part, const heft_
                                      heft_error *err)
 {
     const heft_digest *d = storage->digest ? heft_host_digest(p->host, storage->digest) : NULL;
-    heft_status st = heft_planner_check_storage(p, storage, err);
-    if (!st && storage->digest && !d)
-        st = heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compute %s digests",
-                              storage->digest);
-    while (!st && p->part_storage.len <= part) {
+    HEFT_TRY(heft_planner_check_storage(p, storage, err));
+    if (storage->digest && !d)
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compute %s digests",
+                                storage->digest);
+    while (p->part_storage.len <= part) {
         heft_part_storage *to = heft_vec_push(&p->x.mem, &p->part_storage, sizeof *to);
         if (!to)
             return heft_error_no_memory(err, "to plan the file");
@@ -51,12 +51,11 @@ heft_status heft_planner_set_storage(heft_planner *p, uint32_t part, const heft_
         if (heft_ix_owner(&p->x, p->part_storage.len - 1) != HEFT_NONE)
             to->storage = heft_planner_default_storage(p);
     }
-    if (!st)
-        ((heft_part_storage *)p->part_storage.ptr)[part] =
-            (heft_part_storage){ .storage = { .encoding = storage->encoding,
-                                              .level = storage->level,
-                                              .digest = d ? d->name : NULL } };
-    return st;
+    ((heft_part_storage *)p->part_storage.ptr)[part] =
+        (heft_part_storage){ .storage = { .encoding = storage->encoding,
+                                          .level = storage->level,
+                                          .digest = d ? d->name : NULL } };
+    return HEFT_OK;
 }
 
 void heft_planner_require_encoding(heft_planner *p, uint32_t part)
@@ -102,13 +101,12 @@ bool heft_plan_compresses(const heft_plan *p)
 heft_status heft_plan_check_storage(const heft_plan *p,
                                     heft_status (*check)(const heft_plan *, const heft_storage *))
 {
-    heft_status st = HEFT_OK;
-    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++) {
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x); t++) {
         const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
-        for (uint32_t k = 0; k < row->part_count && !st; k++)
-            st = check(p, &p->storage[row->first_part + k]);
+        for (uint32_t k = 0; k < row->part_count; k++)
+            HEFT_TRY(check(p, &p->storage[row->first_part + k]));
     }
-    return st;
+    return HEFT_OK;
 }
 
 /* Parts that share bytes get the encoding of the first, and a digest if any of these parts has a

@@ -71,12 +71,12 @@ heft_status heft_plan_loss(heft_plan *plan, heft_severity s, const char *rule, u
     else if (s == HEFT_FAULT)
         s = HEFT_WARNING; /* the caller allows the loss */
     bool is_new, is_first = stops && !p->losses++;
-    heft_status st = is_first ? keep_first_loss(p, rule, text) : HEFT_OK;
-    if (!st)
-        st = note_loss(p, rule, name, text, &is_new);
-    if (!st && is_new && p->opt.on_loss)
+    if (is_first)
+        HEFT_TRY(keep_first_loss(p, rule, text));
+    HEFT_TRY(note_loss(p, rule, name, text, &is_new));
+    if (is_new && p->opt.on_loss)
         p->opt.on_loss(p->opt.ctx, s, rule, name, text);
-    return st;
+    return HEFT_OK;
 }
 
 heft_status heft_plan_warn(heft_plan *plan, const char *rule, const char *text)

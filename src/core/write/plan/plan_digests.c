@@ -128,11 +128,10 @@ static heft_status join_parts(heft_planner *p, heft_error *err)
 heft_status heft_planner_digests(heft_planner *p, heft_error *err)
 {
     range_digest *digests = p->range_digests.ptr;
-    heft_status st = HEFT_OK;
     heft_partial_crcs_sort(&p->written);
-    for (uint32_t i = 0; i < p->range_digests.len && !st; i++)
-        st = settle_digest(p, &digests[i], err);
-    return st ? st : join_parts(p, err);
+    for (uint32_t i = 0; i < p->range_digests.len; i++)
+        HEFT_TRY(settle_digest(p, &digests[i], err));
+    return join_parts(p, err);
 }
 
 heft_status heft_planner_compact_crcs(heft_planner *p, heft_error *err)

@@ -51,10 +51,10 @@ heft_status heft_set_add(heft_index *x, const heft_value *set, size_t i, heft_va
 {
     size_t end = heft_set_next(set, i);
     bool is_list = heft_value_nests(&first);
-    heft_status st = heft_ix_meta(x, first);
-    for (size_t k = i + 1; is_list && k < end && !st; k++)
-        st = heft_ix_meta(x, set[k]);
-    if (is_list && !st)
+    HEFT_TRY(heft_ix_meta(x, first));
+    for (size_t k = i + 1; is_list && k < end; k++)
+        HEFT_TRY(heft_ix_meta(x, set[k]));
+    if (is_list)
         heft_ix_meta_end(x);
-    return st;
+    return HEFT_OK;
 }

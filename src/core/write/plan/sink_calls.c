@@ -23,11 +23,11 @@ heft_status heft_sink_fill(heft_sink *s, uint64_t at, uint64_t len, uint8_t byte
 {
     uint8_t block[512];
     memset(block, byte, sizeof block);
-    heft_status st = HEFT_OK;
-    for (uint64_t done = 0; done < len && !st; done += sizeof block)
-        st = heft_sink_put(s, at + done, block,
-                           len - done < sizeof block ? (size_t)(len - done) : sizeof block, err);
-    return st;
+    for (uint64_t done = 0; done < len; done += sizeof block)
+        HEFT_TRY(heft_sink_put(s, at + done, block,
+                               len - done < sizeof block ? (size_t)(len - done) : sizeof block,
+                               err));
+    return HEFT_OK;
 }
 
 heft_status heft_sink_reserve(heft_sink *s, uint64_t size, heft_error *err)

@@ -73,8 +73,8 @@ heft_status heft_planner_record_header(const heft_planner *p, const uint32_t *fi
 heft_status heft_planner_write(heft_planner *p, heft_sink *sink, uint64_t at, const void *data,
                                size_t len, heft_error *err)
 {
-    heft_status st = heft_partial_crcs_add(&p->written, at, data, len, err);
-    return st ? st : heft_sink_put(sink, at, data, len, err);
+    HEFT_TRY(heft_partial_crcs_add(&p->written, at, data, len, err));
+    return heft_sink_put(sink, at, data, len, err);
 }
 
 typedef struct flush_job {
@@ -107,16 +107,15 @@ heft_status heft_planner_emit(heft_planner *p, heft_section section, heft_sink *
     if (!write)
         return HEFT_OK;
     p->plan.err = err;
-    heft_status st = is_header ? HEFT_OK : heft_planner_trailer_bytes(p, &fl.planned);
-    if (st)
-        return st;
+    if (!is_header)
+        HEFT_TRY(heft_planner_trailer_bytes(p, &fl.planned));
     if (!is_header && p->plan.appended)
         p->plan.file_bytes = p->plan.data_end + fl.planned;
     uint8_t *buf = heft_alloc(al, OUT_BUFFER, 64);
     if (!buf)
         return heft_error_no_memory(err, "to write the index");
     heft_out o = { .buf = buf, .cap = OUT_BUFFER, .flush = flush, .ctx = &fl };
-    st = write(&p->plan, &o);
+    heft_status st = write(&p->plan, &o);
     if (!st)
         st = heft_out_flush(&o);
     heft_free(al, buf, OUT_BUFFER, 64);
@@ -129,15 +128,13 @@ heft_status heft_planner_write_record_header(heft_planner *p, const uint32_t *fi
                                              heft_sink *sink, heft_error *err)
 {
     uint8_t block[4096];
-    heft_status st = HEFT_OK;
     p->plan.err = err;
-    for (size_t n; at < to && !st; at += n) {
+    for (size_t n; at < to; at += n) {
         n = to - at < sizeof block ? (size_t)(to - at) : sizeof block;
-        st = heft_planner_record_header(p, file_order, count, i, at, n, block, err);
-        if (!st)
-            st = heft_planner_write(p, sink, at, block, n, err);
+        HEFT_TRY(heft_planner_record_header(p, file_order, count, i, at, n, block, err));
+        HEFT_TRY(heft_planner_write(p, sink, at, block, n, err));
     }
-    return st;
+    return HEFT_OK;
 }
 
 /* Write all record headers of a plan with needs_preceding_digests, once the digests are known. */
@@ -157,8 +154,8 @@ static heft_status write_record_headers(heft_planner *p, heft_sink *sink, heft_e
 
 heft_status heft_planner_close_file(heft_planner *p, heft_sink *sink, heft_error *err)
 {
-    heft_status st = heft_planner_digests(p, err);
-    if (!st && p->plan.needs_preceding_digests && sink->ops->write_at)
-        st = write_record_headers(p, sink, err);
-    return st ? st : heft_planner_emit(p, HEFT_TRAILER, sink, err);
+    HEFT_TRY(heft_planner_digests(p, err));
+    if (p->plan.needs_preceding_digests && sink->ops->write_at)
+        HEFT_TRY(write_record_headers(p, sink, err));
+    return heft_planner_emit(p, HEFT_TRAILER, sink, err);
 }

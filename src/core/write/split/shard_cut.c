@@ -121,13 +121,11 @@ static heft_status cut_one(heft_shard_cut *c, uint32_t first, uint32_t last)
 
 static heft_status cut_by_size(heft_shard_cut *c, uint32_t first, uint32_t last)
 {
-    heft_status st = HEFT_OK;
-    while (first < last && !st) {
-        st = cut_one(c, first, last);
-        if (!st)
-            first = ((const uint32_t *)c->ends.ptr)[c->ends.len - 1];
+    while (first < last) {
+        HEFT_TRY(cut_one(c, first, last));
+        first = ((const uint32_t *)c->ends.ptr)[c->ends.len - 1];
     }
-    return st;
+    return HEFT_OK;
 }
 
 /* ---- a number of files ---- */
@@ -169,14 +167,13 @@ static heft_status cut_by_count(heft_shard_cut *c, uint32_t count)
         else
             low = mid + 1;
     }
-    heft_status st = HEFT_OK;
     c->ends.len = c->sizes.len = 0;
-    for (uint32_t at = 0; at < c->units && !st; count--) {
+    for (uint32_t at = 0; at < c->units; count--) {
         uint32_t end = end_of_run(c, at, low), left = c->units - (count - 1);
         at = end < left ? end : left;
-        st = add_end(c, at, 0);
+        HEFT_TRY(add_end(c, at, 0));
     }
-    return st;
+    return HEFT_OK;
 }
 
 /* Cut shards again that exceed the limit despite equal data, because of many tensors with large
@@ -199,13 +196,14 @@ static heft_status cut_oversized(heft_shard_cut *c)
 
 heft_status heft_shard_cut_model(heft_shard_cut *c, uint32_t count)
 {
-    heft_status st = c->max_bytes ? cut_by_size(c, 0, c->units) : HEFT_OK;
-    if (!st && c->ends.len < count && c->units) {
-        st = cut_by_count(c, count);
-        if (!st && c->max_bytes)
-            st = cut_oversized(c);
+    if (c->max_bytes)
+        HEFT_TRY(cut_by_size(c, 0, c->units));
+    if (c->ends.len < count && c->units) {
+        HEFT_TRY(cut_by_count(c, count));
+        if (c->max_bytes)
+            HEFT_TRY(cut_oversized(c));
     }
-    return st || c->units ? st : add_end(c, 0, 0);
+    return c->units ? HEFT_OK : add_end(c, 0, 0);
 }
 
 void heft_shard_cut_free(heft_shard_cut *c)

@@ -153,8 +153,8 @@ heft_status heft_shard_set_writer_add(heft_shard_set_writer *l, uint64_t size, h
     size_t len = heft_u64_text(k->label, l->count + 1);
     *shard = (heft_plan_shard){ { k->label, len }, "xxh3", { 0 }, size };
     l->count++;
-    heft_status st = digest(l, k, shard, err);
-    return st ? st : open_written(l, k, size, err);
+    HEFT_TRY(digest(l, k, shard, err));
+    return open_written(l, k, size, err);
 }
 
 /* ---- the set ---- */
@@ -209,14 +209,14 @@ static void close_files(heft_shard_set_writer *l)
 
 heft_status heft_shard_set_writer_finish(heft_shard_set_writer *l, heft_error *err)
 {
-    heft_status st = HEFT_OK;
     close_files(l);
-    for (uint32_t i = 0; i < l->capacity && !st; i++) {
+    for (uint32_t i = 0; i < l->capacity; i++) {
         heft_sink *inner = l->files[i].inner;
         l->files[i].inner = NULL;
-        st = inner ? heft_sink_finish(inner, err) : HEFT_OK;
+        if (inner)
+            HEFT_TRY(heft_sink_finish(inner, err));
     }
-    return st;
+    return HEFT_OK;
 }
 
 void heft_shard_set_writer_free(heft_shard_set_writer *l)

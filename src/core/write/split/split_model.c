@@ -163,8 +163,8 @@ static heft_status cut(split_job *s)
                                .err = s->err };
     if (s->planned > s->units.total && s->units.count)
         s->cut.header_bytes = heft_div(s->planned - s->units.total, s->units.count);
-    heft_status st = heft_shard_cut_model(&s->cut, count);
-    return st ? st : report_oversized(s);
+    HEFT_TRY(heft_shard_cut_model(&s->cut, count));
+    return report_oversized(s);
 }
 
 /* ---- files ---- */
@@ -342,13 +342,9 @@ static const heft_sharding *sharding_of(const heft_format *f)
 
 static heft_status read_options(split_job *s, const heft_split_options *opt)
 {
-    heft_status st = heft_sized_copy(&s->opt, sizeof s->opt, opt, s->err);
-    if (!st)
-        st = heft_sized_copy(&s->caller, sizeof s->caller, s->opt.convert, s->err);
-    if (!st)
-        st = heft_sized_copy(&s->caller_write, sizeof s->caller_write, s->caller.write, s->err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_sized_copy(&s->opt, sizeof s->opt, opt, s->err));
+    HEFT_TRY(heft_sized_copy(&s->caller, sizeof s->caller, s->opt.convert, s->err));
+    HEFT_TRY(heft_sized_copy(&s->caller_write, sizeof s->caller_write, s->caller.write, s->err));
     heft_str stem = heft_lit(s->opt.stem ? s->opt.stem : "");
     bool is_name = stem.len;
     for (size_t i = 0; i < stem.len; i++)
@@ -398,11 +394,9 @@ heft_status heft_file_split(const heft_file *in, const heft_format *to,
                     .convert = HEFT_CONVERT_OPTIONS_INIT,
                     .mem = { in->host->allocator, UINT64_MAX, 0 },
                     .err = heft_error_begin(err, &own) };
-    heft_status st = read_options(&s, opt);
-    if (st)
-        return st;
+    HEFT_TRY(read_options(&s, opt));
     init_file_options(&s);
-    st = survey(&s);
+    heft_status st = survey(&s);
     if (!st)
         st = cut(&s);
     if (!st)

@@ -126,14 +126,11 @@ heft_status heft_split_units_collect(heft_split_units *u, const heft_file *in, h
     if (!u->source || !u->unit || !u->members || !u->first_of || !u->bytes)
         return heft_error_no_memory(err, purpose);
     memset(u->bytes, 0, (n + (size_t)1) * sizeof *u->bytes);
-    heft_status st = add_tensors(u, in, p, err);
-    if (!st)
-        st = number_equal_parts(u, in, p, err);
-    if (!st)
-        st = heft_ix_build_name_table(&u->x);
-    if (!st)
-        list_members(u);
-    return st;
+    HEFT_TRY(add_tensors(u, in, p, err));
+    HEFT_TRY(number_equal_parts(u, in, p, err));
+    HEFT_TRY(heft_ix_build_name_table(&u->x));
+    list_members(u);
+    return HEFT_OK;
 }
 
 void heft_split_units_free(heft_split_units *u)

@@ -53,13 +53,12 @@ static heft_status receive_indices(heft_writer *w, uint32_t part, heft_dtype typ
     bool as_is = type == heft_ix_part_row_at(&w->p.x, part)->dtype;
     const uint8_t *p = data;
     size_t left = len;
-    heft_status st = HEFT_OK;
-    while (!st && count == INDEX_BLOCK) {
-        st = heft_sparse_take(&w->indices, &p, &left, n, INDEX_BLOCK, &count, err);
-        if (!st && !as_is)
-            st = put_indices(w, part, n, count, err);
+    while (count == INDEX_BLOCK) {
+        HEFT_TRY(heft_sparse_take(&w->indices, &p, &left, n, INDEX_BLOCK, &count, err));
+        if (!as_is)
+            HEFT_TRY(put_indices(w, part, n, count, err));
     }
-    return st || !as_is ? st : heft_writer_put(w, part, data, len, err);
+    return as_is ? heft_writer_put(w, part, data, len, err) : HEFT_OK;
 }
 
 /* If a format asks for the order of entries, require strict order; the indices are checked on
@@ -110,11 +109,8 @@ static heft_status start_part(heft_writer *w, heft_error *err)
 {
     const heft_sparse_spec *s = sparse_at(w, w->part);
     w->is_started = true;
-    if (w->is_late && w->part >= w->declared_parts) {
-        heft_status st = heft_writer_append(w, err);
-        if (st)
-            return st;
-    }
+    if (w->is_late && w->part >= w->declared_parts)
+        HEFT_TRY(heft_writer_append(w, err));
     if (!s || heft_writer_leaves_out(w, w->part))
         return HEFT_OK;
     if (w->part == s->first_part)
@@ -171,11 +167,9 @@ heft_status heft_writer_write(heft_writer *w, uint32_t part, const void *data, s
         return heft_error_plain(err, HEFT_E_ARGUMENT, "part %U: more data than its %U bytes",
                                 (uint64_t)part, heft_writer_length(w, part));
     const heft_sparse_spec *s = heft_writer_leaves_out(w, part) ? NULL : indices_at(w, part);
-    heft_status st = check_arrived(w, part, data, len, err);
-    if (st)
-        return st;
-    st = s ? receive_indices(w, part, s->types[part - s->first_part], data, len, err)
-           : heft_writer_put(w, part, data, len, err);
+    HEFT_TRY(check_arrived(w, part, data, len, err));
+    heft_status st = s ? receive_indices(w, part, s->types[part - s->first_part], data, len, err)
+                       : heft_writer_put(w, part, data, len, err);
     w->received += len;
     if (!st)
         st = heft_writer_advance(w, err);

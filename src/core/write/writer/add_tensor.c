@@ -172,9 +172,7 @@ static heft_status check_identity(const tensor_addition *a)
     static const uint8_t none[sizeof(heft_id128)];
     const heft_tensor_spec *s = &a->spec;
     uint8_t id[sizeof(heft_id128)];
-    heft_status st = heft_identity_check(&s->identity, s->name, a->err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_identity_check(&s->identity, s->name, a->err));
     if (!(s->identity.has & HEFT_HAS_BASE_ID) ||
         !memcmp(s->identity.base_id.bytes, none, sizeof none))
         return HEFT_OK;
@@ -222,14 +220,13 @@ static heft_status add_component(const tensor_addition *a, uint32_t id, const he
     heft_str role = c->role;
     uint64_t bytes = 0;
     component_bytes(&bytes, c);
-    heft_status st = heft_str_eq(role, heft_ix_data) ? HEFT_OK
-                                                     : heft_writer_copy(a->planner, &role, a->err);
+    HEFT_TRY(heft_str_eq(role, heft_ix_data) ? HEFT_OK
+                                             : heft_writer_copy(a->planner, &role, a->err));
     heft_range where = { 0, bytes };
     uint32_t part = a->planner->x.parts.len;
-    if (!st)
-        st = heft_ix_part(&a->planner->x, id, role, c->dtype, where, bytes, HEFT_RAW);
+    HEFT_TRY(heft_ix_part(&a->planner->x, id, role, c->dtype, where, bytes, HEFT_RAW));
     const heft_storage *storage = c->storage ? c->storage : a->spec.storage;
-    return st || !storage ? st : heft_planner_set_storage(a->planner, part, storage, a->err);
+    return storage ? heft_planner_set_storage(a->planner, part, storage, a->err) : HEFT_OK;
 }
 
 static heft_status add_sparse(const tensor_addition *a, heft_str name)
@@ -257,22 +254,20 @@ static heft_status add_spec(const tensor_addition *a)
     heft_str name = s->name, layout = s->layout;
     uint64_t *dims;
     uint32_t id = 0;
-    heft_status st = heft_writer_copy(a->planner, &name, a->err);
-    if (!st)
-        st = heft_ix_tensor(x, name, s->dtype, s->rank, &dims, &id);
-    if (!st && s->rank)
+    HEFT_TRY(heft_writer_copy(a->planner, &name, a->err));
+    HEFT_TRY(heft_ix_tensor(x, name, s->dtype, s->rank, &dims, &id));
+    if (s->rank)
         memcpy(dims, s->dims, s->rank * sizeof *dims);
-    if (!st && layout.len)
-        st = heft_writer_copy(a->planner, &layout, a->err);
-    if (!st && layout.len)
-        st = heft_ix_set_layout(x, id, layout);
-    if (!st && a->is_sparse && a->planner == &a->w->p)
-        st = add_sparse(a, name);
-    for (uint32_t i = 0; i < s->component_count && !st; i++)
-        st = add_component(a, id, &s->components[i]);
-    if (!st)
-        st = heft_ix_identify(x, id, &s->identity);
-    return st ? st : add_attributes(a, id);
+    if (layout.len)
+        HEFT_TRY(heft_writer_copy(a->planner, &layout, a->err));
+    if (layout.len)
+        HEFT_TRY(heft_ix_set_layout(x, id, layout));
+    if (a->is_sparse && a->planner == &a->w->p)
+        HEFT_TRY(add_sparse(a, name));
+    for (uint32_t i = 0; i < s->component_count; i++)
+        HEFT_TRY(add_component(a, id, &s->components[i]));
+    HEFT_TRY(heft_ix_identify(x, id, &s->identity));
+    return add_attributes(a, id);
 }
 
 /* ---- late tensors ---- */
@@ -317,13 +312,11 @@ static heft_status take_over(tensor_addition *a, const heft_planner *q)
 static heft_status add_late(tensor_addition *a)
 {
     heft_planner q; /* plans this tensor alone */
-    heft_status st = heft_writer_open_late(a->w, a->err);
-    if (!st && heft_text_set_has(&a->w->names, &a->w->p.x.key, a->spec.name))
-        st = heft_error_plain(a->err, HEFT_E_ARGUMENT, "tensor %q is in the file already",
-                              a->spec.name);
-    if (st)
-        return st;
-    st = heft_planner_trial(&q, &a->w->p, a->err);
+    HEFT_TRY(heft_writer_open_late(a->w, a->err));
+    if (heft_text_set_has(&a->w->names, &a->w->p.x.key, a->spec.name))
+        return heft_error_plain(a->err, HEFT_E_ARGUMENT, "tensor %q is in the file already",
+                                a->spec.name);
+    heft_status st = heft_planner_trial(&q, &a->w->p, a->err);
     q.plan.source =
         (heft_plan_source){ .ctx = a, .is_sorted = in_order, .check_values = check_values };
     a->planner = &q;

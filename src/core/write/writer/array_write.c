@@ -20,37 +20,35 @@ static heft_status check_array(const heft_array *a, heft_error *err)
 static heft_status declare(heft_writer *w, const heft_array *arrays, uint32_t count,
                            const heft_save_options *o, heft_error *err)
 {
-    heft_status st = HEFT_OK;
     uint32_t part;
-    for (size_t i = 0; i < o->meta_count && !st; i++) {
+    for (size_t i = 0; i < o->meta_count; i++) {
         heft_kind kind = o->meta[i].kind;
-        st = kind == HEFT_KIND_LIST || kind == HEFT_KIND_MAP
-                 ? heft_error_plain(err, HEFT_E_ARGUMENT,
-                                    "metadata %q is a list or map: use heft_writer_add_meta()",
-                                    o->meta[i].key)
-                 : heft_writer_add_meta(w, o->meta[i], err);
+        HEFT_TRY(kind == HEFT_KIND_LIST || kind == HEFT_KIND_MAP
+                     ? heft_error_plain(err, HEFT_E_ARGUMENT,
+                                        "metadata %q is a list or map: use heft_writer_add_meta()",
+                                        o->meta[i].key)
+                     : heft_writer_add_meta(w, o->meta[i], err));
     }
-    for (uint32_t i = 0; i < count && !st; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         const heft_array *a = &arrays[i];
-        st = check_array(a, err);
-        if (!st) /* Parts are numbered in the order of the arrays. */
-            st = heft_writer_add_dense(&part, w, a->name, a->dtype, a->dims, a->rank, err);
+        HEFT_TRY(check_array(a, err));
+        /* Parts are numbered in the order of the arrays. */
+        HEFT_TRY(heft_writer_add_dense(&part, w, a->name, a->dtype, a->dims, a->rank, err));
     }
-    return st;
+    return HEFT_OK;
 }
 
 static heft_status write_data(heft_writer *w, const heft_array *arrays, uint32_t count,
                               heft_error *err)
 {
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < count && !st; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         uint64_t elements, bytes = 0;
         if (heft_product(&elements, arrays[i].dims, arrays[i].rank))
             (void)heft_dtype_bytes(&bytes, arrays[i].dtype, elements);
         if (bytes)
-            st = heft_writer_write(w, i, arrays[i].data, (size_t)bytes, err);
+            HEFT_TRY(heft_writer_write(w, i, arrays[i].data, (size_t)bytes, err));
     }
-    return st;
+    return HEFT_OK;
 }
 
 /* Without a callback nobody would hear of a loss: the call fails instead. */

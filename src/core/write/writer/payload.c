@@ -34,9 +34,7 @@ static const heft_ix_part_row *row(const heft_writer *w, uint32_t part)
 heft_status heft_writer_build_order(heft_writer *w, heft_error *err)
 {
     uint32_t parts = w->p.x.parts.len;
-    heft_status st = heft_planner_parts_in_order(&w->p, &w->file_order, &w->file_order_count, err);
-    if (st)
-        return st;
+    HEFT_TRY(heft_planner_parts_in_order(&w->p, &w->file_order, &w->file_order_count, err));
     w->order_of = heft_plan_alloc(&w->p.plan, parts * sizeof *w->order_of);
     if (!w->order_of)
         return HEFT_E_NOMEM;
@@ -151,12 +149,9 @@ static heft_status digest(heft_writer *w, uint32_t part, const void *data, size_
     const heft_digest *d = heft_planner_digest_of(&w->p, part);
     if (!d || heft_digest_joins(d))
         return HEFT_OK;
-    heft_status st = w->written
-                         ? HEFT_OK
-                         : heft_running_digest_begin(&w->part_digest, d, w->p.host->allocator,
-                                                     "for a digest", err);
-    if (st)
-        return st;
+    if (!w->written)
+        HEFT_TRY(heft_running_digest_begin(&w->part_digest, d, w->p.host->allocator, "for a digest",
+                                           err));
     heft_running_digest_update(&w->part_digest, data, len);
     if (w->written + len == row(w, part)->length)
         heft_running_digest_end(&w->part_digest, w->p.part_digests[part]);
@@ -167,9 +162,7 @@ static heft_status put(heft_writer *w, uint32_t part, const void *data, size_t l
 {
     const heft_ix_part_row *p = row(w, part);
     uint64_t to = p->offset + w->written;
-    heft_status st = digest(w, part, data, len, err);
-    if (st)
-        return st;
+    HEFT_TRY(digest(w, part, data, len, err));
     if (w->sink->ops->write_at)
         return heft_planner_write(&w->p, w->sink, to, data, len, err);
     if (w->order_of[part] + !!w->written < w->next_gap)
@@ -177,8 +170,8 @@ static heft_status put(heft_writer *w, uint32_t part, const void *data, size_t l
             err, HEFT_E_ARGUMENT,
             "%s stores these tensors in another order than declared, which a stream does not allow",
             w->p.format->name);
-    st = fill_gaps(w, w->order_of[part], err);
-    return st ? st : heft_planner_write(&w->p, w->sink, to, data, len, err);
+    HEFT_TRY(fill_gaps(w, w->order_of[part], err));
+    return heft_planner_write(&w->p, w->sink, to, data, len, err);
 }
 
 heft_status heft_writer_put(heft_writer *w, uint32_t part, const void *data, size_t len,

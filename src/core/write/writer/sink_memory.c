@@ -52,10 +52,8 @@ static heft_status write_growing(memory_sink *m, size_t off, const void *data, s
 {
     size_t end = off + len, doubled = m->capacity > SIZE_MAX / 2 ? SIZE_MAX : 2 * m->capacity;
     size_t needed = end > doubled ? end : doubled;
-    heft_status st = end > m->capacity ? grow(m, needed > MIN_CAPACITY ? needed : MIN_CAPACITY, err)
-                                       : HEFT_OK;
-    if (st)
-        return st;
+    if (end > m->capacity)
+        HEFT_TRY(grow(m, needed > MIN_CAPACITY ? needed : MIN_CAPACITY, err));
     if (off > m->end)
         memset(m->bytes + m->end, 0, off - m->end);
     memcpy(m->bytes + off, data, len);

@@ -44,8 +44,8 @@ static heft_status check_csr(const heft_sparse_spec *out, const heft_tensor_spec
         return spec_error(s, err, "sparse_csr needs two dimensions, not %U", s->rank, 0);
     if (s->dims[0] == UINT64_MAX)
         return spec_error(s, err, "the row pointers of %U rows overflow 64 bits", s->dims[0], 0);
-    heft_status st = check_indices(s, out->indices, out->entries, err);
-    return st ? st : check_indices(s, out->indptr, s->dims[0] + 1, err);
+    HEFT_TRY(check_indices(s, out->indices, out->entries, err));
+    return check_indices(s, out->indptr, s->dims[0] + 1, err);
 }
 
 static heft_status check_coo(const heft_sparse_spec *out, const heft_tensor_spec *s,
@@ -79,10 +79,10 @@ heft_status heft_sparse_declare(heft_sparse_spec *out, const heft_tensor_spec *s
         return spec_error(s, err, "the component values must have the element type of the tensor",
                           0, 0);
     out->entries = s->components[values].count;
-    heft_status st = is_csr ? check_csr(out, s, err) : check_coo(out, s, err);
-    for (uint32_t i = 0; i < s->component_count && !st; i++)
+    HEFT_TRY(is_csr ? check_csr(out, s, err) : check_coo(out, s, err));
+    for (uint32_t i = 0; i < s->component_count; i++)
         out->types[i] = s->components[i].dtype;
-    return st;
+    return HEFT_OK;
 }
 
 /* ---- rules for indices ---- */
@@ -257,13 +257,12 @@ heft_status heft_sparse_take(heft_sparse_input *f, const uint8_t **data, size_t 
     heft_dtype type = f->spec->types[f->part];
     uint32_t size = heft_index_size(type);
     const uint8_t *p;
-    heft_status st = HEFT_OK;
     *count = 0;
-    while (*count < max && !st && (p = next_element(f, data, len, size))) {
+    while (*count < max && (p = next_element(f, data, len, size))) {
         out[*count] = heft_index_value(p, type);
-        st = check_index(f, out[(*count)++], err);
+        HEFT_TRY(check_index(f, out[(*count)++], err));
     }
-    return st;
+    return HEFT_OK;
 }
 
 heft_status heft_sparse_end_part(heft_sparse_input *f, heft_error *err)
