@@ -350,7 +350,9 @@ static void name_way_out(const job *j, heft_error *err)
     size_t used = strlen(err->message);
     const char *way = "; --allow-loss leaves out or alters what does not fit";
     if (err->rule && !strcmp(err->rule, "heft/quantised"))
-        way = ". --raw-tensors casts the stored numbers";
+        way = strcmp(j->command, "convert") != 0
+                  ? ". --raw-tensors casts the stored numbers"
+                  : ". --dequantize decodes known schemes; --raw-tensors casts the stored numbers";
     else if (err->status != HEFT_E_LOSSY)
         return;
     else if (j->session->strict)

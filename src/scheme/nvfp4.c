@@ -50,16 +50,41 @@ static bool recognise(heft_scheme_group *g)
            heft_is_scale(heft_group_dtype(g, "global_scale"));
 }
 
+/* GGUF: blocks with scales of their own, and a factor of the whole tensor. */
+static heft_status prepare_blocks(heft_decoding *d, heft_error *err)
+{
+    HEFT_TRY(heft_decoding_take_shape(d, 1, err));
+    return heft_decoding_scalar(d, HEFT_ROLE_GLOBAL_SCALE, &d->factor, err);
+}
+
+static heft_status decode_blocks(heft_decoder *r, uint64_t first, size_t count, float *out)
+{
+    enum { ELEMENTS = 64, BYTES = 36 };
+    float run[HEFT_RUN + 2 * ELEMENTS];
+    uint64_t block = first / ELEMENTS;
+    size_t skip = (size_t)(first % ELEMENTS), blocks = (skip + count + ELEMENTS - 1) / ELEMENTS;
+    const uint8_t *p = heft_decoder_bytes(r, HEFT_ROLE_WEIGHT, block * BYTES, blocks * BYTES);
+    if (p)
+        (void)heft_dtype_cast(run, HEFT_F32, p, HEFT_NVFP4, blocks * ELEMENTS);
+    for (size_t i = 0; p && i < count; i++)
+        out[i] = run[skip + i] * r->d->factor;
+    return r->st;
+}
+
+static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t count, float *out)
+{
+    return r->d->part[HEFT_ROLE_WEIGHT].dtype == HEFT_NVFP4
+               ? decode_blocks(r, row * r->d->columns + column, count, out)
+               : heft_decode_e2m1(r, row, column, count, out);
+}
+
 /* ModelOpt stores the factor of the whole tensor, compressed-tensors what divides. */
 static heft_status prepare(heft_decoding *d, heft_error *err)
 {
     heft_decoding_part *w = &d->part[HEFT_ROLE_WEIGHT], *s = &d->part[HEFT_ROLE_SCALE];
     bool divides = heft_str_is(heft_lit(d->variant), "compressed-tensors");
     if (w->dtype == HEFT_NVFP4)
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                                "tensor %q is quantised by nvfp4 of GGUF with a scale of the whole "
-                                "tensor, which is recognised and not decoded",
-                                d->name);
+        return prepare_blocks(d, err);
     if (heft_decoding_part_of(d, HEFT_ROLE_PRE_SCALE))
         return heft_decoding_refuse(d, HEFT_ROLE_PRE_SCALE,
                                     "scales the inputs: this is recognised and not decoded", err);
@@ -80,5 +105,5 @@ const heft_scheme heft_scheme_nvfp4 = {
     .name_count = sizeof names / sizeof *names,
     .recognise = recognise,
     .prepare = prepare,
-    .decode = heft_decode_e2m1,
+    .decode = decode,
 };

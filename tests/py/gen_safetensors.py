@@ -144,6 +144,44 @@ def good_names(s):
     s.good("keys_escaped.safetensors", file_of(hard, b"ab"), [("a/\U0001f600", "u8", (2,), b"ab")])
 
 
+def numbers(name, dtype, shape, *values):
+    _, dtype, shape, _ = tensor(name, dtype, shape)
+    code = {"i64": "q", "f32": "f", "i32": "i"}[dtype]
+    return name, dtype, shape, struct.pack(f"<{len(values)}{code}", *values)
+
+
+def good_quantised(s):
+    """The parts of quantised tensors, of each scheme that names and shapes tell."""
+    state = json.dumps({"quant_type": "nf4", "blocksize": 64, "dtype": "bfloat16",
+                        "shape": [8, 32]}).encode()
+    tensors = [tensor(*row) for row in (
+        ("blocks.weight", "f8_e4m3fn", (5, 40)), ("blocks.weight_scale_inv", "f32", (1, 1)),
+        ("rows.weight", "f8_e5m2", (6, 32)), ("rows.weight_scale", "bf16", (6, 1)),
+        ("mx8.weight", "f8_e4m3fn", (4, 64)), ("mx8.weight_scale", "u8", (4, 2)),
+        ("gate_up_proj_blocks", "u8", (2, 4, 2, 16)), ("gate_up_proj_scales", "u8", (2, 4, 2)),
+        ("ds.weight", "i8", (4, 16)), ("ds.scale", "f8_e8m0", (4, 1)),
+        ("nv.weight", "u8", (4, 16)), ("nv.weight_scale", "f8_e4m3fn", (4, 2)),
+        ("nv.weight_scale_2", "f32", ()),
+        ("int.weight", "i8", (4, 8)), ("int.weight_scale", "bf16", (4, 1)),
+        ("int.weight_zero_point", "i8", (4, 1)),
+        ("pack.weight_packed", "i32", (8, 4)), ("pack.weight_scale", "bf16", (8, 2)),
+        ("pack.weight_zero_point", "i32", (1, 2)),
+        ("gptq.qweight", "i32", (4, 8)), ("gptq.qzeros", "i32", (2, 1)),
+        ("gptq.scales", "f16", (2, 8)), ("gptq.g_idx", "i32", (32, )),
+        ("awq.qweight", "i32", (32, 1)), ("awq.qzeros", "i32", (2, 1)),
+        ("awq.scales", "f16", (2, 8)),
+        ("nf4.weight", "u8", (128, 1)), ("nf4.weight.absmax", "f32", (4, )),
+        ("nf4.weight.quant_map", "f32", (16, )), ("int8.weight", "i8", (4, 8)),
+        ("int8.SCB", "f32", (4, )), ("bit.weight", "u8", (4, 8)),
+        ("bit.weight_scale", "bf16", (1, )),
+        ("mlx.weight", "u32", (4, 8)), ("mlx.scales", "u8", (4, 2)))]
+    tensors.append(numbers("pack.weight_shape", "i64", (2, ), 8, 32))
+    tensors.append(("nf4.weight.quant_state.bitsandbytes__nf4", "u8", (len(state), ), state))
+    at = [t[0] for t in tensors].index("gptq.g_idx")
+    tensors[at] = numbers("gptq.g_idx", "i32", (32, ), *([0, 1] * 16))
+    s.good("quantised.safetensors", simple(tensors), tensors)
+
+
 def good_headers(s):
     s.good("empty.safetensors", file_of("{}      ", b""), [])
     s.good("empty_unpadded.safetensors", file_of("{}", b""), [])
@@ -349,7 +387,7 @@ def bad_files(s):
 def main():
     s = Samples(sys.argv[1], "safetensors")
     for make in (good_types, good_shapes, good_orders, good_metadata, good_names, good_headers,
-                 bad_files):
+                 good_quantised, bad_files):
         make(s)
 
 

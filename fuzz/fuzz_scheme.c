@@ -1,0 +1,87 @@
+/* fuzz_scheme.c - fuzzes decoding: what quantised tensors represent has the same bytes read as a
+ * whole and in sections, whatever the file says. The script chooses the settings of the model. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <heft/companion.h>
+#include <heft/scheme.h>
+
+#include "fuzz.h"
+
+static heft_settings *choose_settings(const heft_host *host, fuzz_script *s)
+{
+    static const char *const methods[] = { "fp8", "gptq",        "awq", "compressed-tensors",
+                                           "mlx", "bitsandbytes" };
+    static const char *const forms[] = { "", "gptq_v2", "gemm", "mxfp4", "marlin" };
+    char text[256];
+    heft_settings *out = NULL;
+    uint32_t choice = fuzz_next(s), size = fuzz_next(s);
+    if (choice % 4 == 0)
+        return NULL;
+    snprintf(text, sizeof text,
+             "{\"quantization_config\":{\"quant_method\":\"%s\",\"format\":\"%s\",\"bits\":%u,"
+             "\"group_size\":%d,\"weight_block_size\":[%u,%u]}}",
+             methods[choice / 4 % 6], forms[choice / 24 % 5], (unsigned)(size % 9),
+             (int)(size % 5) * 16 - 16, (unsigned)(size % 7) * 8, (unsigned)(size % 3) * 16);
+    (void)!heft_settings_parse_json(&out, heft_str_from(text), host, NULL);
+    return out;
+}
+
+static void check_part(const heft_file *f, uint32_t part, fuzz_script *s)
+{
+    heft_part p = heft_part_at(f, part);
+    if (p.length > FUZZ_MAX_PAYLOAD)
+        return;
+    size_t len = (size_t)p.length;
+    uint8_t *whole = malloc(len + 1), *pieces = malloc(len + 1);
+    heft_error err = fuzz_no_error();
+    fuzz_require(whole && pieces);
+    heft_status st = heft_part_read(whole, f, part, 0, len, &err);
+    fuzz_require_error(st, &err);
+    for (size_t at = 0, n; !st && at < len; at += n) {
+        n = fuzz_next(s) + 1U;
+        n = n < len - at ? n : len - at;
+        fuzz_require(!heft_part_read(pieces + at, f, part, at, n, NULL));
+    }
+    fuzz_require(st || !memcmp(whole, pieces, len));
+    free(whole);
+    free(pieces);
+}
+
+static void decode(const heft_file *f, const heft_schemes *schemes, fuzz_script *s)
+{
+    static const heft_dtype types[] = { HEFT_UNTYPED, HEFT_F32, HEFT_F16, HEFT_BF16 };
+    heft_decode_options opt = HEFT_DECODE_OPTIONS_INIT;
+    heft_error err = fuzz_no_error();
+    heft_file *logical = NULL;
+    uint32_t choice = fuzz_next(s);
+    opt.as = types[choice % 4];
+    opt.keeps_undecoded = choice / 4 % 2;
+    opt.verify = choice / 8 % 2;
+    heft_status st = heft_schemes_decode(&logical, f, schemes, &opt, &err);
+    fuzz_require_error(st, &err);
+    for (uint32_t id = 0; !st && id < heft_tensor_count(logical) && id < 64; id++) {
+        heft_tensor t = heft_tensor_at(logical, id);
+        for (uint32_t i = 0; i < t.part_count; i++)
+            check_part(logical, t.first_part + i, s);
+    }
+    heft_file_close(logical);
+}
+
+static void run(const uint8_t *data, size_t size, fuzz_script *s)
+{
+    fuzz_memory m;
+    fuzz_memory_init(&m, UINT32_MAX);
+    heft_file *f = fuzz_open_model(&m.host, data, size);
+    heft_settings *settings = f ? choose_settings(&m.host, s) : NULL;
+    heft_schemes *schemes = NULL;
+    if (f && !heft_schemes_open(&schemes, f, settings, NULL))
+        decode(f, schemes, s);
+    heft_schemes_close(schemes);
+    heft_settings_close(settings);
+    heft_file_close(f);
+    fuzz_require(!m.live);
+}
+
+const fuzz_target fuzz_this = { .run = run, .script_bytes = 16, .takes_models = true };

@@ -1,0 +1,32 @@
+# What quantised tensors represent; tests/py/check_dequantize.py judges the numbers of each scheme.
+PYTHONPATH=$CASES/../py $PYTHON - <<'P'
+import os, random, struct, subprocess
+import gen_gguf, ggml_blocks
+raw = ggml_blocks.draw("nvfp4", 256, random.Random(1))
+scale, norm = 0.75, struct.pack("<2f", 1, 2)
+tensors = [("l.weight", "nvfp4", (2, 128), raw), ("l.scale", "f32", (1, ), struct.pack("<f", scale)),
+           ("norm", "f32", (2, ), norm)]
+open("scaled.gguf", "wb").write(gen_gguf.File(tensors).bytes())
+heft = os.environ["HEFT"]
+subprocess.run([heft, "convert", "--dequantize=f32", "scaled.gguf", "decoded.safetensors"], check=True)
+want = b"".join(struct.pack("<f", x * scale) for x in ggml_blocks.decode("nvfp4", raw))
+print(subprocess.run([heft, "cat", "decoded.safetensors", "l.weight"], capture_output=True).stdout == want)
+P
+$PYTHON - <<'P'
+from samples import write_safetensors
+zeros = lambda dtype, bytes_, *shape: (dtype, list(shape), bytes(bytes_))
+write_safetensors("rows.safetensors", {"l.weight": zeros("F8_E4M3", 64, 8, 8),
+                                       "l.weight_scale": zeros("F16", 16, 8, 1), "norm": zeros("F32", 8, 2)})
+write_safetensors("exl3.safetensors", {"l.trellis": zeros("I16", 64, 2, 2, 8), "l.suh": zeros("F16", 32, 16),
+                                       "l.svh": zeros("F16", 32, 16)})
+P
+$HEFT ls --raw decoded.safetensors | cut -f 1-3
+echo "== the natural type"; $HEFT convert --dequantize rows.safetensors out.safetensors
+$HEFT ls --raw out.safetensors | cut -f 1-3
+echo "== quietly, in another format, by rules"
+$HEFT convert -q --dequantize=bf16 --rename s/l/layer/ --drop norm rows.safetensors out.gguf && $HEFT ls --raw out.gguf | cut -f 1-3
+echo "== a type that is no float"; $HEFT convert --dequantize=i8 rows.safetensors no.safetensors || echo "= $?"
+echo "== nothing to decode"; $HEFT convert --dequantize small.safetensors no.safetensors || echo "= $?"
+echo "== not decoded"; $HEFT convert --dequantize exl3.safetensors no.safetensors || echo "= $?"
+echo "== a cast"; $HEFT convert --cast bf16 rows.safetensors no.safetensors || echo "= $?"
+[ -e no.safetensors ] || echo "nothing is left"
