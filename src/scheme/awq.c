@@ -100,14 +100,15 @@ static bool read_numbers(heft_decoder *r, heft_role role, uint64_t row, uint64_t
 static heft_status decode(heft_decoder *r, uint64_t input, uint64_t output, size_t count,
                           float *out)
 {
-    float scale[HEFT_RUN], zero[HEFT_RUN];
     uint64_t group = heft_div(input, r->d->group);
-    if (!read_numbers(r, HEFT_ROLE_WEIGHT, input, output, count, out) ||
-        !read_numbers(r, HEFT_ROLE_ZERO_POINT, group, output, count, zero) ||
-        !heft_decoder_floats(r, HEFT_ROLE_SCALE, group * r->d->columns + output, count, scale))
+    if (!read_numbers(r, HEFT_ROLE_WEIGHT, input, output, count, out))
         return r->st;
-    for (size_t i = 0; i < count; i++)
-        out[i] = (out[i] - zero[i]) * scale[i];
+    if (!heft_decoder_has_group(r, group, output, count) &&
+        (!read_numbers(r, HEFT_ROLE_ZERO_POINT, group, output, count, r->group_zero) ||
+         !heft_decoder_floats(r, HEFT_ROLE_SCALE, group * r->d->columns + output, count,
+                              r->group_scale)))
+        return heft_decoder_drop_group(r);
+    heft_decoder_apply_group(r, count, out);
     return HEFT_OK;
 }
 

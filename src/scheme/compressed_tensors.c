@@ -223,7 +223,10 @@ static bool read_numbers(heft_decoder *r, uint64_t row, uint64_t column, size_t 
     uint64_t end = heft_bit_of(column + count - 1, d->bits, d->is_aligned) + d->bits;
     const uint8_t *p = heft_decoder_bytes(r, HEFT_ROLE_WEIGHT, row * line + first / 8,
                                           (size_t)((end + 7) / 8 - first / 8));
-    for (size_t i = 0; p && i < count; i++)
+    bool is_dense = !d->is_aligned || WORD_BITS % d->bits == 0;
+    if (p && is_dense)
+        heft_bits_unpack(out, p, first % 8, d->bits, count);
+    for (size_t i = 0; p && !is_dense && i < count; i++)
         out[i] = (float)heft_bits_at(
             p, heft_bit_of(column + i, d->bits, d->is_aligned) - first / 8 * 8, d->bits);
     return p;

@@ -12,6 +12,7 @@ void heft_decoder_begin(heft_decoder *r, const heft_decoding *d, heft_error *err
     if (r->d == d)
         return;
     r->d = d;
+    r->tile_count = r->group_count = 0;
     for (int k = 0; k < HEFT_ROLES; k++) {
         const heft_decoding_part *p = &d->part[k];
         heft_part_window *w = &r->window[k];
@@ -27,6 +28,7 @@ void heft_decoder_free(heft_decoder *r, const heft_allocator *al)
 {
     for (int k = 0; k < HEFT_ROLES; k++)
         heft_free(al, r->window[k].buf, r->window[k].capacity, ALIGN);
+    heft_free(al, r->tile, r->tile_capacity, ALIGN);
     *r = (heft_decoder){ .d = NULL };
 }
 
@@ -155,6 +157,34 @@ void heft_decoder_multiply(const heft_decoding *d, uint64_t column, size_t count
     }
 }
 
+/* ---- groups of rows ---- */
+
+bool heft_decoder_has_group(heft_decoder *r, uint64_t group, uint64_t first, size_t count)
+{
+    bool is = r->group_count == count && r->group == group && r->group_first == first;
+    r->group = group;
+    r->group_first = first;
+    r->group_count = count;
+    return is;
+}
+
+heft_status heft_decoder_drop_group(heft_decoder *r)
+{
+    r->group_count = 0;
+    return r->st;
+}
+
+void heft_decoder_apply_group(const heft_decoder *r, size_t count, float *x)
+{
+    enum { STEP = 16 };
+    size_t i = 0;
+    for (; i + STEP <= count; i += STEP)
+        for (size_t k = 0; k < STEP; k++)
+            x[i + k] = (x[i + k] - r->group_zero[i + k]) * r->group_scale[i + k];
+    for (; i < count; i++)
+        x[i] = (x[i] - r->group_zero[i]) * r->group_scale[i];
+}
+
 /* ---- elements ---- */
 
 /* Decode the columns [column, column + count) of a stored row, and cast them to out. */
@@ -191,25 +221,83 @@ static heft_status read_rows(heft_decoder *r, uint64_t from, size_t count, heft_
     return r->st;
 }
 
-/* Decode `count` elements of one matrix whose stored rows are columns of the result: the result's
- * rows first / rows on, each beginning at a column. */
-static heft_status read_transposed(heft_decoder *r, uint64_t first, size_t count, heft_dtype as,
+/* ---- stored rows that are columns of the result ---- */
+
+/* Write a band of decoded rows, `stride` bytes apart, to the columns of a tile: element (i, c) to
+ * row c, column i. */
+static void put_band(uint8_t *tile, uint64_t rows, uint64_t i0, const uint8_t *band, size_t stride,
+                     size_t height, size_t width, uint32_t size)
+{
+    for (size_t c = 0; c < width; c++) {
+        uint8_t *to = tile + (c * rows + i0) * size;
+        const uint8_t *from = band + c * size;
+        for (size_t i = 0; i < height; i++, from += stride, to += size)
+            memcpy(to, from, size);
+    }
+}
+
+static bool reserve_tile(heft_decoder *r, uint64_t bytes)
+{
+    const heft_allocator *al = r->d->f->host->allocator;
+    if (bytes <= r->tile_capacity)
+        return true;
+    heft_free(al, r->tile, r->tile_capacity, ALIGN);
+    r->tile = bytes <= SIZE_MAX ? heft_alloc(al, (size_t)bytes, ALIGN) : NULL;
+    r->tile_capacity = r->tile ? (size_t)bytes : 0;
+    if (!r->tile)
+        r->st = heft_error_no_memory(r->err, "to decode a quantised tensor");
+    return r->tile;
+}
+
+/* Decode the result's rows [k, k + n) of the matrix, as many as a tile holds: short runs of each
+ * stored row would take most of the time. */
+static void fill_tile(heft_decoder *r, uint64_t k, heft_dtype as)
+{
+    enum { TILE = 4 << 20, BAND = 32 };
+    const heft_decoding *d = r->d;
+    uint32_t size = heft_dtype_size(as);
+    uint64_t n = heft_div(TILE, d->rows * size), left = d->columns - k;
+    n = n < HEFT_RUN ? n : HEFT_RUN;
+    n = n < left ? n : left;
+    n = n ? n : 1;
+    size_t stride = (size_t)n * size;
+    uint64_t bytes = n * d->rows * size;
+    r->tile_count = 0;
+    if (!reserve_tile(r, bytes + BAND * stride))
+        return;
+    uint8_t *band = r->tile + bytes;
+    for (uint64_t i = 0; i < d->rows && !r->st; i += BAND) {
+        size_t height = d->rows - i < BAND ? (size_t)(d->rows - i) : BAND;
+        for (size_t b = 0; b < height && !r->st; b++)
+            decode_run(r, r->matrix * d->rows + i + b, k, (size_t)n, as, band + b * stride);
+        if (size == 2)
+            put_band(r->tile, d->rows, i, band, stride, height, (size_t)n, 2);
+        else
+            put_band(r->tile, d->rows, i, band, stride, height, (size_t)n, size);
+    }
+    r->tile_first = (r->matrix * d->columns + k) * d->rows;
+    r->tile_count = r->st ? 0 : n * d->rows;
+    r->tile_type = as;
+}
+
+static heft_status read_transposed(heft_decoder *r, uint64_t from, size_t count, heft_dtype as,
                                    uint8_t *out)
 {
     const heft_decoding *d = r->d;
     uint32_t size = heft_dtype_size(as);
-    uint64_t k0 = heft_div(first, d->rows), k1 = heft_div(first + count - 1, d->rows) + 1;
-    uint8_t run[HEFT_RUN * sizeof(float)];
-    for (uint64_t k = k0, n; k < k1 && !r->st; k += n) {
-        n = k1 - k < HEFT_RUN ? k1 - k : HEFT_RUN;
-        for (uint64_t i = 0; i < d->rows && !r->st; i++) {
-            decode_run(r, r->matrix * d->rows + i, k, (size_t)n, as, run);
-            for (uint64_t c = 0; c < n; c++) {
-                uint64_t at = (k + c) * d->rows + i;
-                if (at >= first && at < first + count)
-                    memcpy(out + (at - first) * size, run + c * size, size);
-            }
+    uint64_t in_matrix = d->rows * d->columns;
+    for (size_t n; count && !r->st; count -= n, from += n, out += n * size) {
+        bool is_there = r->tile_type == as && from >= r->tile_first &&
+                        from - r->tile_first < r->tile_count;
+        n = 0;
+        if (!is_there) {
+            r->matrix = heft_div(from, in_matrix);
+            fill_tile(r, heft_div(from - r->matrix * in_matrix, d->rows), as);
+            continue;
         }
+        uint64_t skip = from - r->tile_first, left = r->tile_count - skip;
+        n = left < count ? (size_t)left : count;
+        memcpy(out, r->tile + skip * size, n * size);
     }
     return r->st;
 }
@@ -217,16 +305,9 @@ static heft_status read_transposed(heft_decoder *r, uint64_t first, size_t count
 heft_status heft_decoder_read(heft_decoder *r, uint64_t from, size_t count, heft_dtype as,
                               uint8_t *out)
 {
-    const heft_decoding *d = r->d;
-    uint64_t in_matrix = d->rows * d->columns;
     r->wanted = count;
-    if (!count || !d->is_transposed)
-        return count ? read_rows(r, from, count, as, out) : HEFT_OK;
-    for (size_t n; count && !r->st; count -= n, from += n, out += n * heft_dtype_size(as)) {
-        r->matrix = heft_div(from, in_matrix);
-        uint64_t first = from - r->matrix * in_matrix;
-        n = in_matrix - first < count ? (size_t)(in_matrix - first) : count;
-        r->st = read_transposed(r, first, n, as, out);
-    }
-    return r->st;
+    if (!count)
+        return HEFT_OK;
+    return r->d->is_transposed ? read_transposed(r, from, count, as, out)
+                               : read_rows(r, from, count, as, out);
 }

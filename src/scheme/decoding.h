@@ -99,8 +99,16 @@ typedef struct heft_decoder {
     heft_part_window window[HEFT_ROLES];
     float table[256];      /* the numbers of a type with 8 bits */
     heft_dtype table_type; /* HEFT_UNTYPED: none */
-    uint64_t matrix;       /* the matrix of the stack that is decoded now */
-    uint64_t wanted;       /* elements of this call: bounds what is read ahead */
+    /* Decoded elements [tile_first, tile_first + tile_count) of a transposed tensor. */
+    uint8_t *tile;
+    size_t tile_capacity;
+    uint64_t tile_first, tile_count;
+    heft_dtype tile_type;
+    /* Of a scheme whose groups are runs of rows: scales and zero points that were read last. */
+    float group_scale[HEFT_RUN], group_zero[HEFT_RUN];
+    uint64_t group, group_first, group_count;
+    uint64_t matrix; /* the matrix of the stack that is decoded now */
+    uint64_t wanted; /* elements of this call: bounds what is read ahead */
     heft_status st;
     heft_error *err;
 } heft_decoder;
@@ -126,6 +134,13 @@ size_t heft_decoder_scales(heft_decoder *r, heft_role role, uint64_t row, uint64
 /* Multiply each run of columns by the scale of its group. */
 void heft_decoder_multiply(const heft_decoding *d, uint64_t column, size_t count,
                            const float *scale, float *x);
+
+/* Return true if group_scale and group_zero have the numbers of these columns; else the caller sets
+ * them, or drops them after an error. */
+bool heft_decoder_has_group(heft_decoder *r, uint64_t group, uint64_t first, size_t count);
+heft_status heft_decoder_drop_group(heft_decoder *r);
+/* Replace each number q of a run by (q - zero) * scale of its column. */
+void heft_decoder_apply_group(const heft_decoder *r, size_t count, float *x);
 
 static inline const heft_decoding_part *heft_decoding_part_of(const heft_decoding *d,
                                                               heft_role role)

@@ -135,8 +135,8 @@ static bool read_numbers(heft_decoder *r, uint64_t row, uint64_t column, size_t 
         (void)heft_dtype_cast(out, HEFT_F32, p, HEFT_F8_E4M3FN, count);
     else if (!is_affine)
         heft_e2m1_unpack(out, p, column % 2, count);
-    for (size_t i = 0; is_affine && i < count; i++)
-        out[i] = (float)heft_bits_at(p, first % 8 + i * d->bits, d->bits);
+    else
+        heft_bits_unpack(out, p, first % 8, d->bits, count);
     return true;
 }
 
@@ -153,8 +153,11 @@ static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t
     for (size_t i = 0; i < n; i++)
         scale[i] *= d->factor;
     heft_decoder_multiply(d, column, count, scale, out);
-    for (size_t i = 0; is_affine && i < count; i++)
-        out[i] += bias[heft_div(column + i, d->group) - heft_div(column, d->group)];
+    uint64_t into = column - heft_div(column, d->group) * d->group;
+    for (size_t i = 0, g = 0; is_affine && i < count; i++) {
+        out[i] += bias[g];
+        g += into + i + 1 == (g + 1) * d->group;
+    }
     return HEFT_OK;
 }
 

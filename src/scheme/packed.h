@@ -20,6 +20,28 @@ static inline uint32_t heft_bits_at(const uint8_t *p, uint64_t at, uint32_t bits
     return v & ((1U << bits) - 1);
 }
 
+/* Unpack `count` numbers of a dense stream from bit number `at` on; halves of bytes are the usual
+ * case. */
+static inline void heft_bits_unpack(float *out, const uint8_t *p, uint64_t at, uint32_t bits,
+                                    size_t count)
+{
+    size_t i = 0;
+    if (bits == 4 && at % 4 == 0) {
+        p += at / 8;
+        if (at % 8 && count)
+            out[i++] = (float)(*p++ >> 4);
+        for (; i + 1 < count; i += 2, p++) {
+            out[i] = (float)(*p & 15);
+            out[i + 1] = (float)(*p >> 4);
+        }
+        if (i < count)
+            out[i] = (float)(*p & 15);
+        return;
+    }
+    for (; i < count; i++)
+        out[i] = (float)heft_bits_at(p, at + i * bits, bits);
+}
+
 /* Return the bit number of element k of a row: a dense stream, or whole elements in words of 32
  * bits. */
 static inline uint64_t heft_bit_of(uint64_t k, uint32_t bits, bool is_aligned)
