@@ -5,6 +5,7 @@
 #include "logical/logical.h"
 
 #include "base/bisect.h"
+#include "base/checked_math.h"
 #include "base/error.h"
 
 enum { KEPT = 16, ALIGN = 64 };
@@ -45,8 +46,9 @@ static heft_status read_bytes(heft_decoder *r, const heft_logical_tensor *t, uin
     uint32_t size = heft_dtype_size(t->as);
     heft_status st = HEFT_OK;
     while (len && !st) {
-        uint64_t element = from / size;
-        size_t skip = (size_t)(from % size), whole = skip ? 0 : len / size, n = whole * size;
+        uint64_t element = heft_div(from, size);
+        size_t skip = (size_t)(from - element * size), whole = skip ? 0 : len / size;
+        size_t n = whole * size;
         uint8_t cut[8];
         st = heft_decoder_read(r, element, whole ? whole : 1, t->as, whole ? buf : cut);
         if (!whole) {

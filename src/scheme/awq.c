@@ -117,6 +117,6 @@ const heft_scheme heft_scheme_awq = {
     .names = names,
     .name_count = sizeof names / sizeof *names,
     .recognise = recognise,
-    .prepare = prepare,
-    .decode = decode,
 };
+
+const heft_scheme_decoder heft_decoder_of_awq = { prepare, decode };

@@ -43,6 +43,6 @@ const heft_scheme heft_scheme_bitnet = {
     .names = names,
     .name_count = 1,
     .recognise = recognise,
-    .prepare = prepare,
-    .decode = decode,
 };
+
+const heft_scheme_decoder heft_decoder_of_bitnet = { prepare, decode };

@@ -237,7 +237,7 @@ static heft_status decode_by_index(heft_decoder *r, uint64_t row, uint64_t colum
                                    float *out)
 {
     const heft_decoding *d = r->d;
-    float scale[HEFT_RUN], zero[HEFT_RUN];
+    float *scale = r->group_scale, *zero = r->group_zero;
     uint64_t groups = d->grid.across;
     const uint8_t *index = heft_decoder_bytes(r, HEFT_ROLE_GROUP_INDEX, column * WORD,
                                               count * WORD);
@@ -260,7 +260,7 @@ static heft_status decode_by_index(heft_decoder *r, uint64_t row, uint64_t colum
 static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t count, float *out)
 {
     const heft_decoding *d = r->d;
-    float scale[HEFT_RUN], zero[HEFT_RUN];
+    float *scale = r->group_scale, *zero = r->group_zero;
     if (!read_numbers(r, row, column, count, out))
         return r->st;
     if (heft_decoding_part_of(d, HEFT_ROLE_GROUP_INDEX))
@@ -283,6 +283,6 @@ const heft_scheme heft_scheme_compressed_tensors = {
     .names = names,
     .name_count = sizeof names / sizeof *names,
     .recognise = recognise,
-    .prepare = prepare,
-    .decode = decode,
 };
+
+const heft_scheme_decoder heft_decoder_of_compressed_tensors = { prepare, decode };

@@ -194,7 +194,7 @@ static void decode_run(heft_decoder *r, uint64_t row, uint64_t column, size_t co
     float run[HEFT_RUN];
     bool is_float = as == HEFT_F32 && !((uintptr_t)out % sizeof(float));
     float *to = is_float ? (float *)(void *)out : run;
-    r->st = r->d->scheme->decode(r, row, column, count, to);
+    r->st = r->d->decoder->decode(r, row, column, count, to);
     if (!r->st && to == run)
         (void)heft_dtype_cast(out, as, run, HEFT_F32, count);
 }

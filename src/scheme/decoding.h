@@ -55,6 +55,7 @@ typedef struct heft_scale_grid {
 typedef struct heft_decoding {
     const heft_file *f;
     const heft_scheme *scheme;
+    const struct heft_scheme_decoder *decoder;
     heft_str name;
     const heft_quantisation_settings *settings;
     const char *variant; /* or NULL */
@@ -80,6 +81,20 @@ typedef struct heft_decoding {
 
 /* Return the name of a role, as in heft_quantised_part. */
 const char *heft_role_name(heft_role role);
+/* Apart from heft_scheme, so that a program that only recognises schemes has no decoder. */
+struct heft_decoder;
+typedef struct heft_scheme_decoder {
+    heft_status (*prepare)(heft_decoding *d, heft_error *err);
+    heft_status (*decode)(struct heft_decoder *r, uint64_t row, uint64_t column, size_t count,
+                          float *out);
+} heft_scheme_decoder;
+extern const heft_scheme_decoder heft_decoder_of_awq, heft_decoder_of_bitnet,
+    heft_decoder_of_bitsandbytes, heft_decoder_of_compressed_tensors, heft_decoder_of_fp8,
+    heft_decoder_of_gptq, heft_decoder_of_mlx, heft_decoder_of_mxfp4, heft_decoder_of_mxfp8,
+    heft_decoder_of_nvfp4, heft_decoder_of_torch;
+/* Return the decoder of a scheme; NULL: the scheme is recognised, and not decoded. */
+const heft_scheme_decoder *heft_scheme_decoder_of(const heft_scheme *s);
+
 /* Find the parts of quantised tensor i of s, and let its scheme check them.
  *   HEFT_E_UNSUPPORTED  the scheme is recognised, and not decoded
  *   HEFT_E_FORMAT       the parts contradict each other; the message names two of them */
@@ -104,7 +119,7 @@ typedef struct heft_decoder {
     size_t tile_capacity;
     uint64_t tile_first, tile_count;
     heft_dtype tile_type;
-    /* Of a scheme whose groups are runs of rows: scales and zero points that were read last. */
+    /* Scales and zero points of a run: kept for the next row, if groups are runs of rows. */
     float group_scale[HEFT_RUN], group_zero[HEFT_RUN];
     uint64_t group, group_first, group_count;
     uint64_t matrix; /* the matrix of the stack that is decoded now */
@@ -170,7 +185,7 @@ heft_status heft_decoding_check_settings(const heft_decoding *d, uint32_t bits, 
 heft_status heft_decoding_refuse(const heft_decoding *d, heft_role role, const char *why,
                                  heft_error *err);
 
-/* heft_scheme.decode of numbers of E2M1, two in a byte, with scales of a grid and a factor; of
+/* Decodes a run of numbers of E2M1, two in a byte, with scales of a grid and a factor; of
  * mxfp4.c, for nvfp4, too. */
 heft_status heft_decode_e2m1(heft_decoder *r, uint64_t row, uint64_t column, size_t count,
                              float *out);

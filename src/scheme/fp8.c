@@ -93,9 +93,9 @@ const heft_scheme heft_scheme_fp8 = {
     .names = names,
     .name_count = sizeof names / sizeof *names,
     .recognise = recognise_fp8,
-    .prepare = prepare,
-    .decode = decode,
 };
+
+const heft_scheme_decoder heft_decoder_of_fp8 = { prepare, decode };
 
 static bool recognise_mxfp8(heft_scheme_group *g)
 {
@@ -122,6 +122,6 @@ const heft_scheme heft_scheme_mxfp8 = {
     .names = names,
     .name_count = 2,
     .recognise = recognise_mxfp8,
-    .prepare = prepare_mxfp8,
-    .decode = decode,
 };
+
+const heft_scheme_decoder heft_decoder_of_mxfp8 = { prepare_mxfp8, decode };

@@ -187,6 +187,6 @@ const heft_scheme heft_scheme_gptq = {
     .names = names,
     .name_count = sizeof names / sizeof *names,
     .recognise = recognise,
-    .prepare = prepare,
-    .decode = decode,
 };
+
+const heft_scheme_decoder heft_decoder_of_gptq = { prepare, decode };

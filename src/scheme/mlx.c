@@ -143,7 +143,7 @@ static bool read_numbers(heft_decoder *r, uint64_t row, uint64_t column, size_t 
 static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t count, float *out)
 {
     const heft_decoding *d = r->d;
-    float scale[HEFT_RUN], bias[HEFT_RUN];
+    float *scale = r->group_scale, *bias = r->group_zero;
     bool is_affine = heft_decoding_part_of(d, HEFT_ROLE_BIAS);
     size_t n = read_numbers(r, row, column, count, out)
                    ? heft_decoder_scales(r, HEFT_ROLE_SCALE, row, column, count, scale)
@@ -166,6 +166,6 @@ const heft_scheme heft_scheme_mlx = {
     .names = names,
     .name_count = sizeof names / sizeof *names,
     .recognise = recognise,
-    .prepare = prepare,
-    .decode = decode,
 };
+
+const heft_scheme_decoder heft_decoder_of_mlx = { prepare, decode };

@@ -85,6 +85,6 @@ const heft_scheme heft_scheme_mxfp4 = {
     .names = names,
     .name_count = sizeof names / sizeof *names,
     .recognise = recognise,
-    .prepare = prepare,
-    .decode = heft_decode_e2m1,
 };
+
+const heft_scheme_decoder heft_decoder_of_mxfp4 = { prepare, heft_decode_e2m1 };

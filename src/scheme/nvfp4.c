@@ -104,6 +104,6 @@ const heft_scheme heft_scheme_nvfp4 = {
     .names = names,
     .name_count = sizeof names / sizeof *names,
     .recognise = recognise,
-    .prepare = prepare,
-    .decode = decode,
 };
+
+const heft_scheme_decoder heft_decoder_of_nvfp4 = { prepare, decode };

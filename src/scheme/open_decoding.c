@@ -54,6 +54,7 @@ heft_status heft_decoding_open(heft_decoding *d, const heft_file *f, const heft_
     const heft_scheme *scheme = heft_schemes_scheme(s, i);
     *d = (heft_decoding){ .f = f,
                           .scheme = scheme,
+                          .decoder = heft_scheme_decoder_of(scheme),
                           .name = q.name,
                           .settings = heft_schemes_settings(s),
                           .variant = heft_schemes_variant(s, i),
@@ -64,7 +65,7 @@ heft_status heft_decoding_open(heft_decoding *d, const heft_file *f, const heft_
                           .factor = 1 };
     for (int k = 0; k < HEFT_ROLES; k++)
         d->part[k].tensor = HEFT_NONE;
-    if (!scheme || !scheme->prepare)
+    if (!d->decoder)
         return refuse_scheme(&q, f, s, i, err);
     for (uint32_t k = 0; k < q.part_count; k++) {
         heft_quantised_part part = heft_schemes_part_at(s, i, k);
@@ -73,5 +74,5 @@ heft_status heft_decoding_open(heft_decoding *d, const heft_file *f, const heft_
     if (d->part[HEFT_ROLE_WEIGHT].tensor == HEFT_NONE)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "quantised tensor %q has no weight",
                                 q.name);
-    return scheme->prepare(d, err);
+    return d->decoder->prepare(d, err);
 }

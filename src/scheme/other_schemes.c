@@ -130,9 +130,9 @@ static const heft_scheme_names scaled[] = {
 };
 
 #define ROW(title, names, recognise) \
-    { title, names, sizeof(names) / sizeof *(names), NULL, false, recognise, NULL, NULL }
+    { title, names, sizeof(names) / sizeof *(names), NULL, false, recognise }
 #define VAGUE_ROW(title, names, recognise) \
-    { title, names, sizeof(names) / sizeof *(names), NULL, true, recognise, NULL, NULL }
+    { title, names, sizeof(names) / sizeof *(names), NULL, true, recognise }
 static const heft_scheme others[] = {
     ROW("sparse-24", sparse_24, always),
     ROW("marlin", marlin, has_packed_weight),

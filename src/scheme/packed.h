@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/checked_math.h"
+
 /* Return the little-endian word of 32 bits at p. */
 static inline uint32_t heft_word_at(const uint8_t *p)
 {
@@ -46,8 +48,8 @@ static inline void heft_bits_unpack(float *out, const uint8_t *p, uint64_t at, u
  * bits. */
 static inline uint64_t heft_bit_of(uint64_t k, uint32_t bits, bool is_aligned)
 {
-    uint32_t per_word = 32 / bits;
-    return is_aligned ? k / per_word * 32 + k % per_word * bits : k * bits;
+    uint64_t per_word = 32 / bits, word = is_aligned ? heft_div(k, per_word) : 0;
+    return is_aligned ? word * 32 + (k - word * per_word) * bits : k * bits;
 }
 
 /* The numbers of E2M1: 1 bit of sign, 2 of exponent, 1 of mantissa. */

@@ -39,9 +39,6 @@ typedef struct heft_scheme_group {
     bool has_block;
 } heft_scheme_group;
 
-struct heft_decoding;
-struct heft_decoder;
-
 typedef struct heft_scheme {
     const char *name; /* on the command line and in heft_quantised */
     const heft_scheme_names *names;
@@ -51,10 +48,6 @@ typedef struct heft_scheme {
     bool is_vague; /* a method that the settings name is the better name */
     /* Return true if element types and shapes are those of the scheme; set bits and block. */
     bool (*recognise)(heft_scheme_group *g);
-    /* See decoding.h.  NULL: the scheme is recognised, and not decoded. */
-    heft_status (*prepare)(struct heft_decoding *d, heft_error *err);
-    heft_status (*decode)(struct heft_decoder *r, uint64_t row, uint64_t column, size_t count,
-                          float *out);
 } heft_scheme;
 
 enum { HEFT_SCHEME_NAMES = 64 }; /* most ways to name parts, of all schemes together */

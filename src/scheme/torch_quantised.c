@@ -104,6 +104,6 @@ const heft_scheme heft_scheme_torch = {
     .name_count = 1,
     .attribute = "torch.qscheme",
     .recognise = recognise,
-    .prepare = prepare,
-    .decode = decode,
 };
+
+const heft_scheme_decoder heft_decoder_of_torch = { prepare, decode };
