@@ -57,7 +57,7 @@ enum { JOB_CONVERT = 1, JOB_MERGE = 2, JOB_SPLIT = 4, JOB_APPEND = 8, JOB_EDIT =
 extern const shared_opt job_options[];
 
 /* Fill a zeroed job: the member `begin` of a command whose request begins with a job. */
-void job_begin(const session *s, void *job);
+void job_begin(const session *s, void *zeroed);
 void job_release(job *j);
 
 /* The int functions below return exit codes. */

@@ -26,10 +26,10 @@ static bool read_rule(array_types *t, const char *text)
     heft_dtype type = equals ? heft_dtype_find(heft_str_from(equals + 1)) : HEFT_UNTYPED;
     if (!type || equals == text)
         return false;
-    char *glob = strndup(text, (size_t)(equals - text));
-    if (glob)
-        t->rules[t->count++] = (rule){ glob, type, false };
-    t->no_memory = t->no_memory || !glob;
+    rule *r = &t->rules[t->count];
+    *r = (rule){ strndup(text, (size_t)(equals - text)), type, false };
+    t->count += r->glob != NULL;
+    t->no_memory = t->no_memory || !r->glob;
     return true;
 }
 

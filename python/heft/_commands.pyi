@@ -360,6 +360,7 @@ def convert(
     rename: str | Iterable[str] | Mapping[str, str] | None = ...,
     cast: str | Iterable[str] | Mapping[str, str] | None = ...,
     raw_tensors: bool = ...,
+    dequantize: bool | str | None = ...,
     transpose: str | Iterable[str] | None = ...,
     densify: str | Iterable[str] | None = ...,
     sparsify: str | Iterable[str] | Mapping[str, str] | None = ...,

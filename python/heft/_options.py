@@ -161,6 +161,7 @@ class Kind:
 
 FLAG = Kind("bool", None)
 TEXT = Kind("str | None", _text)
+MAYBE = Kind("bool | str | None", _text)  # the value can be left out
 PATH = Kind("str | os.PathLike[str] | None", path_words)
 PATHS = Kind("str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None", _paths)
 NUMBER = Kind("int | None", _number)
@@ -178,9 +179,9 @@ IDS = Kind("Mapping[str, int | str | None] | None", _ids)
 SPECIAL = Kind("Mapping[str, int | None] | None", _special)
 
 # Kinds of the command, and names of options with a kind of their own in Python.
-KINDS = {"flag": FLAG, "text": TEXT, "choice": TEXT, "file": PATH, "output": PATH, "records": PATH,
-         "profile": PATH, "secret": PATH, "list": TEXTS, "key_files": SET_FILES, "number": NUMBER,
-         "size": SIZE, "real": REAL}
+KINDS = {"flag": FLAG, "maybe": MAYBE, "text": TEXT, "choice": TEXT, "file": PATH, "output": PATH,
+         "records": PATH, "profile": PATH, "secret": PATH, "list": TEXTS, "key_files": SET_FILES,
+         "number": NUMBER, "size": SIZE, "real": REAL}
 NAMES = {"share": SHARE, "ignore": PATHS, "id-seed": NUMBER, "rename": RENAMES, "cast": RULES,
          "sparsify": RULES, "compress": RULES, "digest": RULES, "requires-grad": GRADS,
          "set": SETTINGS, "set-id": IDS, "special": SPECIAL, "view": VIEWS}
@@ -235,8 +236,10 @@ class Option:
             if not isinstance(value, bool):
                 raise TypeError(f"{self.keyword} must be a bool, not {type(value).__name__}")
             return [f"--{self.name}"] if value else []
-        if value is None:
+        if value is None or (self.kind is MAYBE and value is False):
             return []
+        if self.kind is MAYBE and value is True:
+            return [f"--{self.name}"]
         try:
             return [f"--{self.name}={word}" for word in self.kind.words(value)]
         except (AttributeError, TypeError) as error:

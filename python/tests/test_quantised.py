@@ -80,3 +80,17 @@ def test_nvfp4_needs_the_scale_of_another_tensor(tmp_path):
         assert f["b.weight"].to("f32").sum() == 64
     with heft.open(path, raw_tensors=True) as f:
         assert f["a.weight"].to("f32").sum() == 64
+
+
+@pytest.mark.parametrize("how, dtype", [(True, "bf16"), ("f32", "f32")])
+def test_a_model_is_decoded(tmp_path, how, dtype):
+    path, out = tmp_path / "fp8.safetensors", tmp_path / "out.safetensors"
+    write_safetensors(path, {
+        "l.weight": ("F8_E4M3", [8, 8], bytes([0x38] * 64)),
+        "l.weight_scale_inv": ("F32", [1, 1], np.float32(2).tobytes())
+    })
+    heft.convert(path, out, dequantize=how)
+    with heft.open(out) as f:
+        assert list(f) == ["l.weight"]
+        assert f["l.weight"].dtype == dtype
+        assert (f["l.weight"].to("f32") == 2).all()

@@ -197,10 +197,10 @@ static bool read_zero_points(heft_decoder *r, uint64_t row, uint64_t first, size
     }
     uint64_t bit = heft_bit_of(line, d->bits, d->is_aligned), word = bit / WORD_BITS;
     uint64_t matrix = r->matrix * heft_decoding_dim(z, 1);
-    bool crosses = bit % WORD_BITS + d->bits > WORD_BITS;
+    uint32_t words = bit % WORD_BITS + d->bits > WORD_BITS ? 2 : 1;
     for (size_t i = 0; i < n; i++) {
         uint8_t two[2 * WORD] = { 0 };
-        for (uint32_t k = 0; k <= crosses; k++) {
+        for (uint32_t k = 0; k < words; k++) {
             uint64_t at = (matrix + word + k) * d->grid.across + first + i;
             const uint8_t *p = heft_decoder_bytes(r, HEFT_ROLE_ZERO_POINT, at * WORD, WORD);
             if (!p)

@@ -411,7 +411,7 @@ heft_status heft_conversion_blame(heft_error *err, heft_status st)
 heft_status heft_file_convert(const heft_file *in, const heft_format *to, heft_sink *take,
                               const heft_convert_options *opt, heft_error *err)
 {
-    heft_error own;
+    heft_error own = { .status = HEFT_OK };
     err = err ? err : &own;
     return heft_conversion_blame(err, heft_convert_as(in, to, take, opt, NULL, err));
 }
