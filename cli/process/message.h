@@ -50,7 +50,7 @@ typedef struct message_style {
 } message_style;
 
 /* Set the style of all messages from now on. */
-void message_set_style(const message_style *style);
+void message_set_style(const message_style *given);
 /* Use JSON if the command line asks for it, even in words that are never parsed because an earlier
  * word is wrong; otherwise text. */
 void message_find_format(int argc, char **argv);
