@@ -6,12 +6,13 @@
 #include "folder/folder_choice.h"
 
 #include "base/error.h"
+#include "base/path_risk.h"
 #include "base/sort.h"
 #include "base/text.h"
 
 /* The sets of further indices are named again, so that the time does not grow with the square of
  * the number of files. */
-enum { MAX_SHARDS = 4096, MOST_INDICES = 64 };
+enum { MOST_INDICES = 64 };
 
 typedef struct candidate {
     const heft_weight_name *first; /* the sorted rows */
@@ -280,10 +281,10 @@ static heft_status add_shards(choosing *c, heft_vec *files)
     const candidate *set = c->chosen;
     const heft_numbered_name *n = &set->first->numbered;
     uint32_t at = 1, first = n->number != 0;
-    if (n->count > MAX_SHARDS)
+    if (n->count > HEFT_MAX_SHARDS)
         return heft_error_plain(c->err, HEFT_E_LIMIT,
                                 "%q is numbered as one of %U shards, more than %U", name_of(set),
-                                (uint64_t)n->count, (uint64_t)MAX_SHARDS);
+                                (uint64_t)n->count, (uint64_t)HEFT_MAX_SHARDS);
     if (n->number > 1)
         return report_headless(c);
     for (uint32_t i = 1; i < set->count; i++)

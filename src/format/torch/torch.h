@@ -5,14 +5,8 @@
 #define HEFT_TORCH_H
 #include "format/format.h"
 #include "grammar/pickle.h"
+#include "grammar/torch_types.h"
 #include "grammar/zip.h"
-
-typedef struct heft_torch_type { /* an element type of PyTorch */
-    const char *dtype;           /* torch.DTYPE */
-    const char *storage;         /* torch.STORAGE, or NULL without a class */
-    heft_dtype type;             /* HEFT_UNTYPED: unknown to Heft */
-    bool keeps_name;             /* `type` is only similar: stored_dtype keeps the name */
-} heft_torch_type;
 
 typedef struct heft_torch_storage { /* memory of one or more tensors */
     heft_str key;                   /* name in the pickle and in the container */
