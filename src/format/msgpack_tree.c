@@ -89,6 +89,8 @@ static heft_status read_key(walk *w)
         return c->st;
     if (key.kind == HEFT_MSGPACK_TEXT) {
         heft_str name = heft_msgpack_text(c, &key);
+        for (size_t i = 0; i < name.len; i++)
+            w->t->has_separator = w->t->has_separator || name.ptr[i] == w->t->separator;
         return c->st ? c->st : enter_key(w, name);
     }
     if (key.kind != HEFT_MSGPACK_UINT && key.kind != HEFT_MSGPACK_INT)

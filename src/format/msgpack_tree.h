@@ -11,12 +11,13 @@
 
 typedef struct heft_msgpack_tree heft_msgpack_tree;
 struct heft_msgpack_tree {
-    heft_cur c;       /* cursor.what names the tree in messages: "the record" */
-    heft_index *x;    /* receives tensors and metadata */
-    char separator;   /* between keys */
-    bool keeps_empty; /* nil and empty maps are metadata; else they are passed over */
-    heft_vec path;    /* char: name of the value at the cursor */
-    uint64_t budget;  /* bytes that names and metadata values may still take */
+    heft_cur c;         /* cursor.what names the tree in messages: "the record" */
+    heft_index *x;      /* receives tensors and metadata */
+    char separator;     /* between keys */
+    bool keeps_empty;   /* nil and empty maps are metadata; else they are passed over */
+    bool has_separator; /* some key has the separator; set by the walk */
+    heft_vec path;      /* char: name of the value at the cursor */
+    uint64_t budget;    /* bytes that names and metadata values may still take */
     /* Take a map or an extension, whose head was read.  Set *is_taken after reading all of it.
      * Otherwise the cursor may stay where it is; or *item becomes a value inside that stands for the
      * whole map, with the cursor after the head of that value.  Every extension has to be taken. */
