@@ -11,7 +11,7 @@ static bool matches(const char *name, const char *pattern)
     return heft_glob(heft_lit(pattern), heft_lit(name));
 }
 
-static const char safetensors[] = "safetensors", torch[] = "torch";
+static const char safetensors[] = "safetensors", torch[] = "torch", flax[] = "flax";
 
 /* Names of weight files, the best first: docs/shards.md. */
 static const struct preference {
@@ -37,6 +37,9 @@ static const struct preference {
     { "*.bin.index.json", torch },
     { "*.bin.index.*.json", torch },
     { "*.bin.*.index.json", torch },
+    { "flax_model.msgpack", flax },
+    { "flax_model.msgpack.index.json", flax },
+    { "*.msgpack.index.json", flax },
 };
 enum {
     PREFERENCES = sizeof preferences / sizeof *preferences,
@@ -59,7 +62,6 @@ static const struct {
     { "rng_state*.pth", NULL },
     { "rng_state*.pt", NULL },
     { "*.onnx", "ONNX" },
-    { "flax_model*.msgpack", "Flax" },
     { "tf_model*.h5", "TensorFlow" },
     { "saved_model.pb", "TensorFlow" },
     { "*.ckpt.index", "TensorFlow" },
@@ -152,9 +154,9 @@ heft_weight_name heft_weight_name_of(const char *name)
     w.is_torch = w.family == torch;
     w.is_index = !w.numbered.count && has_suffix(name, ".json");
     w.rank = BEST - 2 * i - (w.numbered.count > 0); /* an index comes before its shards */
-    if (w.is_torch && !heft_format_find(heft_str_from(torch))) {
+    if (w.family != safetensors && !heft_format_find(heft_str_from(w.family))) {
         w.rank = HEFT_NO_WEIGHTS;
-        w.foreign = "PyTorch";
+        w.foreign = w.is_torch ? "PyTorch" : "Flax";
     }
     return w;
 }
@@ -179,7 +181,8 @@ static bool find_variant(heft_str *out, heft_str text, bool has_base, bool has_s
             continue;
         heft_str part = { text.ptr + from, i - from };
         bool is_suffix = (has_suffix && i == text.len) || heft_str_is(part, safetensors) ||
-                         heft_str_is(part, "bin") || heft_str_is(part, "index");
+                         heft_str_is(part, "bin") || heft_str_is(part, "msgpack") ||
+                         heft_str_is(part, "index");
         if (part.len && !is_suffix && (from || !has_base)) {
             *out = part;
             return true;

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import zipfile
 
+import gen_flax
 import gen_shards
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
@@ -280,6 +281,12 @@ CHOICES = [
     (["adapter_model.bin", "optimizer.pt"], "adapter_model.bin", None),
     (["a.gguf"], "a.gguf", None),
     (["a.gguf", "b.gguf"], 4, "several weight files, 'a.gguf' and 'b.gguf': name one of them"),
+    (["flax_model.msgpack"], "flax_model.msgpack", None),
+    (["flax_model.msgpack", "other.msgpack"], "flax_model.msgpack", ["!other.msgpack"]),
+    (["flax_model.msgpack.index.json*x.msgpack"], "x.msgpack", None),
+    ([MODEL, "flax_model.msgpack"], MODEL, ["flax_model.msgpack"]),
+    (["pytorch_model.bin", "flax_model.msgpack", "tf_model.h5"], "pytorch_model.bin",
+     ["flax_model.msgpack"]),
     (["c.gguf", "b.gguf", "a.gguf", "d.npy"], 4,
      "4 weight files, among them 'a.gguf', 'b.gguf' and 'c.gguf'"),
     (["model.fp16.safetensors", "model.bf16.safetensors"], 4, "name one of them"),
@@ -311,7 +318,6 @@ CHOICES = [
     (["modules.json", "2_Dense/model.safetensors", "0_Transformer/model.safetensors"], 4,
      "weights in folders of modules only, such as '0_Transformer/model.safetensors'"),
     (["tf_model.h5"], 5, "'tf_model.h5' is a file of TensorFlow"),
-    (["flax_model.msgpack"], 5, "'flax_model.msgpack' is a file of Flax"),
     (["model.onnx"], 5, "'model.onnx' is a file of ONNX"),
     (["openvino_model.bin"], 5, "'openvino_model.bin' is a file of OpenVINO"),
     (["tf_model.h5", "model.onnx", MODEL], MODEL, None),
@@ -337,7 +343,9 @@ def make_weights(folder, item):
     if shard:
         (folder / name).write_text(json.dumps({"weight_map": {shard: shard}}))
         if shard and suffix == "json":
-            (folder / shard).write_bytes(gen_shards.pack({shard: ("U8", [1], b"x")}))
+            make_weights(folder, shard)
+    elif suffix == "msgpack":
+        (folder / name).write_bytes(gen_flax.pack({name: gen_flax.array(("", "u8", (1,), b"x"))}))
     elif suffix == "safetensors":
         (folder / name).write_bytes(gen_shards.pack({name: ("U8", [1], b"x")}))
     elif suffix in ("bin", "pt", "pth", "ckpt"):
