@@ -5,7 +5,7 @@
  * them.  blocks.c describes the layouts. */
 #ifndef HEFT_BLOCK_ENCODE_H
 #define HEFT_BLOCK_ENCODE_H
-#include <heft/heft.h>
+#include "model/encode_fits.h"
 
 /* Return true if rows can be encoded to blocks of this type. */
 bool heft_block_can_encode(heft_dtype t);
@@ -21,5 +21,9 @@ bool heft_block_uses_importance(heft_dtype t);
  * machine, and other blocks of the row are as they would be (with importance, of other rows). */
 void heft_row_encode(uint8_t *out, heft_dtype to, const float *row, size_t n,
                      const float *importance);
+
+/* Encode as heft_row_encode() does, by given searches; all searches give the same bytes. */
+void heft_row_encode_with(const heft_fits *fits, uint8_t *out, heft_dtype to, const float *row,
+                          size_t n, const float *importance);
 
 #endif

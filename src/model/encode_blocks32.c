@@ -4,9 +4,8 @@
 
 #include "model/block_layouts.h"
 #include "model/encode_fits.h"
-#include "model/encode_numbers.h"
+#include "model/encode_rounding.h"
 #include "model/encode_rows.h"
-#include "model/square_root.h"
 
 typedef struct scaled {
     float scale, minimum;
@@ -17,6 +16,8 @@ static int32_t top_code(const block32 *l)
 {
     return l->high_at ? 31 : 15;
 }
+
+enum { BATCH = HEFT_FIT_BATCH };
 
 /* ---- the range of a block decides ---- */
 
@@ -57,87 +58,93 @@ static void scale_range(scaled *s, const block32 *l, const float *x)
     }
 }
 
-/* ---- importance decides ---- */
-
-static float mean_square(const float *row, size_t n)
-{
-    float sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += row[i] * row[i];
-    return sum / (float)n;
-}
-
-static void scale_weighted(scaled *s, const block32 *l, const float *x, const float *importance,
-                           float variance)
-{
-    const heft_affine_fit fit = { ELEMENTS32, top_code(l), -0.9f, 0.05f, 37, false };
-    float weights[ELEMENTS32];
-    for (uint32_t i = 0; i < ELEMENTS32; i++)
-        weights[i] = importance[i] * heft_square_root(variance + x[i] * x[i]);
-    s->minimum = 0;
-    if (!l->minimum_at) {
-        s->scale = heft_fit_symmetric(ELEMENTS32, l->zero_code, x, weights, s->codes);
-        return;
-    }
-    s->scale = heft_fit_affine(&fit, x, weights, &s->minimum, s->codes);
-    s->minimum = -s->minimum;
-}
-
 /* ---- blocks ---- */
 
-static void put_block(uint8_t *b, const block32 *l, const scaled *s)
+static void put_block(uint8_t *b, const block32 *l, float scale, float minimum,
+                      const uint8_t codes[ELEMENTS32])
 {
-    heft_put_half(b, s->scale);
+    heft_put_half(b, scale);
     if (l->minimum_at)
-        heft_put_half(b + l->minimum_at, s->minimum);
+        heft_put_half(b + l->minimum_at, minimum);
     for (uint32_t i = 0; i < HALF32; i++)
-        b[l->codes_at + i] = (uint8_t)((s->codes[i] & 15) | s->codes[i + HALF32] << 4);
+        b[l->codes_at + i] = (uint8_t)((codes[i] & 15) | codes[i + HALF32] << 4);
     if (!l->high_at)
         return;
     memset(b + l->high_at, 0, ELEMENTS32 / 8);
     for (uint32_t i = 0; i < ELEMENTS32; i++)
-        b[l->high_at + i / 8] |= (uint8_t)((s->codes[i] >> 4 & 1) << i % 8);
+        b[l->high_at + i / 8] |= (uint8_t)((codes[i] >> 4 & 1) << i % 8);
 }
 
-static void encode_row(uint8_t *out, const block32 *l, const float *row, size_t n,
-                       const float *importance)
+static void encode_ranges(uint8_t *out, const block32 *l, const float *row, size_t n)
 {
-    float variance = importance ? mean_square(row, n) : 0;
     for (size_t i = 0; i < n; i += ELEMENTS32, out += l->codes_at + HALF32) {
         scaled s;
-        if (importance)
-            scale_weighted(&s, l, row + i, importance + i, variance);
-        else if (l->minimum_at)
+        if (l->minimum_at)
             scale_range(&s, l, row + i);
         else
             scale_symmetric(&s, l, row + i);
-        put_block(out, l, &s);
+        put_block(out, l, s.scale, s.minimum, s.codes);
     }
 }
 
-void heft_encode_q4_0(uint8_t *out, const float *row, size_t n, const float *importance)
+static void encode_weighted(uint8_t *out, const block32 *l, const float *row, size_t n,
+                            const float *importance, const heft_fits *fits)
 {
-    encode_row(out, &q4_0, row, n, importance);
+    const heft_affine_fit fit = { ELEMENTS32, top_code(l), -0.9f, 0.05f, 37, false };
+    float variance = heft_sum_of_squares(row, n) / (float)n;
+    float weights[BATCH], scales[BATCH / ELEMENTS32], minima[BATCH / ELEMENTS32] = { 0 };
+    uint8_t codes[BATCH];
+    for (size_t at = 0, m; at < n; at += m) {
+        m = n - at < BATCH ? n - at : BATCH;
+        fits->weigh(weights, row + at, importance + at, m, variance);
+        if (l->minimum_at)
+            fits->affine(&fit, m / ELEMENTS32, row + at, weights, scales, minima, codes);
+        else
+            fits->symmetric(ELEMENTS32, l->zero_code, m / ELEMENTS32, row + at, weights, scales,
+                            codes);
+        for (size_t g = 0; g < m / ELEMENTS32; g++, out += l->codes_at + HALF32)
+            put_block(out, l, scales[g], -minima[g], codes + g * ELEMENTS32);
+    }
 }
 
-void heft_encode_q4_1(uint8_t *out, const float *row, size_t n, const float *importance)
+static void encode_row(uint8_t *out, const block32 *l, const float *row, size_t n,
+                       const float *importance, const heft_fits *fits)
 {
-    encode_row(out, &q4_1, row, n, importance);
+    if (importance)
+        encode_weighted(out, l, row, n, importance, fits);
+    else
+        encode_ranges(out, l, row, n);
 }
 
-void heft_encode_q5_0(uint8_t *out, const float *row, size_t n, const float *importance)
+void heft_encode_q4_0(uint8_t *out, const float *row, size_t n, const float *importance,
+                      const heft_fits *fits)
 {
-    encode_row(out, &q5_0, row, n, importance);
+    encode_row(out, &q4_0, row, n, importance, fits);
 }
 
-void heft_encode_q5_1(uint8_t *out, const float *row, size_t n, const float *importance)
+void heft_encode_q4_1(uint8_t *out, const float *row, size_t n, const float *importance,
+                      const heft_fits *fits)
 {
-    encode_row(out, &q5_1, row, n, importance);
+    encode_row(out, &q4_1, row, n, importance, fits);
 }
 
-void heft_encode_q8_0(uint8_t *out, const float *row, size_t n, const float *importance)
+void heft_encode_q5_0(uint8_t *out, const float *row, size_t n, const float *importance,
+                      const heft_fits *fits)
 {
-    (void)importance;
+    encode_row(out, &q5_0, row, n, importance, fits);
+}
+
+void heft_encode_q5_1(uint8_t *out, const float *row, size_t n, const float *importance,
+                      const heft_fits *fits)
+{
+    encode_row(out, &q5_1, row, n, importance, fits);
+}
+
+/* Importance is not used. */
+void heft_encode_q8_0(uint8_t *out, const float *row, size_t n, const float *importance,
+                      const heft_fits *fits)
+{
+    (void)importance, (void)fits;
     for (size_t i = 0; i < n; i += ELEMENTS32, out += q8_0.codes_at + ELEMENTS32) {
         float most = 0;
         for (uint32_t k = 0; k < ELEMENTS32; k++) /* a NaN is followed by the next element */

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""check_ggml_encoding.py LIBHEFT DIR [TYPE...]: encode rows to each block type with Heft and ggml.
+"""check_ggml_encoding.py LIBHEFT DIR [ROWS [TYPE...]]: encode rows to blocks with Heft and ggml.
 
-DIR has ggml's library as npm ships it. Both encode 10,000 rows for each type, with and without
-importance of the columns: numbers like weights, numbers of all exponents, ties, constants, zeros,
-outliers, infinities and NaN. The bytes must be equal, but for the sign of a scale that is NaN: ggml
-has the one of the processor, and Heft none. TAP on stdout."""
+DIR has ggml's library as npm ships it. Both encode ROWS rows, 10,000 if not given, for each type,
+with and without importance of the columns: numbers like weights, numbers of all exponents, ties,
+constants, zeros, outliers, infinities and NaN. The bytes must be equal, but for the sign of a scale
+that is NaN: ggml has the one of the processor, and Heft none. TAP on stdout."""
 import ctypes
 import pathlib
 import struct
@@ -17,7 +17,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
 LIBRARY = "node_modules/@node-llama-cpp/linux-x64/bins/linux-x64/libggml-base.so"
-TYPES = ("q8_0", "q4_0", "q4_1", "q5_0", "q5_1")
+TYPES = ("q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "q8_k",
+         "iq4_nl", "iq4_xs", "tq1_0", "tq2_0", "q1_0", "q2_0", "mxfp4", "nvfp4")
 
 
 class Heft:
@@ -109,6 +110,12 @@ def exponents(rng, shape):
     return rng.standard_normal(shape) * 2.0**rng.uniform(-40, 24, shape)
 
 
+def powers(rng, shape):
+    """Powers of two and numbers next to them."""
+    power = 2.0**rng.integers(-120, 120, (shape[0], 1))
+    return power * (1 - rng.integers(-4, 200, shape) * 2.0**-24)
+
+
 def huge(rng, shape):
     return rng.standard_normal(shape) * 10.0**rng.uniform(4, 38, (shape[0], 1))
 
@@ -136,9 +143,11 @@ def both(rng, shape):
     return strangers(rng, shape, (np.nan, np.inf))
 
 
-KINDS = ((weights, 4000), (heavy, 1000), (ties, 1000), (same_sign, 500), (outlier, 500),
+KINDS = ((weights, 3500), (heavy, 1000), (ties, 1000), (same_sign, 500), (outlier, 500),
          (sparse, 500), (constant, 200), (constant_groups, 200), (tiny, 500), (exponents, 500),
-         (huge, 500), (zeros, 50), (infinities, 200), (nans, 200), (both, 150))
+         (powers, 500), (huge, 500), (zeros, 50), (infinities, 200), (nans, 200), (both, 150))
+
+ALL = sum(count for _, count in KINDS)
 
 
 def importance_of(rng, columns):
@@ -174,11 +183,11 @@ def first_difference(name, kind, ours, theirs):
                f"byte {byte % size}: {ours[row, byte]:02x}, ggml has {theirs[row, byte]:02x}")
 
 
-def check(heft, ggml, name, with_importance):
+def check(heft, ggml, name, total, with_importance):
     rng = np.random.default_rng(list(name.encode()))
     for kind, count in KINDS:
         columns = int(rng.choice([256, 512]))
-        rows = np.ascontiguousarray(kind(rng, (count, columns)), np.float32)
+        rows = np.ascontiguousarray(kind(rng, (count * total // ALL, columns)), np.float32)
         importance = importance_of(rng, columns) if with_importance else None
         ours = heft.encode(name, rows, importance)
         theirs = unsigned_nans(name, ggml.encode(name, rows, importance))
@@ -190,10 +199,11 @@ def main():
     if not library.exists():
         print("1..0 # SKIP npm has no ggml for this machine")
         return 0
-    ggml, names = Ggml(str(library)), sys.argv[3:] or TYPES
+    ggml, names = Ggml(str(library)), sys.argv[4:] or TYPES
+    total = int(sys.argv[3]) if sys.argv[3:] else ALL
     np.seterr(all="ignore")
     return tap.report((f"{name} is encoded as ggml does{', by importance' * by_importance}",
-                       list(check(heft, ggml, name, by_importance)))
+                       list(check(heft, ggml, name, total, by_importance)))
                       for name in names for by_importance in (False, True))
 
 

@@ -1,9 +1,9 @@
-/* encode_numbers.h - the roundings that encoders of blocks have in common, free of branches.
+/* encode_rounding.h - the roundings that encoders of blocks have in common, free of branches.
  *
  * Numbers that do not fit in an integer, and NaN, have a defined result: the one of x86-64, where
  * ggml computes what C leaves undefined. */
-#ifndef HEFT_ENCODE_NUMBERS_H
-#define HEFT_ENCODE_NUMBERS_H
+#ifndef HEFT_ENCODE_ROUNDING_H
+#define HEFT_ENCODE_ROUNDING_H
 #include "model/float.h"
 
 /* Round to nearest, ties to even.  Adding 1.5 * 2^23 leaves the integer in the mantissa; only 22
