@@ -8,40 +8,40 @@
 #include "format/torch/torch.h"
 
 static const heft_torch_type types[] = {
-    { "float32", "FloatStorage", HEFT_F32, false },
-    { "float16", "HalfStorage", HEFT_F16, false },
-    { "bfloat16", "BFloat16Storage", HEFT_BF16, false },
-    { "float64", "DoubleStorage", HEFT_F64, false },
-    { "int64", "LongStorage", HEFT_I64, false },
-    { "int32", "IntStorage", HEFT_I32, false },
-    { "int16", "ShortStorage", HEFT_I16, false },
-    { "int8", "CharStorage", HEFT_I8, false },
-    { "uint8", "ByteStorage", HEFT_U8, false },
-    { "bool", "BoolStorage", HEFT_BOOL, false },
-    { "complex64", "ComplexFloatStorage", HEFT_C64, false },
-    { "complex128", "ComplexDoubleStorage", HEFT_C128, false },
-    { "qint8", "QInt8Storage", HEFT_I8, true },
-    { "quint8", "QUInt8Storage", HEFT_U8, true },
-    { "qint32", "QInt32Storage", HEFT_I32, true },
-    { "uint16", NULL, HEFT_U16, false },
-    { "uint32", NULL, HEFT_U32, false },
-    { "uint64", NULL, HEFT_U64, false },
-    { "float8_e4m3fn", NULL, HEFT_F8_E4M3FN, false },
-    { "float8_e5m2", NULL, HEFT_F8_E5M2, false },
-    { "float8_e4m3fnuz", NULL, HEFT_F8_E4M3FNUZ, false },
-    { "float8_e5m2fnuz", NULL, HEFT_F8_E5M2FNUZ, false },
-    { "float8_e8m0fnu", NULL, HEFT_F8_E8M0, false },
-    { "float4_e2m1fn_x2", NULL, HEFT_U8, true },
-    { "bits8", NULL, HEFT_U8, true },
-    { "bits16", NULL, HEFT_U16, true },
-    { "quint4x2", "QUInt4x2Storage", HEFT_UNTYPED, true },
-    { "quint2x4", "QUInt2x4Storage", HEFT_UNTYPED, true },
-    { "complex32", "ComplexHalfStorage", HEFT_UNTYPED, true },
-    { "uint8", "UntypedStorage", HEFT_U8, false }, /* the tensors state the type */
+    { "float32", "FloatStorage", HEFT_F32, false, false },
+    { "float16", "HalfStorage", HEFT_F16, false, false },
+    { "bfloat16", "BFloat16Storage", HEFT_BF16, false, false },
+    { "float64", "DoubleStorage", HEFT_F64, false, false },
+    { "int64", "LongStorage", HEFT_I64, false, false },
+    { "int32", "IntStorage", HEFT_I32, false, false },
+    { "int16", "ShortStorage", HEFT_I16, false, false },
+    { "int8", "CharStorage", HEFT_I8, false, false },
+    { "uint8", "ByteStorage", HEFT_U8, false, false },
+    { "bool", "BoolStorage", HEFT_BOOL, false, false },
+    { "complex64", "ComplexFloatStorage", HEFT_C64, false, false },
+    { "complex128", "ComplexDoubleStorage", HEFT_C128, false, false },
+    { "qint8", "QInt8Storage", HEFT_I8, true, true },
+    { "quint8", "QUInt8Storage", HEFT_U8, true, true },
+    { "qint32", "QInt32Storage", HEFT_I32, true, true },
+    { "uint16", NULL, HEFT_U16, false, false },
+    { "uint32", NULL, HEFT_U32, false, false },
+    { "uint64", NULL, HEFT_U64, false, false },
+    { "float8_e4m3fn", NULL, HEFT_F8_E4M3FN, false, false },
+    { "float8_e5m2", NULL, HEFT_F8_E5M2, false, false },
+    { "float8_e4m3fnuz", NULL, HEFT_F8_E4M3FNUZ, false, false },
+    { "float8_e5m2fnuz", NULL, HEFT_F8_E5M2FNUZ, false, false },
+    { "float8_e8m0fnu", NULL, HEFT_F8_E8M0, false, false },
+    { "float4_e2m1fn_x2", NULL, HEFT_U8, true, false },
+    { "bits8", NULL, HEFT_U8, true, false },
+    { "bits16", NULL, HEFT_U16, true, false },
+    { "quint4x2", "QUInt4x2Storage", HEFT_UNTYPED, true, true },
+    { "quint2x4", "QUInt2x4Storage", HEFT_UNTYPED, true, true },
+    { "complex32", "ComplexHalfStorage", HEFT_UNTYPED, true, false },
+    { "uint8", "UntypedStorage", HEFT_U8, false, false }, /* the tensors state the type */
 };
 enum { TYPES = sizeof types / sizeof *types, MAX_KEY = 1024 };
 
-static const heft_torch_type unknown_type = { "unknown", NULL, HEFT_UNTYPED, true };
+static const heft_torch_type unknown_type = { "unknown", NULL, HEFT_UNTYPED, true, false };
 
 bool heft_torch_has_unknown_class(const heft_torch_storage *s)
 {
@@ -76,6 +76,22 @@ const heft_torch_type *heft_torch_type_of_dtype(const heft_pickle *p, uint32_t g
         return NULL;
     for (size_t i = 0; i < TYPES; i++)
         if (heft_str_is(heft_pickle_name(p, global), types[i].dtype))
+            return &types[i];
+    return NULL;
+}
+
+const heft_torch_type *heft_torch_type_stored_as(heft_dtype type)
+{
+    for (size_t i = 0; i < TYPES; i++)
+        if (types[i].type && types[i].type == type && !types[i].keeps_name)
+            return &types[i];
+    return NULL;
+}
+
+const heft_torch_type *heft_torch_type_named(heft_str stored_dtype)
+{
+    for (size_t i = 0; i < TYPES; i++)
+        if (types[i].type && types[i].keeps_name && heft_str_is(stored_dtype, types[i].dtype))
             return &types[i];
     return NULL;
 }
