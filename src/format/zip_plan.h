@@ -20,9 +20,9 @@ typedef struct heft_zip_plan_member {
 } heft_zip_plan_member;
 
 typedef struct heft_zip_plan {
-    heft_zip_plan_member *members; /* with data, by ascending part; name and part are set */
+    heft_zip_plan_member *members; /* members with data, by ascending part; name and part are set */
     uint32_t count;
-    const heft_zip_member *leading; /* in the header, which write_header() emits as a whole */
+    const heft_zip_member *leading; /* members of the header, which write_header() emits */
     uint32_t leading_count;
     /* Emit the bytes of the member before the data of the part; NULL: there are none. */
     void (*put_prefix)(const heft_plan *p, uint32_t part, heft_out *o);

@@ -9,7 +9,7 @@
 /* Opcodes without an argument. */
 enum {
     HEFT_OP_MARK = '(',
-    HEFT_OP_TUPLE = 't', /* of all values since the mark */
+    HEFT_OP_TUPLE = 't', /* collects all values since the mark */
     HEFT_OP_EMPTY_TUPLE = ')',
     HEFT_OP_EMPTY_LIST = ']',
     HEFT_OP_APPENDS = 'e', /* all values since the mark, to the list below the mark */

@@ -142,7 +142,7 @@ typedef enum heft_torch_kind {
     HEFT_TORCH_DEVICE,    /* a torch.device */
     HEFT_TORCH_OBJECT,    /* an object of an unknown class, with attributes and items */
     HEFT_TORCH_OPAQUE,    /* a value without numbers, which is left out */
-    HEFT_TORCH_BYTES,     /* bytes as protocols before 3 store them */
+    HEFT_TORCH_BYTES,     /* bytes, as protocols before 3 store them */
     HEFT_TORCH_NUMBERS,   /* numbers, which are left out */
     HEFT_TORCH_ARRAY,     /* an array of NumPy, which is left out */
     HEFT_TORCH_REFUSED    /* a call that rebuilds tensors in an unsupported form */
@@ -202,7 +202,7 @@ heft_status heft_torch_digest(const heft_torch *t, heft_encoding e, uint32_t crc
 
 enum { HEFT_TORCH_SPARSE_PARTS = 3, HEFT_TORCH_LAYOUTS = 2 };
 typedef struct heft_torch_layout { /* a layout of sparse tensors */
-    const char *name, *layout;     /* in PyTorch, in Heft */
+    const char *name, *layout;     /* names in PyTorch and in Heft */
     const char *roles[HEFT_TORCH_SPARSE_PARTS];
     uint32_t parts, values; /* number of parts, index of the values; the shape follows */
 } heft_torch_layout;

@@ -207,9 +207,9 @@ static const struct {
     const char *name;
     void (*put)(const heft_plan *p, heft_out *o);
 } leading[HEFT_TORCH_LEADING] = {
-    { "archive/data.pkl", heft_torch_put_pickle },
-    { "archive/byteorder", put_byte_order },
-    { "archive/version", put_version },
+    { "data.pkl", heft_torch_put_pickle },
+    { "byteorder", put_byte_order },
+    { "version", put_version },
 };
 
 static heft_status add_crc(void *ctx, uint64_t at, const void *data, size_t len)
@@ -226,7 +226,11 @@ static heft_status plan_leading(const heft_plan *p, heft_torch_plan *t, uint64_t
     heft_out count = heft_out_counting();
     for (uint32_t i = 0; i < HEFT_TORCH_LEADING; i++) {
         heft_zip_member *m = &t->leading[i];
-        *m = (heft_zip_member){ .name = heft_lit(leading[i].name), .head = count.total };
+        *m = (heft_zip_member){ .head = count.total };
+        m->name = heft_arena_join(p->arena, heft_lit("archive/"), heft_lit(leading[i].name),
+                                  heft_lit(""));
+        if (!m->name.ptr)
+            return heft_error_no_memory(p->err, "to plan the file");
         heft_out o = { .buf = buf, .cap = sizeof buf, .flush = add_crc, .ctx = &m->crc };
         leading[i].put(p, &o);
         HEFT_TRY(heft_out_flush(&o));

@@ -9,7 +9,7 @@ enum { HEFT_TORCH_LEADING = 3 }; /* data.pkl, byteorder, version */
 typedef struct heft_torch_plan { /* heft_plan.priv */
     heft_zip_plan zip;
     heft_zip_member leading[HEFT_TORCH_LEADING];
-    uint32_t *storage_of; /* by part: number of the storage, which is its key */
+    uint32_t *storage_of; /* number of the storage, which is its key, by part */
     bool is_checkpoint;   /* the dictionary may have an entry of settings */
     bool has_metadata;    /* it has */
 } heft_torch_plan;
