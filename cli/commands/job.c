@@ -248,13 +248,8 @@ static const heft_format *find_format(const char *word)
 
 static int say_no_writer(const job *j)
 {
-    const char *name = heft_format_name(j->target);
-    if (!strcmp(name, "torch"))
-        return say_status(HEFT_E_UNSUPPORTED, j->out,
-                          "heft does not write PyTorch files: they are pickles, and loading a "
-                          "pickle can run code. Use --to safetensors, which "
-                          "safetensors.torch.load_file() reads");
-    return say_status(HEFT_E_UNSUPPORTED, j->out, "this build cannot write %s", name);
+    return say_status(HEFT_E_UNSUPPORTED, j->out, "this build cannot write %s",
+                      heft_format_name(j->target));
 }
 
 int job_choose_target(job *j)

@@ -9,6 +9,7 @@ typedef struct heft_torch_type {
     heft_dtype type;     /* HEFT_UNTYPED: unknown to Heft */
     bool keeps_name;     /* `type` is only similar: stored_dtype keeps the name */
     uint8_t bytes;       /* size of an element in a storage; 0: not known */
+    bool is_quantized;   /* the integers need a scale and a zero point */
 } heft_torch_type;
 
 enum { HEFT_TORCH_TYPES = 30 };

@@ -10,7 +10,7 @@
  *
  * Reference: torch/serialization.py and torch/csrc/jit/serialization of PyTorch 2.
  */
-#include "format/torch/torch.h"
+#include "format/torch/torch_write.h"
 
 #include "format/shard_index.h"
 #include "format/zip_archive.h"
@@ -346,12 +346,18 @@ const heft_format heft_format_torch = {
     .title = "PyTorch",
     .structure_rule = "torch/structure",
     .suffixes = ".pt .pth",
-    .versions = "",
-    .caps = HEFT_CAN_READ | HEFT_CAN_META | HEFT_CAN_SPARSE | HEFT_CAN_OPEN_KEY,
+    .versions = "3 checkpoint",
+    .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_META | HEFT_CAN_LISTS | HEFT_CAN_SPARSE |
+            HEFT_CAN_OPEN_KEY,
     .align = 64,
     .probe = torch_probe,
     .parse = torch_parse,
     .name_rules = &name_rules,
 };
 
-const heft_format_writer heft_format_writer_torch = { .plan = NULL }; /* read only */
+const heft_format_writer heft_format_writer_torch = {
+    .plan = heft_torch_plan_file,
+    .write_header = heft_torch_write_header,
+    .write_record_header = heft_torch_write_record_header,
+    .write_trailer = heft_torch_write_trailer,
+};

@@ -90,6 +90,10 @@ const heft_torch_type *heft_torch_type_of_class(const heft_pickle *p, uint32_t g
                                                 const char *end);
 /* Find a type by the name of a dtype. */
 const heft_torch_type *heft_torch_type_of_dtype(const heft_pickle *p, uint32_t global);
+/* Return the type that is written for a type of Heft; NULL: PyTorch has none. */
+const heft_torch_type *heft_torch_type_stored_as(heft_dtype type);
+/* Return the type whose name stored_dtype keeps, or NULL. */
+const heft_torch_type *heft_torch_type_named(heft_str stored_dtype);
 /* Return the class that a value refers to, or the value.  Legacy streams wrap classes of modules in
  * persistent ids with source code: ("module", class, file, text); tar archives: (class, file,
  * text). */
@@ -131,7 +135,8 @@ typedef enum heft_torch_kind {
     HEFT_TORCH_DEVICE,    /* a torch.device */
     HEFT_TORCH_OBJECT,    /* an object of an unknown class, with attributes and items */
     HEFT_TORCH_OPAQUE,    /* a value without numbers, which is left out */
-    HEFT_TORCH_NUMBERS,   /* numbers or bytes, which are left out */
+    HEFT_TORCH_BYTES,     /* bytes, as protocols before 3 store them */
+    HEFT_TORCH_NUMBERS,   /* numbers, which are left out */
     HEFT_TORCH_ARRAY,     /* an array of NumPy, which is left out */
     HEFT_TORCH_REFUSED    /* a call that rebuilds tensors in an unsupported form */
 } heft_torch_kind;
@@ -188,8 +193,23 @@ heft_status heft_torch_digest(const heft_torch *t, heft_encoding e, uint32_t crc
 
 /* ---- sparse tensors: torch_sparse.c ---- */
 
+enum { HEFT_TORCH_SPARSE_PARTS = 3, HEFT_TORCH_LAYOUTS = 2 };
+typedef struct heft_torch_layout { /* a layout of sparse tensors */
+    const char *name, *layout;     /* names in PyTorch and in Heft */
+    const char *roles[HEFT_TORCH_SPARSE_PARTS];
+    uint32_t parts, values; /* number of parts, index of the values; the shape follows */
+} heft_torch_layout;
+extern const heft_torch_layout heft_torch_layouts[HEFT_TORCH_LAYOUTS];
+
 /* Add the sparse tensor that a call rebuilds, or leave the tensor out. */
 heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_interpretation *m);
+
+/* ---- settings beside the tensors: torch_settings.c ---- */
+
+/* Key of the dictionary of settings, and the version of a file that has it. */
+extern const char heft_torch_metadata[], heft_torch_checkpoint[];
+/* Add the settings of a dictionary.  Set *taken to false, and add nothing, if a value is none. */
+heft_status heft_torch_settings(heft_torch *t, uint32_t dict, bool *taken);
 
 /* ---- the graph: torch_walk.c ---- */
 

@@ -14,8 +14,9 @@ typedef enum action {
     VARIABLE, /* a tensor before PyTorch 0.4: the first argument, or in the state */
     INSTANCE, /* an instance of the class in the first argument, in protocols 0 and 1 */
     OPAQUE,   /* without numbers, and left out */
-    NUMBERS,  /* numbers or bytes that are left out */
-    ARRAY,    /* an array of NumPy */
+    BYTES,
+    NUMBERS, /* numbers that are left out */
+    ARRAY,   /* an array of NumPy */
     REFUSE
 } action;
 
@@ -74,7 +75,7 @@ static const call calls[] = {
     { "numpy.core.numeric", "_frombuffer", ARRAY, 0 },
     { "numpy._core.numeric", "_frombuffer", ARRAY, 0 },
     { "numpy", "dtype", OPAQUE, 0 },
-    { "_codecs", "encode", NUMBERS, 0 },
+    { "_codecs", "encode", BYTES, 0 },
     { "builtins", "complex", NUMBERS, 0 },
     { "builtins", "slice", NUMBERS, 0 },
     { "builtins", "range", NUMBERS, 0 },
@@ -159,7 +160,8 @@ static bool interpret_step(const heft_pickle *p, heft_torch_interpretation *m)
         [NAMESPACE] = HEFT_TORCH_NAMESPACE, [NUMBER] = HEFT_TORCH_NUMBER,
         [DEVICE] = HEFT_TORCH_DEVICE,       [INSTANCE] = HEFT_TORCH_OBJECT,
         [OPAQUE] = HEFT_TORCH_OPAQUE,       [NUMBERS] = HEFT_TORCH_NUMBERS,
-        [ARRAY] = HEFT_TORCH_ARRAY,         [REFUSE] = HEFT_TORCH_REFUSED
+        [ARRAY] = HEFT_TORCH_ARRAY,         [REFUSE] = HEFT_TORCH_REFUSED,
+        [BYTES] = HEFT_TORCH_BYTES
     };
     if (!c || (c->action == UNWRAP && first == HEFT_NONE && v->as.object.state != HEFT_NONE)) {
         m->kind = HEFT_TORCH_OBJECT;

@@ -9,7 +9,7 @@
 
 enum { MAX_KEY = 1024 };
 
-static const heft_torch_type unknown_type = { "unknown", NULL, HEFT_UNTYPED, true, 0 };
+static const heft_torch_type unknown_type = { "unknown", NULL, HEFT_UNTYPED, true, 0, false };
 
 bool heft_torch_has_unknown_class(const heft_torch_storage *s)
 {
@@ -44,6 +44,24 @@ const heft_torch_type *heft_torch_type_of_dtype(const heft_pickle *p, uint32_t g
         return NULL;
     for (size_t i = 0; i < HEFT_TORCH_TYPES; i++)
         if (heft_str_is(heft_pickle_name(p, global), heft_torch_types[i].dtype))
+            return &heft_torch_types[i];
+    return NULL;
+}
+
+const heft_torch_type *heft_torch_type_stored_as(heft_dtype type)
+{
+    for (size_t i = 0; i < HEFT_TORCH_TYPES; i++)
+        if (heft_torch_types[i].type && heft_torch_types[i].type == type &&
+            !heft_torch_types[i].keeps_name)
+            return &heft_torch_types[i];
+    return NULL;
+}
+
+const heft_torch_type *heft_torch_type_named(heft_str stored_dtype)
+{
+    for (size_t i = 0; i < HEFT_TORCH_TYPES; i++)
+        if (heft_torch_types[i].type && heft_torch_types[i].keeps_name &&
+            heft_str_is(stored_dtype, heft_torch_types[i].dtype))
             return &heft_torch_types[i];
     return NULL;
 }
