@@ -56,6 +56,12 @@ static bool is_before(const void *ctx, uint32_t a, uint32_t b)
     return order(&rows[a], &rows[b]) < 0;
 }
 
+/* Other programs, too, have a file of this name. */
+static bool is_index_without_pieces(const choosing *c, const heft_weight_name *w)
+{
+    return heft_str_is(heft_lit(w->name), HEFT_DCP_INDEX) && !c->l->has_piece_files;
+}
+
 static bool are_one_set(const heft_weight_name *a, const heft_weight_name *b)
 {
     return a->numbered.count && b->numbered.count &&
@@ -77,7 +83,7 @@ static heft_status find_candidates(choosing *c)
     heft_sort_numbers(ids, n, is_before, given);
     for (uint32_t i = 0; i < n; i++) {
         const heft_weight_name *row = &given[ids[i]], *last = kept ? &c->rows[kept - 1] : NULL;
-        if (last && !order(last, row))
+        if ((last && !order(last, row)) || is_index_without_pieces(c, row))
             continue;
         if (!last || !are_one_set(last, row))
             c->all[c->count++] = (candidate){ &c->rows[kept], 0 };
@@ -128,13 +134,14 @@ static heft_status report_several(const choosing *c, int rank)
                             count, name[0], name[1], name[2]);
 }
 
+static const char unfinished[] =
+    "the folder has pieces of a distributed checkpoint (DCP) of PyTorch, such as %q, but not its "
+    "index .metadata, which is written last: the checkpoint was not finished, or not copied whole";
 static const char distributed[] =
-    "the folder is a distributed checkpoint (DCP) of PyTorch, which this build does not read: "
-    "join the pieces, such as %q, with 'python -m torch.distributed.checkpoint.format_utils "
-    "dcp_to_torch FOLDER OUT'";
+    "the folder has a distributed checkpoint (DCP) of PyTorch in the folder %q: open that folder";
 static const char megatron[] =
-    "the folder is a distributed checkpoint of Megatron, which this build does not read: %q has "
-    "pieces of the tensors";
+    "the folder is a distributed checkpoint of Megatron: %q has pieces of the tensors; if it is a "
+    "folder with .metadata, open that folder";
 
 /* The message does not depend on the order of the directory. */
 static heft_str first_module(const heft_folder_listing *l)
@@ -151,7 +158,9 @@ static heft_status report_none(const choosing *c)
 {
     const heft_folder_listing *l = c->l;
     if (l->distributed)
-        return heft_error_plain(c->err, HEFT_E_UNSUPPORTED, distributed, heft_lit(l->distributed));
+        return heft_error_plain(c->err, HEFT_E_UNSUPPORTED,
+                                l->has_piece_files ? unfinished : distributed,
+                                heft_lit(l->distributed));
     if (l->megatron || (l->has_common && l->has_metadata))
         return heft_error_plain(c->err, HEFT_E_UNSUPPORTED, megatron,
                                 heft_lit(l->megatron ? l->megatron : "common.pt"));
@@ -337,7 +346,8 @@ static heft_status add_others(choosing *c, heft_vec *files, bool is_named)
         for (uint32_t k = 0; k < one->count && fits; k++)
             fits = add_file(c, files, one->first[k].name, role);
     }
-    if (fits && l->distributed)
+    bool has_index = heft_str_is(heft_lit(c->chosen->first->name), HEFT_DCP_INDEX);
+    if (fits && l->distributed && !has_index)
         fits = add_file(c, files, l->distributed, HEFT_FOLDER_LEFT_OUT);
     if (fits && l->megatron)
         fits = add_file(c, files, l->megatron, HEFT_FOLDER_LEFT_OUT);

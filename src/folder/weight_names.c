@@ -37,6 +37,7 @@ static const struct preference {
     { "*.bin.index.json", torch },
     { "*.bin.index.*.json", torch },
     { "*.bin.*.index.json", torch },
+    { HEFT_DCP_INDEX, torch },
 };
 enum {
     PREFERENCES = sizeof preferences / sizeof *preferences,
@@ -49,6 +50,8 @@ static const struct {
 } other_files[] = {
     { "training_args.bin", NULL },
     { "optimizer*.bin", NULL },
+    { "optim_world_size_*_rank_*.pt", NULL },
+    { "extra_state_world_size_*_rank_*.pt", NULL },
     { "optimizer*.pt", NULL },
     { "optimizer*.pth", NULL },
     { "scheduler*.bin", NULL },
@@ -134,8 +137,9 @@ static void rank_by_suffix(heft_weight_name *w)
 heft_weight_name heft_weight_name_of(const char *name)
 {
     heft_weight_name w = { .name = name, .family = "" };
-    size_t other = *name == '.' ? 0 : find_other(name);
-    if (*name == '.')
+    bool is_hidden = *name == '.' && !heft_str_is(heft_lit(name), HEFT_DCP_INDEX);
+    size_t other = is_hidden ? 0 : find_other(name);
+    if (is_hidden)
         return w;
     if (other < OTHER_FILES) {
         w.foreign = other_files[other].format;

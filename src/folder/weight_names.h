@@ -3,6 +3,9 @@
 #define HEFT_WEIGHT_NAMES_H
 #include "base/numbered_name.h"
 
+/* The index of a distributed checkpoint of PyTorch. */
+#define HEFT_DCP_INDEX ".metadata"
+
 /* The preference of a name: the highest is opened.  The names of a table, see docs/shards.md, come
  * before other files with the suffix of a format. */
 enum {

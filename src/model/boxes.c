@@ -18,7 +18,7 @@ enum { MAX_CUT = 16 }; /* dimensions along which a tensor may be cut */
 typedef struct corners {
     const heft_boxes *b;
     uint32_t axes[MAX_CUT], cut; /* dimensions along which some box is a part */
-    uint64_t steps[MAX_CUT];     /* of the key of a corner, which orders corners as elements */
+    uint64_t steps[MAX_CUT];     /* factors of keys, which order corners as elements */
     uint64_t *keys;              /* key * 2, plus 1 for a corner that counts -1 */
     uint32_t count;
 } corners;

@@ -47,10 +47,10 @@ uint32_t heft_ix_assembled_find(const heft_index *x, uint32_t tensor);
 /* ---- the boxes of one tensor ---- */
 
 typedef struct heft_boxes {
-    const uint64_t *dims;    /* of the tensor; flat: the number of elements */
+    const uint64_t *dims;    /* shape of the tensor; flat: its elements */
     uint32_t rank, count;    /* dimensions of a box, number of boxes */
     const heft_ix_box *rows; /* the boxes */
-    const uint64_t *numbers; /* of each box: `rank` offsets, then `rank` sizes */
+    const uint64_t *numbers; /* `rank` offsets, then `rank` sizes, of each box */
 } heft_boxes;
 
 /* Return the boxes of row i of heft_index.assembled, valid until the columns grow. */
@@ -66,7 +66,7 @@ static inline const uint64_t *heft_box_sizes(const heft_boxes *b, uint32_t box)
 /* Return the number of elements of a box. */
 uint64_t heft_box_elements(const heft_boxes *b, uint32_t box);
 
-/* What is wrong with boxes: the first element, in row-major order, that is not in exactly one. */
+/* The fault of boxes: the first element, in row-major order, that is not in exactly one. */
 typedef struct heft_box_fault {
     enum { HEFT_BOXES_TILE, HEFT_BOXES_GAP, HEFT_BOXES_OVERLAP } kind;
     uint64_t element;

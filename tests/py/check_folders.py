@@ -292,7 +292,7 @@ CHOICES = [
     (["w.pt", "w-ema.pt"], 4, "'w-ema.pt' and 'w.pt': name one of them"),
     (["m.safetensors", "m-00001-of-00002.safetensors"], 4, "name one of them"),
     # distributed checkpoints
-    ([".metadata", "__0_0.distcp"], 5, "a distributed checkpoint (DCP) of PyTorch"),
+    (["__0_0.distcp"], 5, "was not finished"),
     (["__0_0.distcp", "common.pt", "metadata.json"], 5, "a distributed checkpoint (DCP)"),
     (["common.pt", "metadata.json"], 5, "a distributed checkpoint of Megatron"),
     ([MODEL, "__0_0.distcp"], MODEL, ["!__0_0.distcp"]),

@@ -19,7 +19,7 @@ enum {
 typedef struct placed_box { /* a box, in the order of the first elements */
     uint64_t first, end;    /* range of the tensor that the box spans, in bytes */
     uint64_t reach;         /* the highest end of this and all preceding boxes of the tensor */
-    uint32_t row, box;      /* of heft_index.assembled; number among its boxes */
+    uint32_t row, box;      /* row of heft_index.assembled, one of its boxes */
     size_t found;           /* atomic: distance of the elements from the box, plus 1; 0: unknown */
 } placed_box;
 
@@ -258,8 +258,8 @@ static bool is_slow(const heft_file *f)
     return s && HEFT_HAS(s->ops, executor);
 }
 
-/* What is done with the boxes in a range: all announce; then others than replicas are read, and
- * replicas are compared with what was read. */
+/* Boxes in a range are announced, or they are read: first others than replicas, and then
+ * replicas, which are compared with what was read. */
 typedef enum pass { ANNOUNCE, READ, COMPARE } pass;
 
 static heft_status visit_boxes(assembled_source *s, uint32_t row, uint64_t from, uint64_t to,

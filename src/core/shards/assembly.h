@@ -12,6 +12,11 @@
  * shards are open. */
 heft_status heft_assembly_add(heft_file *f, heft_error *err);
 
+/* Check that the range of box `box` of row `row` of heft_index.assembled lies in its file.  If the
+ * range holds a file, check the type, shape and checksum of its tensor.  HEFT_OK if the shard is
+ * missing; box_file.c. */
+heft_status heft_box_verify(const heft_file *f, uint32_t row, uint32_t box, heft_error *err);
+
 /* ---- for assembly.c ---- */
 
 /* Make a source of the assembled tensors of f, which must outlive the source;

@@ -4,6 +4,11 @@
 #include "core/read/range_source.h"
 #include "core/shards/assembly.h"
 
+static heft_str name_of(const heft_file *f, uint32_t row)
+{
+    return heft_ix_name(&f->x, ((const heft_ix_assembled *)f->x.assembled.ptr)[row].tensor);
+}
+
 static heft_status parse_alone(heft_file *f, heft_error *err)
 {
     HEFT_TRY(heft_file_parse(f, err));
@@ -50,20 +55,20 @@ static heft_status find_elements(uint64_t *offset, const heft_file *item, const 
 static heft_status report(const heft_file *f, uint32_t row, const heft_ix_box *box, heft_status st,
                           const heft_error *why, heft_error *err)
 {
-    const heft_ix_assembled *a = (const heft_ix_assembled *)f->x.assembled.ptr + row;
     if (st == HEFT_E_IO || st == HEFT_E_NOMEM || st == HEFT_E_CANCELLED) {
         *err = *why;
         return st;
     }
-    heft_error_plain(err, st == HEFT_E_UNSUPPORTED ? st : HEFT_E_FORMAT,
-                     "tensor %q: its piece of %U bytes at offset %U: %s",
-                     heft_ix_name(&f->x, a->tensor), box->length,
-                     heft_global_offset_local(&f->x, box->offset), why->message);
+    bool is_kept = st == HEFT_E_UNSUPPORTED || st == HEFT_E_CHECKSUM || st == HEFT_E_LIMIT;
+    heft_error_plain(err, is_kept ? st : HEFT_E_FORMAT,
+                     "tensor %q: its piece of %U bytes at offset %U: %s", name_of(f, row),
+                     box->length, heft_global_offset_local(&f->x, box->offset), why->message);
     return heft_file_error_at(f, box->offset, err->status, err);
 }
 
-heft_status heft_box_find_elements(uint64_t *offset, const heft_file *f, uint32_t row, uint32_t box,
-                                   heft_error *err)
+/* Find the elements in the file in the range of a box; verifies: compare the checksum, too. */
+static heft_status open_box(const heft_file *f, uint32_t row, uint32_t box, bool verifies,
+                            uint64_t *offset, heft_error *err)
 {
     heft_boxes b = heft_ix_boxes(&f->x, row);
     const heft_ix_box *at = b.rows + box;
@@ -72,18 +77,50 @@ heft_status heft_box_find_elements(uint64_t *offset, const heft_file *f, uint32_
     heft_range_source range;
     heft_file *item;
     heft_error why;
-    *offset = at->offset;
-    if (heft_box_holds(at) == HEFT_BOX_BYTES)
-        return HEFT_OK;
     limits.read_counter = NULL;
     opt.host = f->host;
     opt.limits = &limits;
     opt.no_verify = f->no_verify;
     heft_source *s = heft_range_source_init(&range, f, (heft_range){ at->offset, at->length });
+    if (at->encoding != HEFT_RAW)
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                                "tensor %q: its pieces are compressed as a whole, which is not "
+                                "supported",
+                                name_of(f, row));
     heft_status st = heft_file_open_one(&item, s, &opt, parse_alone, &why);
     if (!st) {
         st = find_elements(offset, item, f, row, box, &why);
+        if (!st && verifies)
+            st = heft_part_verify(NULL, item, heft_ix_row(&item->x, 0)->first_part, &why);
         heft_file_close(item);
     }
     return st ? report(f, row, at, st, &why, err) : HEFT_OK;
+}
+
+heft_status heft_box_find_elements(uint64_t *offset, const heft_file *f, uint32_t row, uint32_t box,
+                                   heft_error *err)
+{
+    const heft_ix_box *at = heft_ix_boxes(&f->x, row).rows + box;
+    *offset = at->offset;
+    return heft_box_holds(at) == HEFT_BOX_BYTES ? HEFT_OK
+                                                : open_box(f, row, box, false, offset, err);
+}
+
+heft_status heft_box_verify(const heft_file *f, uint32_t row, uint32_t box, heft_error *err)
+{
+    const heft_ix_box *at = heft_ix_boxes(&f->x, row).rows + box;
+    uint32_t number = heft_global_offset_file(&f->x, at->offset);
+    heft_source *s = heft_file_source(f, number);
+    uint64_t offset = heft_global_offset_local(&f->x, at->offset);
+    if (!s) /* a missing shard is another finding */
+        return HEFT_OK;
+    if (!heft_range_in((heft_range){ offset, at->length }, s->size)) {
+        heft_error_plain(err, HEFT_E_FORMAT,
+                         "tensor %q: its piece of %U bytes at offset %U passes the end of the "
+                         "file, %U",
+                         name_of(f, row), at->length, offset, s->size);
+        return heft_file_error_at(f, at->offset, HEFT_E_FORMAT, err);
+    }
+    return heft_box_holds(at) == HEFT_BOX_BYTES ? HEFT_OK
+                                                : open_box(f, row, box, true, &offset, err);
 }

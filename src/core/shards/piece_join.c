@@ -6,14 +6,14 @@
 
 typedef struct piece { /* a tensor of a file with pieces */
     heft_str name, stored_dtype;
-    const uint64_t *sizes;           /* of the piece */
+    const uint64_t *sizes;           /* shape of the piece */
     const uint64_t *offsets, *whole; /* offsets in the tensor of the model, and its shape */
     heft_ix_tensor_row tensor;
     heft_ix_part_row part;
     uint32_t own;  /* the tensor of this file, which becomes that of the model, or HEFT_NONE */
     uint32_t file; /* number of the file, for heft_global_offset() */
     uint32_t next; /* the next piece of the tensor, or HEFT_NONE */
-    uint32_t last; /* of the first piece: the last */
+    uint32_t last; /* the last piece of the tensor, if this is the first */
     bool may_repeat;
 } piece;
 
