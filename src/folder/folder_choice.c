@@ -64,8 +64,9 @@ static bool is_index_without_pieces(const choosing *c, const heft_weight_name *w
 
 static bool are_one_set(const heft_weight_name *a, const heft_weight_name *b)
 {
-    return a->numbered.count && b->numbered.count &&
-           heft_numbered_name_is_sibling(&a->numbered, &b->numbered);
+    return (a->is_piece && b->is_piece) ||
+           (a->numbered.count && b->numbered.count &&
+            heft_numbered_name_is_sibling(&a->numbered, &b->numbered));
 }
 
 /* Sort the rows, drop names that occur twice, and find the sets. */
@@ -312,6 +313,35 @@ static heft_status add_shards(choosing *c, heft_vec *files)
     return HEFT_OK;
 }
 
+/* Return the rank in the name of a piece, "shard-00002-model-...". */
+static uint64_t rank_of(const heft_weight_name *w)
+{
+    uint64_t rank = 0;
+    for (const char *at = w->name + sizeof "shard-" - 1; *at >= '0' && *at <= '9'; at++)
+        rank = rank < UINT32_MAX ? rank * 10 + (uint64_t)(*at - '0') : rank;
+    return rank;
+}
+
+/* List the other files of a distributed checkpoint in safetensors.  Each rank from 1 on has a
+ * file. */
+static heft_status add_pieces(choosing *c, heft_vec *files)
+{
+    const candidate *set = c->chosen;
+    uint64_t before = 0;
+    for (uint32_t i = 0; i < set->count; i++) {
+        uint64_t rank = rank_of(&set->first[i]);
+        if (rank > before + 1)
+            return heft_error_plain(c->err, HEFT_E_IO,
+                                    "the checkpoint is incomplete: the folder has %q, but no file "
+                                    "of rank %U",
+                                    heft_lit(set->first[i].name), before + 1);
+        before = rank;
+        if (i && !add_file(c, files, set->first[i].name, HEFT_FOLDER_SHARD))
+            return no_memory(c);
+    }
+    return HEFT_OK;
+}
+
 /* Return true if an index that is not chosen lists the set, which need not be named again. */
 static bool is_listed_elsewhere(const choosing *c, const candidate *set)
 {
@@ -365,6 +395,8 @@ heft_status heft_folder_choose(heft_folder_choice *out, heft_folder_listing *l, 
     HEFT_TRY(named ? choose_named(&c, named) : choose(&c));
     if (!named && c.chosen->first->numbered.count)
         HEFT_TRY(add_shards(&c, &l->files));
+    if (!named && c.chosen->first->is_piece)
+        HEFT_TRY(add_pieces(&c, &l->files));
     HEFT_TRY(add_others(&c, &l->files, named));
     out->main = named ? named : c.chosen->first->name;
     out->folder = (heft_folder){ l->files.ptr, l->files.len, NULL };

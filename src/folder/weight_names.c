@@ -145,7 +145,9 @@ heft_weight_name heft_weight_name_of(const char *name)
         w.foreign = other_files[other].format;
         return w;
     }
-    read_number(&w.numbered, name);
+    w.is_piece = matches(name, "shard-[0-9]*-model-*.safetensors");
+    if (!w.is_piece)
+        read_number(&w.numbered, name);
     w.is_adapter = matches(name, "adapter_model.*") || matches(name, "adapters.safetensors");
     int i = find_preference(name, &w.numbered);
     if (i == PREFERENCES) {

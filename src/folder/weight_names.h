@@ -25,6 +25,7 @@ typedef struct heft_weight_name {
     bool is_index; /* lists shards, as JSON */
     bool is_torch; /* a well-known name of PyTorch: safetensors files are preferred */
     bool is_adapter;
+    bool is_piece; /* one of the files of a distributed checkpoint in safetensors */
 } heft_weight_name;
 
 /* Classify a name, which is borrowed. */

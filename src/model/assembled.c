@@ -127,12 +127,30 @@ heft_status heft_ix_piece_add(heft_index *x, uint32_t tensor, const uint64_t *of
         return heft_ix_no_memory(x);
     uint64_t *to = (uint64_t *)x->box_numbers.ptr + x->box_numbers.len;
     for (uint32_t i = 0; i < rank; i++) {
-        to[i] = offsets[i];
+        to[i] = offsets ? offsets[i] : 0;
         to[rank + i] = whole ? whole[i] : HEFT_NOWHERE;
     }
     x->box_numbers.len += 2 * rank;
     x->has_pieces = true;
     return HEFT_OK;
+}
+
+heft_status heft_ix_pieces_fill(heft_index *x)
+{
+    heft_vec known = x->pieces;
+    const heft_ix_piece *rows = known.ptr;
+    heft_status st = HEFT_OK;
+    x->pieces = (heft_vec){ NULL, 0, 0 };
+    for (uint32_t i = 0, k = 0; i < heft_ix_tensors(x) && !st; i++) {
+        bool is_known = k < known.len && rows[k].tensor == i;
+        if (is_known)
+            st = heft_vec_add(&x->mem, &x->pieces, &rows[k++], sizeof *rows) ? HEFT_OK
+                                                                             : heft_ix_no_memory(x);
+        else
+            st = heft_ix_piece_add(x, i, NULL, heft_ix_dims(x, i), true);
+    }
+    heft_vec_free(&x->mem, &known, sizeof *rows);
+    return st;
 }
 
 /* ---- completeness ---- */
@@ -191,12 +209,6 @@ static heft_status add_part(heft_index *x)
         return heft_error_plain(x->err, HEFT_E_LIMIT, "the assembled tensors exceed 2^%U bytes",
                                 (uint64_t)HEFT_GLOBAL_OFFSET_BITS);
     heft_range where = { a->start, a->bytes };
-    if (heft_ix_row(x, a->tensor)->part_count) { /* a piece that became the tensor of the model */
-        heft_ix_part_row *p = heft_ix_part_row_at(x, heft_ix_row(x, a->tensor)->first_part);
-        p->offset = a->start;
-        p->stored = p->length = a->bytes;
-        return HEFT_OK;
-    }
     return heft_ix_part(x, a->tensor, heft_ix_data, t, where, a->bytes, HEFT_RAW);
 }
 

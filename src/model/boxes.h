@@ -7,6 +7,9 @@
 #define HEFT_BOXES_H
 #include "model/index.h"
 
+/* Another value of heft_ix_box.holds: the elements are those of a part of the shard, a model, which
+ * are not stored one after the other.  The length is the number of the part. */
+enum { HEFT_BOX_PART = HEFT_BOX_FILE + 1 };
 /* A bit of heft_ix_box.holds: the elements are those of other boxes once more.  Readers compare
  * them. */
 enum { HEFT_BOX_REPLICA = 0x80 };
@@ -15,9 +18,9 @@ static inline bool heft_box_is_replica(const heft_ix_box *box)
 {
     return box->holds & HEFT_BOX_REPLICA;
 }
-static inline heft_box_content heft_box_holds(const heft_ix_box *box)
+static inline uint32_t heft_box_holds(const heft_ix_box *box)
 {
-    return (heft_box_content)(box->holds & ~HEFT_BOX_REPLICA);
+    return box->holds & ~(uint32_t)HEFT_BOX_REPLICA;
 }
 
 /* ---- for parsers ---- */
@@ -29,13 +32,15 @@ heft_status heft_ix_assembled_begin(heft_index *x, uint32_t tensor, bool is_flat
  * a number for each dimension; of a flat tensor, one number each, in elements. */
 heft_status heft_ix_box_add(heft_index *x, uint64_t at, heft_ix_box box, const uint64_t *offsets,
                             const uint64_t *sizes);
-/* Append to the tensor added last that it is a piece, see heft_ix_piece.  offsets and whole have a
- * number for each dimension; whole NULL: the shape of the tensor of the model is not stated. */
+/* Record that a tensor is a piece, see heft_ix_piece; in ascending order of tensors.  offsets and
+ * whole have a number for each dimension.  offsets NULL: all are 0; whole NULL: the shape of the
+ * tensor of the model is not stated. */
 heft_status heft_ix_piece_add(heft_index *x, uint32_t tensor, const uint64_t *offsets,
                               const uint64_t *whole, bool may_repeat);
-/* End the tensor begun last and add its part "data", or change the part that it has.  Return
- * HEFT_E_FORMAT if an element is in no box or in two boxes; the message names the first such
- * element. */
+/* Record that all other tensors are whole, and may be in several files. */
+heft_status heft_ix_pieces_fill(heft_index *x);
+/* End the tensor begun last and add its part "data".  Return HEFT_E_FORMAT if an element is in no
+ * box or in two boxes; the message names the first such element. */
 heft_status heft_ix_assembled_end(heft_index *x, uint64_t at);
 /* Copy the boxes of a tensor of another index to the tensor added last, which has no part; the file
  * that `from` describes has the number `base` in x. */

@@ -270,6 +270,167 @@ def damaged_bytes_are_found(scratch):
     require(b"heft/piece" in p.stdout and b"model.bias" in p.stdout, p.stdout)
 
 
+# ---- pieces in safetensors ----
+
+def pack(path, tensors, offsets=None):
+    """Write a file of one rank; offsets: by name."""
+    header, data = {}, b""
+    for name, tensor in tensors.items():
+        content = bytes_of(tensor)
+        header[name] = {"dtype": "F32", "shape": list(tensor.shape),
+                        "data_offsets": [len(data), len(data) + len(content)]}
+        data += content
+    if offsets is not None:
+        info = {name: {"saved_offsets": at} for name, at in offsets.items()}
+        header["__metadata__"] = {"format": "pt", "DCP_VERSION": "1.0",
+                                  "DCP_SHARDING_INFO": json.dumps(info)}
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def pack_ranks(scratch, tensors, ranks):
+    folder = scratch / "sharded"
+    folder.mkdir(exist_ok=True)
+    for rank in range(ranks):
+        pieces, offsets = {}, {}
+        for name, tensor in tensors.items():
+            cuts = dcp.row_pieces(tensor.shape, ranks)
+            if rank < len(cuts):
+                at, size = cuts[rank]
+                pieces[name] = tensor[tuple(slice(o, o + s) for o, s in zip(at, size))]
+                offsets[name] = list(at)
+        name = f"shard-{rank + 1:05d}-model-00001-of-00001.safetensors"
+        pack(folder / name, pieces, offsets)
+    return folder
+
+
+def pieces_in_safetensors(scratch):
+    tensors = {"a": torch.randn(7, 5), "b": torch.randn(9), "c": torch.randn(2, 3, 4)}
+    folder = pack_ranks(scratch, tensors, 3)
+    require_equal(folder, tensors, scratch)
+    require(b"DCP_" not in (scratch / "out.safetensors").read_bytes(), "keys of the checkpoint")
+    require(b"heft/pieces-end" in heft("verify", folder).stdout, "no note about the end")
+    middle = folder / "shard-00002-model-00001-of-00001.safetensors"
+    p = heft("ls", middle)
+    require(b"pieces" in p.stderr, "a piece alone")
+    content = middle.read_bytes()
+    middle.unlink()
+    require(b"no file of rank 2" in heft("ls", folder, code=4).stderr, "a missing rank")
+    middle.write_bytes(content.replace(b'\\"saved_offsets\\": [3, 0]',
+                                       b'\\"saved_offsets\\": [2, 0]'))
+    p = heft("convert", folder, scratch / "o.safetensors", code=3)
+    require(b"two pieces have element [2, 0]" in p.stderr, p.stderr)
+    for bad in (b"[3, 0, 1]", b"[-1, 0]", b'"x"', b"[3]", b"3, 0]"):
+        middle.write_bytes(content)
+        info = {"a": 0}
+        text = content[8:8 + struct.unpack("<Q", content[:8])[0]]
+        header = json.loads(text)
+        info = header["__metadata__"]["DCP_SHARDING_INFO"].replace("[3, 0]", bad.decode(), 1)
+        header["__metadata__"]["DCP_SHARDING_INFO"] = info
+        new = json.dumps(header).encode()
+        middle.write_bytes(struct.pack("<Q", len(new)) + new + content[8 + len(text):])
+        heft("ls", middle, code=3)
+
+
+# ---- files of ranks ----
+
+def save_ranks(scratch, ranks, values_of):
+    folder = scratch / "ranks"
+    folder.mkdir(exist_ok=True)
+    for rank in range(ranks):
+        torch.save(values_of(rank), folder / f"model_world_size_{ranks}_rank_{rank}.pt")
+        torch.save({"state": {}}, folder / f"optim_world_size_{ranks}_rank_{rank}.pt")
+    return folder
+
+
+def dtensors(scratch):
+    mesh = torch.arange(3, dtype=torch.int32)
+    w, b, u = torch.randn(7, 5), torch.randn(4).bfloat16(), torch.randn(3, 8)
+    plain = torch.tensor([1.5])
+
+    def values(rank):
+        return {"w": dcp.distribute(w, mesh, [rank], [dcp.Shard(dim=0)]),
+                "u": dcp.distribute(u, mesh, [rank], [dcp.Shard(dim=1)]),
+                "b": dcp.distribute(b, mesh, [rank], [dcp.Replicate()]), "plain": plain}
+
+    tensors = {"w": w, "b": b, "u": u, "plain": plain}
+    folder = save_ranks(scratch, 3, values)
+    require_equal(folder, tensors, scratch)
+    heft("verify", folder)
+    p = heft("ls", folder / "model_world_size_3_rank_1.pt")
+    require(b"pieces" in p.stderr, "a rank alone")
+    (folder / "model_world_size_3_rank_1.pt").unlink()
+    heft("convert", folder, scratch / "o.safetensors", code=4)
+
+
+def meshes_of_two_dimensions(scratch):
+    """Tensor parallelism over FSDP, and meshes that differ by rank."""
+    mesh = torch.arange(4, dtype=torch.int32).reshape(2, 2)
+    w, n = torch.randn(8, 6), torch.randn(6)
+
+    def values(rank):
+        at = [rank // 2, rank % 2]
+        strided = [dcp.StridedShard(dim=0, split_factor=2), dcp.Shard(dim=0)]
+        own = torch.tensor([rank % 2, rank % 2 + 2], dtype=torch.int32)
+        return {"w": dcp.distribute(w, mesh, at, strided),
+                "columns": dcp.distribute(w, mesh, at, [dcp.Shard(dim=0), dcp.Shard(dim=1)]),
+                "hsdp": dcp.distribute(w, mesh, at, [dcp.Replicate(), dcp.Shard(dim=0)]),
+                "n": dcp.distribute(n, own, at[:1], [dcp.Shard(dim=0)])}
+
+    folder = save_ranks(scratch, 4, values)
+    require_equal(folder, {"w": w, "columns": w, "hsdp": w, "n": n}, scratch)
+
+
+def copies_are_compared(scratch):
+    mesh = torch.arange(2, dtype=torch.int32)
+
+    def values(rank):
+        w = torch.arange(100000).float()
+        w[70000] += rank
+        return {"w": dcp.distribute(w, mesh, [rank], [dcp.Replicate()])}
+
+    folder = save_ranks(scratch, 2, values)
+    p = heft("convert", folder, scratch / "o.safetensors", code=3)
+    require(b"different copies" in p.stderr and b"rank_1.pt" in p.stderr, p.stderr)
+    require(b"heft/piece" in heft("verify", folder, code=1).stdout, "verify")
+
+
+def sharded_tensors(scratch):
+    w, b = torch.randn(7, 5), torch.randn(4)
+
+    def values(rank):
+        at, size = dcp.row_pieces((7, 5), 2)[rank]
+        return {"w": dcp.sharded(w, at, size), "b": b}
+
+    require_equal(save_ranks(scratch, 2, values), {"w": w, "b": b}, scratch)
+
+
+def rank_files_are_refused(scratch):
+    mesh = torch.arange(2, dtype=torch.int32)
+    w = torch.randn(5, 4)
+
+    def with_placements(*placements):
+        return lambda rank: {"w": dcp.distribute(w, mesh, [rank], placements)}
+
+    def other_shape(rank):
+        return {"w": dcp.distribute(w[:4 + rank], mesh, [rank], [dcp.Shard(dim=0)])}
+
+    def flat(rank):
+        return {"0.weight": w, "_fsdp_wrapped_module._flat_param": w.flatten()}
+
+    for values, code, words in [
+        (with_placements(dcp.Partial()), 5, b"neither Shard nor Replicate"),
+        (with_placements(dcp.StridedShard(dim=0, split_factor=2)), 5, b"_StridedShard"),
+        (with_placements(dcp.Shard(dim=0), dcp.Shard(dim=1)), 3, b"placement"),
+        (other_shape, 3, b"states another shape"), (flat, 5, b"flat parameter")]:
+        try:
+            folder = save_ranks(scratch, 2, values)
+        except IndexError: # a placement too many
+            continue
+        p = heft("convert", "--strict", folder, scratch / "o.safetensors", code=None)
+        require(p.returncode != 0 and words in p.stderr, f"{words}: {p.returncode} {p.stderr}")
+
+
 # ---- files of other programs ----
 
 def files_of_pytorch(scratch):
@@ -287,10 +448,26 @@ def files_of_pytorch(scratch):
             require(set(expected) <= set(out), f"{path}: tensors of {judge} are missing")
 
 
+def rank_files_of_pytorch(scratch):
+    folder = SHARED / "data" / "dcp"
+    for path in sorted(folder.iterdir()) if folder.exists() else []:
+        heft("convert", "-f", path / "expected.pt", scratch / "judge.safetensors")
+        expected = read_safetensors(scratch / "judge.safetensors")
+        first, = path.glob("model_world_size_*_rank_0.pt")
+        own = scratch / path.name
+        own.mkdir()
+        for file in path.glob("model_world_size_*"):
+            (own / file.name).write_bytes(file.read_bytes())
+        heft("convert", "-f", own, scratch / "out.safetensors")
+        require(read_safetensors(scratch / "out.safetensors") == expected, f"{first}: other bytes")
+
+
 HEFT, SHARED = sys.argv[1], pathlib.Path(sys.argv[2])
 CHECKS = [every_protocol, earlier_and_other_writers, large_pieces, keys_pick_a_subtree,
           objects_are_parts, slices, scan_knows_the_classes, refusals, a_rank_is_missing,
-          damaged_bytes_are_found, files_of_pytorch]
+          damaged_bytes_are_found, pieces_in_safetensors, dtensors, meshes_of_two_dimensions,
+          copies_are_compared, sharded_tensors, rank_files_are_refused, files_of_pytorch,
+          rank_files_of_pytorch]
 
 
 def results():

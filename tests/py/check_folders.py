@@ -511,7 +511,7 @@ def pieces_of_tensors(scratch):
 
     a = pack("shard-00001-model-00001-of-00001.safetensors", 0)
     b = pack("shard-00002-model-00001-of-00001.safetensors", 1)
-    require(("safetensors/pieces", "warning") in rules(a), rules(a))
+    require(("heft/pieces", "warning") in rules(a), rules(a))
     require(b"pieces of tensors" in heft("info", b).stderr, "info says nothing")
     require(b"pieces of tensors" in heft("merge", a, b, scratch / "o.mag", code=5).stderr, "merge")
     (scratch / "__0_0.distcp").write_bytes(weights(["last"]))

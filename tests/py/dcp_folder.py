@@ -138,3 +138,64 @@ class Folder:
             edit(meta)
         (self.path / ".metadata").write_bytes(pickle.dumps(meta, protocol))
         return self.path
+
+
+# ---- files of ranks ----
+
+TENSOR, PLACEMENTS = "torch.distributed.tensor", "torch.distributed.tensor.placement_types"
+DTensor = stand_in(TENSOR, "DTensor")
+DTensorSpec = stand_in("torch.distributed.tensor._dtensor_spec", "DTensorSpec")
+DeviceMesh = stand_in("torch.distributed.device_mesh", "DeviceMesh")
+Shard = stand_in(PLACEMENTS, "Shard")
+Replicate = stand_in(PLACEMENTS, "Replicate")
+Partial = stand_in(PLACEMENTS, "Partial")
+StridedShard = stand_in(PLACEMENTS, "_StridedShard")
+ShardedTensor = stand_in("torch.distributed._shard.sharded_tensor.api", "ShardedTensor")
+ShardedTensorMetadata = stand_in("torch.distributed._shard.sharded_tensor.metadata",
+                                 "ShardedTensorMetadata")
+LocalShard = stand_in("torch.distributed._shard.sharded_tensor.shard", "Shard")
+ShardMetadata = stand_in("torch.distributed._shard.metadata", "ShardMetadata")
+
+
+class Rebuilt:
+    """A value that pickles as the call that rebuilds a tensor of a subclass."""
+
+    def __init__(self, cls, tensor, state):
+        args = (cls, tensor.dtype, tensor.size(), tensor.stride(), 0, torch.strided,
+                torch.device("cpu"), False)
+        self.call = (torch._utils._rebuild_wrapper_subclass, cls, args, state)
+
+    def __reduce__(self):
+        return (torch._tensor._rebuild_from_type_v2, self.call)
+
+
+def chunk_of(size, ranks, rank):
+    """Return the range that torch.chunk() gives to a rank."""
+    each = -(-size // ranks)
+    return min(rank * each, size), min((rank + 1) * each, size)
+
+
+def distribute(whole, mesh, coordinate, placements):
+    """Return the DTensor of the rank at the coordinate; mesh: a tensor of ranks."""
+    local = whole
+    strided = [i for i, p in enumerate(placements) if isinstance(p, StridedShard)]
+    plain = [i for i, p in enumerate(placements) if isinstance(p, Shard)]
+    for i in plain + strided:
+        dim = placements[i].dim
+        begin, end = chunk_of(local.shape[dim], mesh.shape[i], coordinate[i])
+        local = local.narrow(dim, begin, end - begin)
+    device_mesh = DeviceMesh(device_type="cpu", mesh=mesh, mesh_dim_names=None,
+                             _coordinate_on_dim=list(coordinate))
+    spec = DTensorSpec(mesh=device_mesh, placements=tuple(placements), tensor_meta=None)
+    state = (None, {"_local_tensor": local.clone().contiguous(), "_spec": spec})
+    return Rebuilt(DTensor, whole, state)
+
+
+def sharded(whole, offsets, sizes):
+    """Return the ShardedTensor of a rank with one shard."""
+    local = whole[tuple(slice(o, o + s) for o, s in zip(offsets, sizes))].clone()
+    where = ShardMetadata(shard_offsets=list(offsets), shard_sizes=list(sizes), placement=None)
+    shard = LocalShard(tensor=local, metadata=where)
+    meta = ShardedTensorMetadata(shards_metadata=[where], size=whole.size(),
+                                 tensor_properties=None)
+    return Rebuilt(ShardedTensor, whole, ([shard], meta, None, None, False))

@@ -108,6 +108,13 @@ static heft_status find_elements(box_read *r)
 
 static heft_status read_elements(const box_read *r, uint64_t at, uint8_t *buf, size_t len)
 {
+    const heft_file *f = r->s->f;
+    const heft_ix_box *box = heft_ix_boxes(&f->x, r->placed->row).rows + r->placed->box;
+    if (heft_box_holds(box) == HEFT_BOX_PART) {
+        uint32_t number = heft_global_offset_file(&f->x, box->offset);
+        const heft_file *model = f->opened_shards[number - 1].model;
+        return heft_part_read(buf, model, (uint32_t)box->length, at, len, r->err);
+    }
     return heft_file_read_stored(r->s->f, r->elements + at, buf, len, r->err);
 }
 
@@ -230,7 +237,7 @@ static void announce(const box_read *r)
     heft_boxes b = heft_ix_boxes(&f->x, r->placed->row);
     const heft_ix_box *box = b.rows + r->placed->box;
     heft_source *s = heft_file_source(f, heft_global_offset_file(&f->x, box->offset));
-    if (!s || !s->ops->will_need)
+    if (!s || !s->ops->will_need || heft_box_holds(box) == HEFT_BOX_PART)
         return;
     size_t found = heft_atomic_load_published(&r->placed->found);
     uint64_t bytes = r->runs.run * r->size, begin = run_after(r, r->from) * bytes;

@@ -102,8 +102,8 @@ heft_status heft_box_find_elements(uint64_t *offset, const heft_file *f, uint32_
 {
     const heft_ix_box *at = heft_ix_boxes(&f->x, row).rows + box;
     *offset = at->offset;
-    return heft_box_holds(at) == HEFT_BOX_BYTES ? HEFT_OK
-                                                : open_box(f, row, box, false, offset, err);
+    return heft_box_holds(at) != HEFT_BOX_FILE ? HEFT_OK
+                                               : open_box(f, row, box, false, offset, err);
 }
 
 heft_status heft_box_verify(const heft_file *f, uint32_t row, uint32_t box, heft_error *err)
@@ -112,7 +112,7 @@ heft_status heft_box_verify(const heft_file *f, uint32_t row, uint32_t box, heft
     uint32_t number = heft_global_offset_file(&f->x, at->offset);
     heft_source *s = heft_file_source(f, number);
     uint64_t offset = heft_global_offset_local(&f->x, at->offset);
-    if (!s) /* a missing shard is another finding */
+    if (!s || heft_box_holds(at) == HEFT_BOX_PART) /* a missing shard is another finding */
         return HEFT_OK;
     if (!heft_range_in((heft_range){ offset, at->length }, s->size)) {
         heft_error_plain(err, HEFT_E_FORMAT,

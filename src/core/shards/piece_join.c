@@ -10,7 +10,6 @@ typedef struct piece { /* a tensor of a file with pieces */
     const uint64_t *offsets, *whole; /* offsets in the tensor of the model, and its shape */
     heft_ix_tensor_row tensor;
     heft_ix_part_row part;
-    uint32_t own;  /* the tensor of this file, which becomes that of the model, or HEFT_NONE */
     uint32_t file; /* number of the file, for heft_global_offset() */
     uint32_t next; /* the next piece of the tensor, or HEFT_NONE */
     uint32_t last; /* the last piece of the tensor, if this is the first */
@@ -23,6 +22,7 @@ typedef struct piece_join {
     uint32_t count;
     uint64_t *dims;    /* shape of the tensor that is joined */
     uint32_t capacity; /* dimensions for which there is memory */
+    bool is_unstated;  /* some pieces do not state the shape of the tensor */
     heft_error *err;
 } piece_join;
 
@@ -40,25 +40,7 @@ static uint32_t pieces_of(const heft_index *x)
 
 /* ---- collecting ---- */
 
-/* Keep the numbers of a tensor of this file, whose shape will change. */
-static bool keep_numbers(piece_join *j, piece *p)
-{
-    uint32_t rank = p->tensor.rank;
-    uint64_t *kept = heft_arena_alloc(&j->f->x.arena, (3 * (size_t)rank + 1) * sizeof *kept, 8);
-    if (!kept)
-        return false;
-    for (uint32_t i = 0; i < rank; i++) {
-        kept[i] = p->sizes[i];
-        kept[rank + i] = p->offsets[i];
-        kept[2 * rank + i] = p->whole[i];
-    }
-    p->sizes = kept;
-    p->offsets = kept + rank;
-    p->whole = p->offsets + rank;
-    return true;
-}
-
-static bool add_index(piece_join *j, const heft_index *x, uint32_t file)
+static void add_index(piece_join *j, const heft_index *x, uint32_t file)
 {
     for (uint32_t i = 0; i < pieces_of(x); i++) {
         const heft_ix_piece *row = (const heft_ix_piece *)x->pieces.ptr + i;
@@ -67,7 +49,6 @@ static bool add_index(piece_join *j, const heft_index *x, uint32_t file)
                       .stored_dtype = heft_ix_stored_dtype(x, row->tensor),
                       .sizes = heft_ix_dims(x, row->tensor),
                       .tensor = *heft_ix_row(x, row->tensor),
-                      .own = file ? HEFT_NONE : row->tensor,
                       .file = file,
                       .next = HEFT_NONE,
                       .last = j->count++,
@@ -78,12 +59,7 @@ static bool add_index(piece_join *j, const heft_index *x, uint32_t file)
         }
         if (p->tensor.part_count)
             p->part = *heft_ix_part_row_at(x, p->tensor.first_part);
-        p->part.offset = heft_global_offset(file + heft_global_offset_file(x, p->part.offset),
-                                            heft_global_offset_local(x, p->part.offset));
-        if (!file && !keep_numbers(j, p))
-            return false;
     }
-    return true;
 }
 
 /* Link the pieces of each tensor; the first piece stands for the tensor. */
@@ -134,6 +110,7 @@ static heft_status add_to_shape(piece_join *j, const piece *first, const piece *
             return fail(j, p, HEFT_E_FORMAT,
                         "states another shape of the whole tensor than the "
                         "piece in another file, or leaves that shape");
+        j->is_unstated = j->is_unstated || stated[i] == HEFT_NOWHERE;
         uint64_t dim = stated[i] == HEFT_NOWHERE ? end : stated[i];
         j->dims[i] = p == first || dim > j->dims[i] ? dim : j->dims[i];
     }
@@ -165,29 +142,39 @@ static bool is_again(const piece_join *j, uint32_t first, const piece *p)
 static heft_status add_box(piece_join *j, uint32_t first, const piece *p)
 {
     const heft_ix_tensor_row *t = &p->tensor;
-    if (t->layout || t->part_count != 1 || !heft_ix_is_plain(&p->part))
-        return fail(j, p, HEFT_E_UNSUPPORTED, "is compressed, sparse, strided or byte-swapped");
-    heft_ix_box box = { .offset = p->part.offset, .length = p->part.stored };
+    if (t->layout || t->part_count != 1)
+        return fail(j, p, HEFT_E_UNSUPPORTED, "is sparse or has several parts");
+    heft_ix_box box = { .offset = heft_global_offset(p->file, p->part.offset),
+                        .length = p->part.stored };
+    if (!heft_ix_is_plain(&p->part)) { /* strided, such as a slice of columns */
+        box.holds = HEFT_BOX_PART;
+        box.length = t->first_part;
+    }
     if (p->may_repeat && is_again(j, first, p))
         box.holds |= HEFT_BOX_REPLICA;
     return heft_ix_box_add(&j->f->x, HEFT_NOWHERE, box, p->offsets, p->sizes);
 }
 
-/* Add the tensor of the model, or give its shape to the piece in this file. */
 static heft_status add_tensor(const piece_join *j, const piece *first, uint32_t *id)
 {
     heft_index *x = &j->f->x;
-    uint32_t rank = first->tensor.rank;
-    *id = first->own;
-    if (first->own == HEFT_NONE) {
-        uint64_t *dims;
-        heft_str name = heft_ix_copy(x, first->name);
-        HEFT_TRY(name.ptr ? heft_ix_tensor(x, name, first->tensor.dtype, rank, &dims, id)
-                          : HEFT_E_NOMEM);
-    }
-    if (rank)
-        memcpy(heft_ix_dims(x, *id), j->dims, rank * sizeof *j->dims);
-    return HEFT_OK;
+    uint64_t *dims;
+    heft_str name = heft_ix_copy(x, first->name);
+    HEFT_TRY(name.ptr ? heft_ix_tensor(x, name, first->tensor.dtype, first->tensor.rank, &dims, id)
+                      : HEFT_E_NOMEM);
+    if (first->tensor.rank)
+        memcpy(dims, j->dims, first->tensor.rank * sizeof *dims);
+    return heft_ix_assembled_begin(x, *id, false);
+}
+
+/* A gap follows from a shard that is missing, if there is one. */
+static heft_status end_tensor(const piece_join *j)
+{
+    heft_status st = heft_ix_assembled_end(&j->f->x, HEFT_NOWHERE);
+    if (st != HEFT_E_FORMAT || !j->f->missing)
+        return st;
+    *j->err = *j->f->missing;
+    return j->f->missing->status;
 }
 
 static heft_status join_tensor(piece_join *j, uint32_t number)
@@ -199,11 +186,10 @@ static heft_status join_tensor(piece_join *j, uint32_t number)
     for (uint32_t i = number; i != HEFT_NONE; i = j->all[i].next)
         HEFT_TRY(add_to_shape(j, first, &j->all[i]));
     HEFT_TRY(add_tensor(j, first, &id));
-    HEFT_TRY(heft_ix_assembled_begin(x, id, false));
     for (uint32_t i = number; i != HEFT_NONE; i = j->all[i].next)
         HEFT_TRY(add_box(j, number, &j->all[i]));
-    HEFT_TRY(heft_ix_assembled_end(x, HEFT_NOWHERE));
-    return first->stored_dtype.ptr && first->own == HEFT_NONE
+    HEFT_TRY(end_tensor(j));
+    return first->stored_dtype.ptr
                ? heft_ix_attr_text(x, id, heft_lit("stored_dtype"), first->stored_dtype)
                : HEFT_OK;
 }
@@ -214,25 +200,38 @@ heft_status heft_join_pieces(heft_file *f, heft_error *err)
 {
     piece_join j = { .f = f, .err = err };
     heft_memory *mem = &f->x.mem;
-    uint64_t total = pieces_of(&f->x);
+    uint64_t total = 0;
     for (uint32_t m = 0; m < f->joined_count; m++)
         total += pieces_of(&f->joined_files[m].file->x);
-    if (!total || !f->joined_count)
+    if (!total)
         return HEFT_OK;
     size_t bytes = (size_t)total * (sizeof *j.all + 1);
     j.all = total <= UINT32_MAX / 2 ? heft_mem_alloc(mem, bytes) : NULL;
     if (!j.all)
         return heft_error_no_memory(err, purpose);
     uint8_t *is_first = (uint8_t *)(j.all + total);
-    bool fits = add_index(&j, &f->x, 0);
-    for (uint32_t m = 0; m < f->joined_count && fits; m++)
-        fits = add_index(&j, &f->joined_files[m].file->x, f->joined_files[m].first_shard);
-    heft_status st = fits && link_pieces(&j, is_first) ? HEFT_OK
-                                                       : heft_error_no_memory(err, purpose);
+    for (uint32_t m = 0; m < f->joined_count; m++)
+        add_index(&j, &f->joined_files[m].file->x, f->joined_files[m].first_shard);
+    heft_status st = link_pieces(&j, is_first) ? HEFT_OK : heft_error_no_memory(err, purpose);
     for (uint32_t i = 0; i < j.count && !st; i++)
         if (is_first[i])
             st = join_tensor(&j, i);
-    f->x.has_pieces = false;
+    if (!st && j.is_unstated)
+        st = heft_join_note(f, HEFT_NOTE, "heft/pieces-end", HEFT_NOWHERE, HEFT_NONE,
+                            "the files do not state the shapes of whole tensors, which end where "
+                            "the last of their pieces ends: compare the number of files with the "
+                            "number of ranks");
     heft_mem_free(mem, j.all, bytes);
     return st;
+}
+
+heft_status heft_note_pieces(heft_file *f, heft_error *err)
+{
+    if (!f->x.has_pieces)
+        return HEFT_OK;
+    return heft_join_left_out(f, "heft/pieces",
+                              "the file has pieces of tensors of a distributed checkpoint, "
+                              "which are not joined: open the folder to join them")
+               ? heft_error_no_memory(err, purpose)
+               : HEFT_OK;
 }
