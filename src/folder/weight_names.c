@@ -40,6 +40,7 @@ static const struct preference {
     { "flax_model.msgpack", flax },
     { "flax_model.msgpack.index.json", flax },
     { "*.msgpack.index.json", flax },
+    { HEFT_DCP_INDEX, torch },
 };
 enum {
     PREFERENCES = sizeof preferences / sizeof *preferences,
@@ -52,6 +53,8 @@ static const struct {
 } other_files[] = {
     { "training_args.bin", NULL },
     { "optimizer*.bin", NULL },
+    { "optim_world_size_*_rank_*.pt", NULL },
+    { "extra_state_world_size_*_rank_*.pt", NULL },
     { "optimizer*.pt", NULL },
     { "optimizer*.pth", NULL },
     { "scheduler*.bin", NULL },
@@ -136,14 +139,17 @@ static void rank_by_suffix(heft_weight_name *w)
 heft_weight_name heft_weight_name_of(const char *name)
 {
     heft_weight_name w = { .name = name, .family = "" };
-    size_t other = *name == '.' ? 0 : find_other(name);
-    if (*name == '.')
+    bool is_hidden = *name == '.' && !heft_str_is(heft_lit(name), HEFT_DCP_INDEX);
+    size_t other = is_hidden ? 0 : find_other(name);
+    if (is_hidden)
         return w;
     if (other < OTHER_FILES) {
         w.foreign = other_files[other].format;
         return w;
     }
-    read_number(&w.numbered, name);
+    w.is_piece = matches(name, "shard-[0-9]*-model-*.safetensors");
+    if (!w.is_piece)
+        read_number(&w.numbered, name);
     w.is_adapter = matches(name, "adapter_model.*") || matches(name, "adapters.safetensors");
     int i = find_preference(name, &w.numbered);
     if (i == PREFERENCES) {

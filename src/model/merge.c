@@ -1,5 +1,6 @@
 /* merge.c - merges indexes: copies rows with renumbered tensors, parts and files. */
 #include "base/error.h"
+#include "model/boxes.h"
 #include "model/open_containers.h"
 #include "model/values.h"
 
@@ -150,7 +151,10 @@ static heft_status add_tensor(merge *m, uint32_t source)
     if (row->rank)
         memcpy(dims, heft_ix_dims(m->from, source), row->rank * sizeof *dims);
     HEFT_TRY(heft_ix_set_layout(m->x, id, heft_ix_layout(m->from, source)));
-    HEFT_TRY(add_parts(m, source, id));
+    bool has_boxes = !m->from->assembled_shard && m->from->assembled.len &&
+                     heft_ix_assembled_find(m->from, source) != HEFT_NONE;
+    HEFT_TRY(has_boxes ? heft_ix_assembled_copy(m->x, m->from, source, m->base)
+                       : add_parts(m, source, id));
     HEFT_TRY(add_ids(m, source, id));
     return add_attributes(m, source, id);
 }

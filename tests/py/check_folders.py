@@ -299,7 +299,7 @@ CHOICES = [
     (["w.pt", "w-ema.pt"], 4, "'w-ema.pt' and 'w.pt': name one of them"),
     (["m.safetensors", "m-00001-of-00002.safetensors"], 4, "name one of them"),
     # distributed checkpoints
-    ([".metadata", "__0_0.distcp"], 5, "a distributed checkpoint (DCP) of PyTorch"),
+    (["__0_0.distcp"], 5, "was not finished"),
     (["__0_0.distcp", "common.pt", "metadata.json"], 5, "a distributed checkpoint (DCP)"),
     (["common.pt", "metadata.json"], 5, "a distributed checkpoint of Megatron"),
     ([MODEL, "__0_0.distcp"], MODEL, ["!__0_0.distcp"]),
@@ -519,7 +519,7 @@ def pieces_of_tensors(scratch):
 
     a = pack("shard-00001-model-00001-of-00001.safetensors", 0)
     b = pack("shard-00002-model-00001-of-00001.safetensors", 1)
-    require(("safetensors/pieces", "warning") in rules(a), rules(a))
+    require(("heft/pieces", "warning") in rules(a), rules(a))
     require(b"pieces of tensors" in heft("info", b).stderr, "info says nothing")
     require(b"pieces of tensors" in heft("merge", a, b, scratch / "o.mag", code=5).stderr, "merge")
     (scratch / "__0_0.distcp").write_bytes(weights(["last"]))

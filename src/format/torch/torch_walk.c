@@ -404,6 +404,7 @@ static heft_status visit(walk *w, uint32_t value)
     switch (m.kind) {
     case HEFT_TORCH_TENSOR:
     case HEFT_TORCH_SPARSE:
+    case HEFT_TORCH_PIECE:
         if (is_argument(w))
             return leave_out(w, HEFT_LEFT_OUT, "torch/unreadable", at,
                              "a tensor in the arguments of a call that heft does not make");
@@ -414,8 +415,9 @@ static heft_status visit(walk *w, uint32_t value)
         st = copy_name(w, at, "tensor", &name);
         if (st)
             return st;
-        return m.kind == HEFT_TORCH_TENSOR ? heft_torch_tensor(w->t, name, &m)
-                                           : heft_torch_sparse(w->t, name, &m);
+        return m.kind == HEFT_TORCH_TENSOR   ? heft_torch_tensor(w->t, name, &m)
+               : m.kind == HEFT_TORCH_SPARSE ? heft_torch_sparse(w->t, name, &m)
+                                             : heft_torch_piece(w->t, name, &m);
     case HEFT_TORCH_PAIRS:
         return begin_listing(w, m.value) ? enter(w, m.value, PAIRED, m.value, skips_scalars(w))
                                          : HEFT_OK;
@@ -556,6 +558,8 @@ heft_status heft_torch_walk(heft_torch *t)
     if (!st)
         st = walk_from(&w, root);
     heft_vec_free(&t->x->mem, &w.path, 1);
+    if (!st)
+        st = heft_torch_end_pieces(t);
     if (!st && !heft_ix_tensors(t->x) && !t->x->left_out)
         heft_ix_left_out(t->x, HEFT_LEFT_OUT_READABLE, "torch/no-tensor",
                          (heft_range){ heft_pickle_offset(&t->p, root), 0 },
