@@ -304,9 +304,11 @@ static int cat(const session *s, const heft_file *f, const char *path, request *
 }
 
 static const opt options[] = {
-    { "part", 'p', OPT_TEXT, AT(request, role), "ROLE", "write this part instead of the data" },
+    { "part", 'p', OPT_TEXT, AT_NAME(request, role, NAMES_ROLE), "ROLE",
+      "write this part instead of the data" },
     { "id", 0, OPT_TEXT, AT(request, id), "ID", MODEL_ID_HELP },
-    { "cast", 0, OPT_TEXT, AT(request, cast), "DTYPE", "convert to another element type" },
+    { "cast", 0, OPT_TEXT, AT_NAME(request, cast, NAMES_DTYPE), "DTYPE",
+      "convert to another element type" },
     { "raw-tensors", 0, OPT_FLAG, SETTING(raw_tensors), NULL,
       "cast parts of quantised tensors as numbers, without their scales" },
     { "npy", 0, OPT_FLAG, AT(request, npy), NULL, "write a NumPy file (.npy)" },

@@ -205,7 +205,7 @@ static const opt options[] = {
       "compare the tensors only" },
     { "trust-digests", 0, OPT_FLAG, AT(request, c.trusts_digests), NULL,
       "do not read tensors with equal SHA-256 in both files" },
-    { "rename", 0, OPT_LIST, AT(request, c.rename.args), RENAMES_VALUE,
+    { "rename", 0, OPT_LIST, AT_NAME(request, c.rename.args, NAMES_TENSOR), RENAMES_VALUE,
       "rename tensors of A before the comparison" },
     { "tree", 0, OPT_FLAG, AT(request, style.tree), NULL, "show the modules with sums" },
     { "depth", 0, OPT_NUMBER, AT(request, style.depth), "N",

@@ -288,7 +288,7 @@ static const opt options[] = {
     { "depth", 0, OPT_NUMBER, AT(request, depth), "N", "fold modules at this depth of --tree" },
     { "sort", 0, OPT_TEXT, AT_WORD(request, order.sort, "name size offset dtype"), "KEY",
       "sort by name, size, offset or dtype" },
-    { "dtype", 0, OPT_LIST, AT(request, order.dtypes), "DTYPE",
+    { "dtype", 0, OPT_LIST, AT_NAME(request, order.dtypes, NAMES_DTYPE), "DTYPE",
       "only this element type; repeatable" },
     { "limit", 0, OPT_NUMBER, AT(request, order.limit), "N", "show at most N tensors" },
     { "totals", 0, OPT_FLAG, AT(request, totals), NULL, "print the sums, as on a terminal" },

@@ -476,7 +476,8 @@ typedef struct request {
 
 static const opt options[] = {
     { "json", 0, OPT_FLAG, AT(request, as_json), NULL, "print all values as one JSON document" },
-    { "cast", 0, OPT_TEXT, AT(request, cast), "DTYPE", "convert to another element type" },
+    { "cast", 0, OPT_TEXT, AT_NAME(request, cast, NAMES_DTYPE), "DTYPE",
+      "convert to another element type" },
     { "raw-tensors", 0, OPT_FLAG, SETTING(raw_tensors), NULL,
       "cast parts of quantised tensors as numbers, without their scales" },
     { "id", 0, OPT_TEXT, AT(request, id), "ID", MODEL_ID_HELP },
