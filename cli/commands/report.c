@@ -113,10 +113,9 @@ static void put_missing(json *j, const heft_file *f)
 static void put_file(json *j, const report *r)
 {
     uint64_t bytes = 0, elements = 0;
-    for (uint32_t i = 0; i < heft_tensor_count(r->f); i++) {
-        heft_tensor t = heft_tensor_at(r->f, i);
-        uint64_t n = tensor_elements(&t);
-        bytes += heft_tensor_bytes(r->f, i);
+    for (uint32_t i = 0; i < heft_tensor_count(r->v->f); i++) {
+        uint64_t n = view_parameters(r->v, i);
+        bytes += view_bytes(r->v, i);
         elements += n < UINT64_MAX - elements ? n : UINT64_MAX - elements;
     }
     json_member_begin(j, "file", '{');
@@ -126,7 +125,7 @@ static void put_file(json *j, const report *r)
     json_member_text(j, "version", heft_file_version(r->f));
     json_member_u64(j, "size", model_size(r->f));
     json_member_u64(j, "shards", heft_shard_file_count(r->f));
-    json_member_u64(j, "tensors", heft_tensor_count(r->f));
+    json_member_u64(j, "tensors", heft_tensor_count(r->v->f));
     json_member_u64(j, "elements", elements);
     json_member_u64(j, "bytes", bytes);
     put_missing(j, r->f);
@@ -317,7 +316,7 @@ static void put_statistics(json *j, const summary *s)
 static void put_tensor(json *j, const report *r, uint32_t i)
 {
     static const summary none;
-    heft_tensor t = heft_tensor_at(r->f, i);
+    heft_tensor t = heft_tensor_at(r->v->f, i);
     json_line(j);
     json_begin(j, '[');
     json_str(j, t.name);
@@ -326,8 +325,8 @@ static void put_tensor(json *j, const report *r, uint32_t i)
     for (uint32_t k = 0; k < t.rank; k++)
         json_u64(j, t.dims[k]);
     json_end(j, ']');
-    json_u64(j, heft_tensor_bytes(r->f, i));
-    json_u64(j, tensor_elements(&t));
+    json_u64(j, view_bytes(r->v, i));
+    json_u64(j, view_parameters(r->v, i));
     put_statistics(j, r->sums ? &r->sums[i] : &none);
     json_end(j, ']');
 }
@@ -338,7 +337,7 @@ static void put_tensors(page *p, json *j, const report *r)
     put_texts(j, "columns", columns, sizeof columns / sizeof *columns);
     json_member_bool(j, "has_statistics", r->sums);
     json_member_begin(j, "tensors", '[');
-    for (uint32_t i = 0; i < heft_tensor_count(r->f) && !p->status; i++) {
+    for (uint32_t i = 0; i < heft_tensor_count(r->v->f) && !p->status; i++) {
         put_tensor(j, r, i);
         flush_if_large(p);
     }

@@ -216,10 +216,12 @@ static void say_part(const model_view *v, const char *path, uint32_t stored)
 
 uint32_t view_find(const model_view *v, const char *path, const char *name)
 {
-    heft_str word = str_of(name);
-    uint32_t stored = v->decoded && heft_tensor_find(v->f, word) == HEFT_NONE
-                          ? heft_tensor_find(v->stored, word)
-                          : HEFT_NONE;
+    heft_str word = str_of(name), array = { name, strcspn(name, "[") };
+    uint32_t stored = HEFT_NONE;
+    if (v->decoded && heft_tensor_find(v->f, word) == HEFT_NONE)
+        stored = heft_tensor_find(v->stored, word);
+    if (v->decoded && stored == HEFT_NONE)
+        stored = heft_tensor_find(v->stored, array);
     if (stored == HEFT_NONE || heft_schemes_find(v->schemes, stored) == HEFT_NONE)
         return model_find(v->f, path, name);
     say_part(v, path, stored);

@@ -53,8 +53,8 @@ void view_put_type(outbuf *o, const model_view *v, uint32_t tensor);
 void view_json_type(json *j, const model_view *v, uint32_t tensor);
 /* Write the member "quantised" of a quantised tensor; nothing for a stored one. */
 void view_json(json *j, const model_view *v, uint32_t tensor);
-/* Find a tensor by name, with the hint at --raw-tensors if it is a part of a quantised one.
- * HEFT_NONE, after an error line, if it does not exist. */
+/* Find a tensor by name, which may end with a slice, with the hint at --raw-tensors if it is a
+ * part of a quantised one. HEFT_NONE, after an error line, if it does not exist. */
 uint32_t view_find(const model_view *v, const char *path, const char *name);
 /* Compare the stored checksums of the parts of a quantised tensor, unless --no-verify; those of a
  * stored tensor are for its reader. Return an exit code. */
