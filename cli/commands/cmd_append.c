@@ -16,6 +16,8 @@ static int prepare(job *j, inputs *from, const char *source)
     o.duplicates = job_duplicates(j);
     if (!code)
         code = inputs_open(from);
+    if (!code && j->dequantize)
+        code = inputs_dequantise(from, j->dequantize, from->paths[0]);
     if (!code)
         code = inputs_join(from, &o, source);
     if (!code)

@@ -5,13 +5,13 @@
 #include "models/model.h"
 #include "models/quantised.h"
 
-static int parse_type(heft_dtype *out, const char *type)
+static int parse_type(heft_dtype *out, const session *s, const char *type)
 {
     *out = heft_dtype_find(str_of(type));
     bool is_float = *out == HEFT_F32 || *out == HEFT_F16 || *out == HEFT_BF16;
     return !*type || is_float
                ? CODE_DONE
-               : say_usage("convert", "--dequantize takes f32, f16 or bf16, not '%s'", type);
+               : say_usage(s->name, "--dequantize takes f32, f16 or bf16, not '%s'", type);
 }
 
 /* Say how many tensors were decoded, by scheme, in one line. */
@@ -25,24 +25,35 @@ static void say_decoded(const session *s, const dequantised *d, const char *path
             count > 1 ? " ..." : "");
 }
 
-int dequantise(dequantised *d, const session *s, const heft_file *f, const char *path,
-               const char *type)
+int dequantise_none(const char *path)
+{
+    return say_status(HEFT_E_UNSUPPORTED, path,
+                      "no quantised tensor is recognised: --dequantize has nothing to decode");
+}
+
+int dequantise_some(dequantised *d, const session *s, const heft_file *f, const char *path,
+                    const char *type)
 {
     heft_error err;
     heft_decode_options opt = HEFT_DECODE_OPTIONS_INIT;
     *d = (dequantised){ NULL, NULL };
-    int code = parse_type(&opt.as, type);
+    int code = parse_type(&opt.as, s, type);
     if (!code)
         code = quantised_open(&d->schemes, f, path);
-    if (!code && !heft_schemes_count(d->schemes))
-        code = say_status(HEFT_E_UNSUPPORTED, path,
-                          "no quantised tensor is recognised: --dequantize has nothing to decode");
+    if (code || !heft_schemes_count(d->schemes))
+        return code;
     opt.verify = !s->no_verify;
-    if (!code && heft_schemes_decode(&d->model, f, d->schemes, &opt, &err))
-        code = say_error(path, &err);
-    if (!code)
-        say_decoded(s, d, path);
-    return code;
+    if (heft_schemes_decode(&d->model, f, d->schemes, &opt, &err))
+        return say_error(path, &err);
+    say_decoded(s, d, path);
+    return CODE_DONE;
+}
+
+int dequantise(dequantised *d, const session *s, const heft_file *f, const char *path,
+               const char *type)
+{
+    int code = dequantise_some(d, s, f, path, type);
+    return code || d->model ? code : dequantise_none(path);
 }
 
 void dequantised_release(dequantised *d)

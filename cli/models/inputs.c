@@ -140,6 +140,25 @@ int inputs_open(inputs *in)
     return CODE_DONE;
 }
 
+int inputs_dequantise(inputs *in, const char *type, const char *name)
+{
+    bool is_any = false;
+    in->decoded = calloc(in->distinct_count, sizeof *in->decoded);
+    if (!in->decoded)
+        return say_status(HEFT_E_NOMEM, NULL, "no memory for a list of files");
+    for (uint32_t i = 0; i < in->distinct_count; i++) {
+        dequantised *d = &in->decoded[i];
+        const char *path = in->paths[in->distinct_index[i]];
+        int code = dequantise_some(d, in->session, in->distinct[i], path, type);
+        if (code)
+            return code;
+        is_any = is_any || d->model;
+        if (d->model)
+            in->distinct[i] = d->model;
+    }
+    return is_any ? CODE_DONE : dequantise_none(name);
+}
+
 int inputs_join(inputs *in, const heft_join_options *options, const char *name)
 {
     heft_error err;
@@ -158,6 +177,9 @@ const heft_file *inputs_model(const inputs *in)
 void inputs_close(inputs *in)
 {
     heft_file_close(in->joined);
+    for (uint32_t i = 0; in->decoded && i < in->distinct_count; i++)
+        dequantised_release(&in->decoded[i]);
+    free(in->decoded);
     for (uint32_t i = 0; in->files && i < in->count; i++)
         heft_file_close(in->files[i]);
     free(in->files);

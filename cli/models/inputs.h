@@ -1,6 +1,7 @@
 /* inputs.h - the input files of a command, none of which may be overwritten. */
 #ifndef HEFT_CLI_INPUTS_H
 #define HEFT_CLI_INPUTS_H
+#include "models/dequantise.h"
 #include "models/model.h"
 
 typedef struct input {
@@ -34,12 +35,16 @@ typedef struct inputs { /* initialise session, paths and count, zero the rest */
     const heft_file **distinct;
     uint32_t *distinct_index; /* distinct_index[i] is the index of distinct[i] in files */
     uint32_t distinct_count;
+    dequantised *decoded; /* what the distinct files represent, or NULL */
     heft_file *joined;
 } inputs;
 
 /* Open all files, each of which must be complete, and print the warnings about the distinct ones.
  * Return an exit code. */
 int inputs_open(inputs *in);
+/* Let what the distinct files represent take their place, before they are joined. None of them with
+ * quantised tensors is an error. Return an exit code. */
+int inputs_dequantise(inputs *in, const char *type, const char *name);
 /* Join the distinct files if there are several. name is the file named in an error line. Return an
  * exit code. */
 int inputs_join(inputs *in, const heft_join_options *options, const char *name);
