@@ -16,10 +16,10 @@ static int prepare(job *j, inputs *from, const char *source)
     o.duplicates = job_duplicates(j);
     if (!code)
         code = inputs_open(from);
-    if (!code && j->dequantize)
-        code = inputs_dequantise(from, j->dequantize, from->paths[0]);
     if (!code)
         code = inputs_join(from, &o, source);
+    if (!code && j->dequantize)
+        code = inputs_dequantise(from, j->dequantize);
     if (!code)
         code = rules_check(&j->rules, j->session, inputs_model(from), source);
     if (!code)

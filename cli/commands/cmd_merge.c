@@ -62,10 +62,10 @@ static int prepare(request *r)
         code = gptrs_check_target(&j->rules.gptrs, j->target, j->out);
     if (!code)
         code = check_output(r);
-    if (!code && j->dequantize)
-        code = inputs_dequantise(&r->in, j->dequantize, r->in.paths[0]);
     if (!code)
         code = join(r);
+    if (!code && j->dequantize)
+        code = inputs_dequantise(&r->in, j->dequantize);
     if (!code)
         job_set_options(j,
                         r->in.distinct_count == 1 ? r->in.paths[r->in.distinct_index[0]] : j->out);

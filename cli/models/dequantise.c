@@ -25,14 +25,8 @@ static void say_decoded(const session *s, const dequantised *d, const char *path
             count > 1 ? " ..." : "");
 }
 
-int dequantise_none(const char *path)
-{
-    return say_status(HEFT_E_UNSUPPORTED, path,
-                      "no quantised tensor is recognised: --dequantize has nothing to decode");
-}
-
-int dequantise_some(dequantised *d, const session *s, const heft_file *f, const char *path,
-                    const char *type)
+int dequantise(dequantised *d, const session *s, const heft_file *f, const char *path,
+               const char *type)
 {
     heft_error err;
     heft_decode_options opt = HEFT_DECODE_OPTIONS_INIT;
@@ -40,20 +34,15 @@ int dequantise_some(dequantised *d, const session *s, const heft_file *f, const 
     int code = parse_type(&opt.as, s, type);
     if (!code)
         code = quantised_open(&d->schemes, f, path);
-    if (code || !heft_schemes_count(d->schemes))
-        return code;
+    if (!code && !heft_schemes_count(d->schemes))
+        code = say_status(HEFT_E_UNSUPPORTED, path,
+                          "no quantised tensor is recognised: --dequantize has nothing to decode");
     opt.verify = !s->no_verify;
-    if (heft_schemes_decode(&d->model, f, d->schemes, &opt, &err))
-        return say_error(path, &err);
-    say_decoded(s, d, path);
-    return CODE_DONE;
-}
-
-int dequantise(dequantised *d, const session *s, const heft_file *f, const char *path,
-               const char *type)
-{
-    int code = dequantise_some(d, s, f, path, type);
-    return code || d->model ? code : dequantise_none(path);
+    if (!code && heft_schemes_decode(&d->model, f, d->schemes, &opt, &err))
+        code = say_error(path, &err);
+    if (!code)
+        say_decoded(s, d, path);
+    return code;
 }
 
 void dequantised_release(dequantised *d)

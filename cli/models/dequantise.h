@@ -15,11 +15,6 @@ typedef struct dequantised {
  * Return an exit code. */
 int dequantise(dequantised *d, const session *s, const heft_file *f, const char *path,
                const char *type);
-/* The same, but without quantised tensors d->model stays NULL, and nothing is an error. */
-int dequantise_some(dequantised *d, const session *s, const heft_file *f, const char *path,
-                    const char *type);
-/* Say that a model, or none of several, has quantised tensors. Return the exit code. */
-int dequantise_none(const char *path);
 void dequantised_release(dequantised *d);
 
 #endif

@@ -35,21 +35,21 @@ typedef struct inputs { /* initialise session, paths and count, zero the rest */
     const heft_file **distinct;
     uint32_t *distinct_index; /* distinct_index[i] is the index of distinct[i] in files */
     uint32_t distinct_count;
-    dequantised *decoded; /* what the distinct files represent, or NULL */
     heft_file *joined;
+    dequantised decoded; /* the model that they represent, if asked for */
 } inputs;
 
 /* Open all files, each of which must be complete, and print the warnings about the distinct ones.
  * Return an exit code. */
 int inputs_open(inputs *in);
-/* Let what the distinct files represent take their place, before they are joined. None of them with
- * quantised tensors is an error. Return an exit code. */
-int inputs_dequantise(inputs *in, const char *type, const char *name);
 /* Join the distinct files if there are several. name is the file named in an error line. Return an
  * exit code. */
 int inputs_join(inputs *in, const heft_join_options *options, const char *name);
+/* Decode the quantised tensors of the joined model, see dequantise(). Several inputs must not have
+ * settings of their own in several folders. Return an exit code. */
+int inputs_dequantise(inputs *in, const char *type);
 void inputs_close(inputs *in);
-/* Return the joined model, or the only one. */
+/* Return the joined model, or the only one, or what it represents. */
 const heft_file *inputs_model(const inputs *in);
 
 #endif
