@@ -9,6 +9,38 @@
 
 #include "fuzz.h"
 
+/* Write a pattern of any characters that have a meaning. */
+static void choose_pattern(char *out, size_t len, fuzz_script *s)
+{
+    static const char known[] = "ab.*(|)[]?+{2,3}^$-0w";
+    for (size_t i = 0; i < len; i++)
+        out[i] = known[fuzz_next(s) % (sizeof known - 1)];
+    out[len] = 0;
+}
+
+/* Settings of single modules, by patterns and in all forms. */
+static heft_settings *choose_module_settings(const heft_host *host, fuzz_script *s)
+{
+    static const char *const texts[] = {
+        "{\"quantization_config\":{\"quant_method\":\"compressed-tensors\",\"format\":"
+        "\"mixed-precision\",\"ignore\":[\"re:%s\",\"Linear\"],\"config_groups\":{\"a\":{"
+        "\"targets\":[\"re:%s\"],\"weights\":{\"num_bits\":%u}},\"b\":{\"targets\":"
+        "[\"Linear\"],\"weights\":{\"group_size\":32}}}}}",
+        "{\"a\":{\"quantization_config\":{\"quant_method\":\"gptq\",\"dynamic\":{\"-:%s\":{},"
+        "\"+:%s\":{\"bits\":%u}}}}}",
+        "{\"quantization\":{\"quant_algo\":\"NVFP4\",\"exclude_modules\":[\"%s\"],"
+        "\"quantized_layers\":{\"%s\":{\"group_size\":%u}}}}",
+    };
+    char text[512], first[8], second[8];
+    heft_settings *out = NULL;
+    uint32_t choice = fuzz_next(s);
+    choose_pattern(first, sizeof first - 1, s);
+    choose_pattern(second, sizeof second - 1, s);
+    snprintf(text, sizeof text, texts[choice % 3], first, second, (unsigned)(choice / 3 % 9));
+    (void)!heft_settings_parse_json(&out, heft_str_from(text), host, NULL);
+    return out;
+}
+
 static heft_settings *choose_settings(const heft_host *host, fuzz_script *s)
 {
     static const char *const methods[] = { "fp8", "gptq",        "awq", "compressed-tensors",
@@ -19,6 +51,8 @@ static heft_settings *choose_settings(const heft_host *host, fuzz_script *s)
     uint32_t choice = fuzz_next(s), size = fuzz_next(s);
     if (choice % 4 == 0)
         return NULL;
+    if (choice % 4 == 1)
+        return choose_module_settings(host, s);
     snprintf(text, sizeof text,
              "{\"quantization_config\":{\"quant_method\":\"%s\",\"format\":\"%s\",\"bits\":%u,"
              "\"group_size\":%d,\"weight_block_size\":[%u,%u]}}",
@@ -84,4 +118,4 @@ static void run(const uint8_t *data, size_t size, fuzz_script *s)
     fuzz_require(!m.live);
 }
 
-const fuzz_target fuzz_this = { .run = run, .script_bytes = 16, .takes_models = true };
+const fuzz_target fuzz_this = { .run = run, .script_bytes = 40, .takes_models = true };

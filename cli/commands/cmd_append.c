@@ -18,6 +18,8 @@ static int prepare(job *j, inputs *from, const char *source)
         code = inputs_open(from);
     if (!code)
         code = inputs_join(from, &o, source);
+    if (!code && j->dequantize)
+        code = inputs_dequantise(from, j->dequantize);
     if (!code)
         code = rules_check(&j->rules, j->session, inputs_model(from), source);
     if (!code)

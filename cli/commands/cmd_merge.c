@@ -64,6 +64,8 @@ static int prepare(request *r)
         code = check_output(r);
     if (!code)
         code = join(r);
+    if (!code && j->dequantize)
+        code = inputs_dequantise(&r->in, j->dequantize);
     if (!code)
         job_set_options(j,
                         r->in.distinct_count == 1 ? r->in.paths[r->in.distinct_index[0]] : j->out);

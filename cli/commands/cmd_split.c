@@ -8,14 +8,16 @@
 #include <heft/split.h>
 
 #include "commands/job.h"
+#include "models/dequantise.h"
 #include "models/inputs.h"
 #include "options/command.h"
 #include "process/interrupt.h"
 #include "process/textfile.h"
 
 typedef struct request {
-    job job; /* job.out is the folder */
-    const heft_file *f;
+    job job;                /* job.out is the folder */
+    const heft_file *f;     /* the input */
+    const heft_file *model; /* the same, or what its quantised tensors represent */
     heft_sink_dir *set;
     outbuf files; /* names of the shards, each with a zero byte */
     char *shard;  /* path of the file that is being written, or NULL */
@@ -139,7 +141,7 @@ static int split(request *r)
     heft_status st = heft_sink_dir_open(&r->set, j->out, sink_flags(j->force, j->no_sync), &err);
     progress_begin(&j->bar, j->out);
     if (!st)
-        st = heft_file_split(r->f, j->target, &o, &err);
+        st = heft_file_split(r->model, j->target, &o, &err);
     progress_end(&j->bar);
     losses_print(&j->losses);
     const char *file = st && r->shard && err.about == HEFT_ABOUT_TARGET ? r->shard : j->out;
@@ -171,6 +173,7 @@ static int run(const session *s, void *ctx)
     request *r = ctx;
     job *j = &r->job;
     heft_file *f = NULL;
+    dequantised d = { NULL, NULL };
     j->out = s->args.item[1];
     int code = prepare(j);
     job_set_options(j, s->args.item[0]);
@@ -182,12 +185,16 @@ static int run(const session *s, void *ctx)
         code = rules_check(&j->rules, s, f, j->source);
     if (!code)
         code = choose_target(j, f);
+    if (!code && j->dequantize)
+        code = dequantise(&d, s, f, j->source, j->dequantize);
+    r->model = d.model ? d.model : f;
     if (!code)
         code = split(r);
     if (!code)
         say_result(r);
     out_free(&r->files);
     free(r->shard);
+    dequantised_release(&d);
     heft_file_close(f);
     job_release(j);
     return code;

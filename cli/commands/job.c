@@ -22,7 +22,7 @@ const shared_opt job_options[] = {
     { C | A,
       { "drop", 0, OPT_LIST, AT_NAME(job, rules.drop, NAMES_GLOB), "GLOB",
         "leave out tensors that match" } },
-    { C | M | A | E, { .name = OPT_TITLE, .help = "Change tensors" } },
+    { C | M | S | A | E, { .name = OPT_TITLE, .help = "Change tensors" } },
     { C | A | E,
       { "rename", 0, OPT_LIST, AT_NAME(job, rules.rename.args, NAMES_TENSOR), RENAMES_VALUE,
         RENAMES_HELP } },
@@ -32,7 +32,7 @@ const shared_opt job_options[] = {
     { C | A,
       { "raw-tensors", 0, OPT_FLAG, AT(job, rules.raw_tensors), NULL,
         "cast parts of quantised tensors as numbers, without their scales" } },
-    { C,
+    { C | M | S | A,
       { "dequantize", 0, OPT_MAYBE, AT(job, dequantize), "[=DTYPE]",
         "decode quantised tensors, to bf16, f16 or f32" } },
     { C,
@@ -382,9 +382,7 @@ static void name_way_out(const job *j, heft_error *err)
     size_t used = strlen(err->message);
     const char *way = "; --allow-loss leaves out or alters what does not fit";
     if (err->rule && !strcmp(err->rule, "heft/quantised"))
-        way = strcmp(j->command, "convert") != 0
-                  ? ". --raw-tensors casts the stored numbers"
-                  : ". --dequantize decodes known schemes; --raw-tensors casts the stored numbers";
+        way = ". --dequantize decodes known schemes; --raw-tensors casts the stored numbers";
     else if (err->status != HEFT_E_LOSSY)
         return;
     else if (j->session->strict)

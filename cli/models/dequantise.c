@@ -5,13 +5,13 @@
 #include "models/model.h"
 #include "models/quantised.h"
 
-static int parse_type(heft_dtype *out, const char *type)
+static int parse_type(heft_dtype *out, const session *s, const char *type)
 {
     *out = heft_dtype_find(str_of(type));
     bool is_float = *out == HEFT_F32 || *out == HEFT_F16 || *out == HEFT_BF16;
     return !*type || is_float
                ? CODE_DONE
-               : say_usage("convert", "--dequantize takes f32, f16 or bf16, not '%s'", type);
+               : say_usage(s->name, "--dequantize takes f32, f16 or bf16, not '%s'", type);
 }
 
 /* Say how many tensors were decoded, by scheme, in one line. */
@@ -31,7 +31,7 @@ int dequantise(dequantised *d, const session *s, const heft_file *f, const char 
     heft_error err;
     heft_decode_options opt = HEFT_DECODE_OPTIONS_INIT;
     *d = (dequantised){ NULL, NULL };
-    int code = parse_type(&opt.as, type);
+    int code = parse_type(&opt.as, s, type);
     if (!code)
         code = quantised_open(&d->schemes, f, path);
     if (!code && !heft_schemes_count(d->schemes))

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "models/array_types.h"
+#include "models/quantised.h"
 #include "process/textfile.h"
 
 bool inputs_contain(char reason[128], heft_status *status, const input *all, size_t count,
@@ -150,13 +151,56 @@ int inputs_join(inputs *in, const heft_join_options *options, const char *name)
     return err.status == HEFT_E_ARGUMENT ? CODE_CANNOT : code;
 }
 
-const heft_file *inputs_model(const inputs *in)
+static const heft_file *joined_model(const inputs *in)
 {
     return in->joined ? in->joined : in->distinct[0];
 }
 
+/* The folder of a file; a folder is its own. */
+static size_t folder_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return path_is_folder(path) ? strlen(path) : slash ? (size_t)(slash - path) : 0;
+}
+
+/* Settings belong to the files of their folder; they cannot be told apart after joining. */
+static int refuse_settings(const inputs *in)
+{
+    const char *first = in->paths[in->distinct_index[0]];
+    bool is_any = false, is_same = true;
+    for (uint32_t i = 0; i < in->distinct_count; i++) {
+        bool has_settings;
+        const char *path = in->paths[in->distinct_index[i]];
+        int code = quantised_has_settings(&has_settings, in->distinct[i], path);
+        if (code)
+            return code;
+        is_any = is_any || has_settings;
+        is_same = is_same && folder_length(path) == folder_length(first) &&
+                  !memcmp(path, first, folder_length(first));
+    }
+    return !is_any || is_same
+               ? CODE_DONE
+               : say_status(HEFT_E_UNSUPPORTED, first,
+                            "the inputs are in several folders, and some have settings of a "
+                            "quantised model: convert each with --dequantize first");
+}
+
+int inputs_dequantise(inputs *in, const char *type)
+{
+    int code = in->distinct_count > 1 ? refuse_settings(in) : CODE_DONE;
+    return code ? code
+                : dequantise(&in->decoded, in->session, joined_model(in),
+                             in->paths[in->distinct_index[0]], type);
+}
+
+const heft_file *inputs_model(const inputs *in)
+{
+    return in->decoded.model ? in->decoded.model : joined_model(in);
+}
+
 void inputs_close(inputs *in)
 {
+    dequantised_release(&in->decoded);
     heft_file_close(in->joined);
     for (uint32_t i = 0; in->files && i < in->count; i++)
         heft_file_close(in->files[i]);

@@ -1,6 +1,7 @@
 /* inputs.h - the input files of a command, none of which may be overwritten. */
 #ifndef HEFT_CLI_INPUTS_H
 #define HEFT_CLI_INPUTS_H
+#include "models/dequantise.h"
 #include "models/model.h"
 
 typedef struct input {
@@ -35,6 +36,7 @@ typedef struct inputs { /* initialise session, paths and count, zero the rest */
     uint32_t *distinct_index; /* distinct_index[i] is the index of distinct[i] in files */
     uint32_t distinct_count;
     heft_file *joined;
+    dequantised decoded; /* the model that they represent, if asked for */
 } inputs;
 
 /* Open all files, each of which must be complete, and print the warnings about the distinct ones.
@@ -43,8 +45,11 @@ int inputs_open(inputs *in);
 /* Join the distinct files if there are several. name is the file named in an error line. Return an
  * exit code. */
 int inputs_join(inputs *in, const heft_join_options *options, const char *name);
+/* Decode the quantised tensors of the joined model, see dequantise(). Several inputs must not have
+ * settings of their own in several folders. Return an exit code. */
+int inputs_dequantise(inputs *in, const char *type);
 void inputs_close(inputs *in);
-/* Return the joined model, or the only one. */
+/* Return the joined model, or the only one, or what it represents. */
 const heft_file *inputs_model(const inputs *in);
 
 #endif

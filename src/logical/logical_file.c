@@ -121,10 +121,11 @@ static uint32_t find_loose_scale(const logical_file *l, heft_str weight)
 static heft_status refuse_unscaled(const logical_file *l)
 {
     const heft_index *x = &l->f->x;
+    uint64_t work = HEFT_PATTERN_WORK;
     for (uint32_t i = 0; l->count && i < heft_ix_tensors(x); i++) {
         heft_str name = heft_ix_name(x, i);
         if (heft_schemes_find(l->s, i) != HEFT_NONE || !looks_quantised(x, i) ||
-            heft_schemes_exempt(l->s, name))
+            heft_module_is_exempt(heft_schemes_modules(l->s), name, &work))
             continue;
         uint32_t scale = find_loose_scale(l, name);
         return scale == HEFT_NONE

@@ -48,7 +48,7 @@ static heft_status check_parts(const heft_decoding *d, heft_error *err)
         heft_decoding_dim(z, 0) != heft_decoding_dim(w, 0))
         return heft_decoding_refuse(d, HEFT_ROLE_ZERO_POINT,
                                     "does not have a number for each group and output", err);
-    return HEFT_OK;
+    return heft_decoding_check_groups(d, d->rows, groups, err);
 }
 
 static heft_status prepare(heft_decoding *d, heft_error *err)
@@ -57,12 +57,13 @@ static heft_status prepare(heft_decoding *d, heft_error *err)
     uint64_t inputs = heft_decoding_dim(w, 1), words = heft_decoding_dim(w, 0);
     bool is_gemm = !d->settings->form.len || heft_str_is(d->settings->form, "gemm") ||
                    heft_str_is(d->settings->form, "GEMM");
-    HEFT_TRY(heft_decoding_check_settings(d, d->bits, err));
     if (!is_gemm || d->bits != WIDTH)
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                                "tensor %q is quantised by awq, which is decoded in the form gemm "
-                                "with 4 bits only: this is the form %q with %U bits",
-                                d->name, d->settings->form, (uint64_t)d->bits);
+        return heft_error_plain(
+            err, HEFT_E_UNSUPPORTED,
+            "tensor %q is quantised by awq, which is decoded in the form gemm "
+            "with 4 bits only: this is the form %q with %U bits. Start from the "
+            "model before it was quantised",
+            d->name, d->settings->form, (uint64_t)d->bits);
     if (w->rank != 2 || !inputs || !words || words > UINT32_MAX || inputs > UINT32_MAX)
         return heft_decoding_refuse(d, HEFT_ROLE_WEIGHT, "is not a matrix", err);
     heft_status st = heft_decoding_set_shape(d, inputs, words * IN_WORD, err);

@@ -1,12 +1,12 @@
-/* comfyui.c - weights as ComfyUI stores them: a tensor comfy_quant in the module, or the metadata of
- * the file, states the format.
+/* comfyui.c - weights as ComfyUI stores them: a tensor comfy_quant in the module, or the metadata
+ * of the file, states the format.
  *
  *   float8_e4m3fn, float8_e5m2   number * scale, one scale for the tensor or for each row
  *   int8_tensorwise              the same; perhaps rotated, see below
  *   int8_blockwise               number * scale of a block of group_size x group_size
  *   mxfp8                        number * 2^(e - 127), a tile of scales (scales.c)
- *   nvfp4                        number * (scale * scale of the tensor), a tile of scales; the first
- *                                of two numbers in a byte is the high half, unlike elsewhere
+ *   nvfp4                        number * (scale * scale of the tensor), a tile of scales; the
+ *                                first of two numbers in a byte is the high half
  *
  * A rotated row was multiplied, `convrot_groupsize` columns at a time, by the Kronecker power of
  *
@@ -29,13 +29,21 @@ static const heft_scheme_names names[] = {
         { "global_scale", "/weight_scale_2", true },
         { "input_scale", "/input_scale", true },
         { "pre_quant_scale", "/pre_quant_scale", true } } },
+    { NULL,
+      "/weight",
+      { { "scale", "/weight_scale", false },
+        { "weight", "/weight", false },
+        { "global_scale", "/weight_scale_2", true },
+        { "input_scale", "/input_scale", true },
+        { "pre_quant_scale", "/pre_quant_scale", true } } },
 };
 
 static bool recognise(heft_scheme_group *g)
 {
     heft_dtype weight = heft_group_dtype(g, "weight");
     g->bits = heft_is_float8(weight) || weight == HEFT_I8 ? 8 : 0;
-    return heft_group_dtype(g, "description") == HEFT_U8;
+    return g->names == names ? heft_group_dtype(g, "description") == HEFT_U8
+                             : heft_str_is(g->settings->method, "comfyui");
 }
 
 /* ---- the description ---- */
@@ -45,7 +53,7 @@ enum { MOST_TEXT = 4096, DEPTH = 8, MX_GROUP = 32, NV_GROUP = 16, BLOCK = 128, R
 typedef struct form {
     const char *name;
     heft_dtype weight;
-    heft_dtype scale; /* of tiles; HEFT_UNTYPED: a grid */
+    heft_dtype scale; /* type in tiles; HEFT_UNTYPED: a grid */
     uint32_t group;   /* elements of a row with the same scale; 0: one scale, or one for each row */
     bool is_square;   /* blocks of group x group, of which the description states the size */
 } form;
@@ -101,6 +109,20 @@ static heft_status read_description(description *s, const heft_decoding *d, heft
                                       err);
 }
 
+/* The metadata of the file state the same. */
+static heft_status take_settings(description *s, const heft_decoding *d, heft_error *err)
+{
+    s->form = d->settings->form;
+    s->group = d->settings->group;
+    s->rotation = d->settings->rotation;
+    s->is_rotated = s->rotation;
+    return s->form.len ? HEFT_OK
+                       : heft_error_plain(err, HEFT_E_FORMAT,
+                                          "quantised tensor %q: the metadata "
+                                          "_quantization_metadata state no format for it",
+                                          d->name);
+}
+
 static const form *find_form(heft_str name)
 {
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
@@ -111,6 +133,16 @@ static const form *find_form(heft_str name)
 
 /* ---- preparing ---- */
 
+/* Name what describes the weight: a tensor, or the metadata. */
+static heft_status refuse_description(const heft_decoding *d, const char *why, heft_error *err)
+{
+    if (heft_decoding_part_of(d, HEFT_ROLE_DESCRIPTION))
+        return heft_decoding_refuse(d, HEFT_ROLE_DESCRIPTION, why, err);
+    return heft_error_plain(err, HEFT_E_FORMAT,
+                            "quantised tensor %q (comfyui): the metadata _quantization_metadata %s",
+                            d->name, why);
+}
+
 static heft_status set_rotation(heft_decoding *d, const description *s, heft_error *err)
 {
     bool is_power = s->rotation >= 4 && s->rotation <= HEFT_RUN;
@@ -120,8 +152,7 @@ static heft_status set_rotation(heft_decoding *d, const description *s, heft_err
     if (!s->is_rotated)
         return HEFT_OK;
     if (!is_power || d->rank != 2 || !is_whole)
-        return heft_decoding_refuse(d, HEFT_ROLE_DESCRIPTION,
-                                    "states a rotation that does not divide the columns", err);
+        return refuse_description(d, "states a rotation that does not divide the columns", err);
     d->group = s->rotation;
     return HEFT_OK;
 }
@@ -151,17 +182,17 @@ static heft_status prepare(heft_decoding *d, heft_error *err)
 {
     description s;
     heft_decoding_part *w = &d->part[HEFT_ROLE_WEIGHT];
-    HEFT_TRY(read_description(&s, d, err));
+    bool is_described = heft_decoding_part_of(d, HEFT_ROLE_DESCRIPTION);
+    HEFT_TRY(is_described ? read_description(&s, d, err) : take_settings(&s, d, err));
     const form *f = find_form(s.form);
     if (!f)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                                "tensor %q is in ComfyUI's format %q, as %q states, which is not "
-                                "decoded: start from the model before it was quantised",
-                                d->name, s.form,
-                                heft_ix_name(&d->f->x, d->part[HEFT_ROLE_DESCRIPTION].tensor));
+                                "tensor %q is quantised in ComfyUI's format %q, which is "
+                                "recognised and not decoded: start from the model before it was "
+                                "quantised",
+                                d->name, s.form);
     if (w->dtype != f->weight && !(w->dtype == HEFT_U8 && heft_is_float8(f->weight)))
-        return heft_decoding_refuse(d, HEFT_ROLE_DESCRIPTION,
-                                    "states another type than the weight has", err);
+        return refuse_description(d, "states another type than the weight has", err);
     w->dtype = f->weight;
     d->is_high_first = f->weight == HEFT_U8;
     HEFT_TRY(heft_decoding_take_shape(d, d->is_high_first ? 2 : 1, err));

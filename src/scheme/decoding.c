@@ -44,18 +44,6 @@ heft_status heft_decoding_refuse(const heft_decoding *d, heft_role role, const c
     return heft_error_rule(err, st, "heft/quantised");
 }
 
-heft_status heft_decoding_check_settings(const heft_decoding *d, uint32_t bits, heft_error *err)
-{
-    const heft_quantisation_settings *s = d->settings;
-    if (s->method.len && !heft_str_is(s->method, d->scheme->name))
-        return heft_decoding_refuse(
-            d, HEFT_ROLE_SCALE, "does not have a shape of the method that config.json names", err);
-    if (s->bits && bits && s->bits != bits)
-        return heft_decoding_refuse(d, HEFT_ROLE_WEIGHT,
-                                    "does not have the bits that config.json states", err);
-    return HEFT_OK;
-}
-
 /* ---- shapes ---- */
 
 heft_status heft_decoding_set_shape(heft_decoding *d, uint64_t rows, uint64_t columns,

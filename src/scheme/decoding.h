@@ -49,7 +49,7 @@ typedef struct heft_decoding_part {
 typedef struct heft_scale_grid {
     uint64_t down, across, height, width;
     uint64_t matrix; /* scales of a matrix; 0: all matrices of a stack have the same */
-    bool is_tiled;   /* of bytes, see scales.c */
+    bool is_tiled;   /* bytes in tiles, see scales.c */
 } heft_scale_grid;
 
 /* A quantised tensor that can be decoded. */
@@ -185,8 +185,13 @@ void heft_decoding_set_type(heft_decoding *d, heft_role role);
 /* Read the only element of a part as f32. */
 heft_status heft_decoding_scalar(const heft_decoding *d, heft_role role, float *out,
                                  heft_error *err);
-/* Return HEFT_E_FORMAT if the settings name another scheme, or numbers of another width. */
-heft_status heft_decoding_check_settings(const heft_decoding *d, uint32_t bits, heft_error *err);
+/* Return HEFT_E_FORMAT if the settings of the module name another scheme, or numbers of another
+ * width; HEFT_E_UNSUPPORTED if they name a form that is not decoded, or are not understood. */
+heft_status heft_decoding_check_settings(const heft_decoding *d, const heft_module_settings *all,
+                                         heft_error *err);
+/* Return HEFT_E_FORMAT if `groups` groups of `inputs` elements are not those of the settings. */
+heft_status heft_decoding_check_groups(const heft_decoding *d, uint64_t inputs, uint64_t groups,
+                                       heft_error *err);
 /* Return HEFT_E_FORMAT or another status with a message that names the weight and the part. */
 heft_status heft_decoding_refuse(const heft_decoding *d, heft_role role, const char *why,
                                  heft_error *err);

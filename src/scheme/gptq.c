@@ -48,8 +48,8 @@ static heft_status set_form(heft_decoding *d, heft_error *err)
            d->settings->form.len < sizeof name ? d->settings->form.len : sizeof name - 1);
     return heft_error_plain(
         err, HEFT_E_UNSUPPORTED,
-        "tensor %q is quantised by gptq in the form %s, which is recognised and "
-        "not decoded",
+        "tensor %q is quantised by gptq in the form %s, which is recognised and not decoded: use "
+        "the model in the form gptq or gptq_v2 from which it was made",
         d->name, name);
 }
 
@@ -73,14 +73,13 @@ static heft_status check_parts(const heft_decoding *d, heft_error *err)
     if (!g && heft_div(d->rows - 1, d->group) + 1 != groups)
         return heft_decoding_refuse(d, HEFT_ROLE_SCALE, "has groups that do not divide the inputs",
                                     err);
-    return HEFT_OK;
+    return heft_decoding_check_groups(d, d->rows, groups, err);
 }
 
 static heft_status prepare(heft_decoding *d, heft_error *err)
 {
     const heft_decoding_part *w = &d->part[HEFT_ROLE_WEIGHT];
     uint64_t words = heft_decoding_dim(w, 1), outputs = heft_decoding_dim(w, 0);
-    HEFT_TRY(heft_decoding_check_settings(d, d->bits, err));
     HEFT_TRY(set_form(d, err));
     if (w->rank != 2 || !words || !outputs || words > UINT32_MAX || outputs > UINT32_MAX)
         return heft_decoding_refuse(d, HEFT_ROLE_WEIGHT, "is not a matrix", err);

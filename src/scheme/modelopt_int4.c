@@ -1,5 +1,5 @@
-/* modelopt_int4.c - integers of 4 bits with a sign, as ModelOpt stores the weights of its AWQ: a byte
- * has a column of two rows, the even row in the low half.
+/* modelopt_int4.c - integers of 4 bits with a sign, as ModelOpt stores the weights of its AWQ: a
+ * byte has a column of two rows, the even row in the low half.
  *
  *   weight [rows / 2, columns], weight_scale [rows, columns / group]: q * scale
  *

@@ -100,10 +100,13 @@ static heft_status check_method(const heft_decoding *d, const heft_schemes *s, u
 static heft_status refuse_scheme(const heft_quantised *q, const heft_file *f, const heft_schemes *s,
                                  uint32_t i, heft_error *err)
 {
+    const heft_scheme *scheme = heft_schemes_scheme(s, i);
+    const char *advice = scheme && scheme->advice ? scheme->advice
+                                                  : "start from the model before it was quantised";
     return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                             "tensor %q, with the part %q, is quantised in a way (%q) that is "
-                            "recognised and not decoded",
-                            q->name, scale_name(f, s, i), q->scheme);
+                            "recognised and not decoded: %s",
+                            q->name, scale_name(f, s, i), q->scheme, advice);
 }
 
 heft_status heft_decoding_open(heft_decoding *d, const heft_file *f, const heft_schemes *s,
@@ -115,7 +118,7 @@ heft_status heft_decoding_open(heft_decoding *d, const heft_file *f, const heft_
                           .scheme = scheme,
                           .decoder = heft_scheme_decoder_of(scheme),
                           .name = q.name,
-                          .settings = heft_schemes_settings(s),
+                          .settings = heft_schemes_settings(s, i),
                           .variant = heft_schemes_variant(s, i),
                           .bits = q.bits,
                           .block = { q.block[0], q.block[1] },
@@ -134,6 +137,7 @@ heft_status heft_decoding_open(heft_decoding *d, const heft_file *f, const heft_
     if (d->part[HEFT_ROLE_WEIGHT].tensor == HEFT_NONE)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "quantised tensor %q has no weight",
                                 q.name);
+    HEFT_TRY(heft_decoding_check_settings(d, heft_schemes_modules(s), err));
     HEFT_TRY(d->decoder->prepare(d, err));
     return check_columns(d, err);
 }

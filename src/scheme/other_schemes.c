@@ -129,28 +129,38 @@ static const heft_scheme_names scaled[] = {
                          { "zero_point", "/zero_points", true } } },
 };
 
-#define ROW(title, names, recognise) \
-    { title, names, sizeof(names) / sizeof *(names), NULL, false, recognise }
-#define VAGUE_ROW(title, names, recognise) \
-    { title, names, sizeof(names) / sizeof *(names), NULL, true, recognise }
+/* Ways on; the texts end a sentence. */
+static const char own_library[] = "decode it with the library that has made it, or start from the "
+                                  "model before it was quantised";
+static const char kernel_layout[] = "its numbers are in the order of one GPU kernel: use the "
+                                    "model, such as one of gptq, from which it was made";
+static const char before[] = "start from the model before it was quantised";
+
+#define ROW(title, names, recognise, advice) \
+    { title, names, sizeof(names) / sizeof *(names), NULL, false, advice, recognise }
+#define VAGUE_ROW(title, names, recognise, advice) \
+    { title, names, sizeof(names) / sizeof *(names), NULL, true, advice, recognise }
 static const heft_scheme others[] = {
-    ROW("sparse-24", sparse_24, always),
-    ROW("marlin", marlin, has_packed_weight),
-    ROW("exl2", exl2, has_packed_weight),
-    ROW("exl3", exl3, has_packed_weight),
-    ROW("hqq", hqq, always),
-    ROW("aqlm", aqlm, has_packed_weight),
-    ROW("vptq", vptq, has_packed_weight),
-    ROW("quip", quip, always),
-    ROW("spqr", spqr, always),
-    ROW("torchao", torchao, has_quantised_weight),
-    ROW("quanto", quanto, has_quantised_weight),
-    ROW("higgs", higgs, has_packed_weight),
-    ROW("svdquant", svdquant, has_packed_weight),
-    VAGUE_ROW("packed words", qweight, has_packed_weight),
-    VAGUE_ROW("integers with scales", onnx, has_packed_weight),
-    ROW("eetq", eetq, is_int8_with_scales),
-    VAGUE_ROW("integers with scales", scaled, is_scaled_matrix),
+    ROW("sparse-24", sparse_24, always, "decompress it with compressed-tensors first"),
+    ROW("marlin", marlin, has_packed_weight, kernel_layout),
+    ROW("exl2", exl2, has_packed_weight, before),
+    ROW("exl3", exl3, has_packed_weight, before),
+    ROW("hqq", hqq, always, "load it with hqq and save what its layers dequantise to"),
+    ROW("aqlm", aqlm, has_packed_weight, own_library),
+    ROW("vptq", vptq, has_packed_weight, own_library),
+    ROW("quip", quip, always, own_library),
+    ROW("spqr", spqr, always, own_library),
+    ROW("torchao", torchao, has_quantised_weight,
+        "load it with torchao and save what its tensors dequantize() to"),
+    ROW("quanto", quanto, has_quantised_weight,
+        "load it with optimum-quanto and save what its tensors dequantize() to"),
+    ROW("higgs", higgs, has_packed_weight, own_library),
+    ROW("svdquant", svdquant, has_packed_weight, before),
+    VAGUE_ROW("packed words", qweight, has_packed_weight,
+              "name its method in config.json, or start from the model before it was quantised"),
+    VAGUE_ROW("integers with scales", onnx, has_packed_weight, before),
+    ROW("eetq", eetq, is_int8_with_scales, before),
+    VAGUE_ROW("integers with scales", scaled, is_scaled_matrix, before),
 };
 /* clang-format on */
 

@@ -56,7 +56,8 @@ static inline uint64_t heft_bit_of(uint64_t k, uint32_t bits, bool is_aligned)
 static const float heft_e2m1[16] = { 0,    0.5F,  1,   1.5F,  2,   3,   4,   6,
                                      -0.F, -0.5F, -1., -1.5F, -2., -3., -4., -6. };
 
-/* Unpack `count` numbers of E2M1, two in a byte; is_odd: begin with the second of the first byte. */
+/* Unpack `count` numbers of E2M1, two in a byte; is_odd: begin with the second of the first
+ * byte. */
 static inline void heft_e2m1_unpack(float *out, const uint8_t *p, bool is_odd, bool is_high_first,
                                     size_t count)
 {

@@ -10,6 +10,7 @@
 #include "model/names.h"
 #include "scheme/module_settings.h"
 #include "scheme/recognition.h"
+#include <heft/companion.h>
 #include <heft/scheme.h>
 
 typedef struct quantised { /* stored form of heft_quantised, which borrows the texts */
@@ -19,6 +20,7 @@ typedef struct quantised { /* stored form of heft_quantised, which borrows the t
     uint32_t bits, first_part, part_count;
     uint64_t block[2];
     bool has_block;
+    const heft_quantisation_settings *settings; /* settings of its module */
 } quantised;
 
 struct heft_schemes {
@@ -28,8 +30,7 @@ struct heft_schemes {
     heft_vec parts;   /* heft_quantised_part, by quantised tensor */
     uint32_t *owner;  /* by tensor: number of the quantised tensor + 1; 0: none */
     uint32_t tensors; /* length of owner */
-    heft_quantisation_settings settings;
-    heft_vec exempt; /* heft_str, see heft_exempt_modules() */
+    heft_module_settings modules;
 };
 
 typedef struct naming { /* a way to name parts, and its scheme */
@@ -45,13 +46,12 @@ typedef struct anchor {
 typedef struct search {
     heft_schemes *s;
     const heft_index *x;
-    heft_quantisation_settings settings;
     naming namings[HEFT_SCHEME_NAMES];
     uint32_t naming_count;
     uint64_t by_last_byte[256]; /* namings by the last byte of the anchor's suffix */
     heft_vec anchors;           /* anchor */
-    heft_module_settings modules;
-    char *name; /* buffer for the name of a part */
+    uint64_t work;              /* steps that are left to match patterns of settings */
+    char *name;                 /* buffer for the name of a part */
 } search;
 
 static const quantised *at(const heft_schemes *s, uint32_t i)
@@ -168,14 +168,15 @@ static bool add_group(search *q, const heft_scheme *scheme, const heft_scheme_gr
                       heft_str name)
 {
     heft_schemes *s = q->s;
-    bool is_named = scheme->is_vague && s->settings.method.len;
+    bool is_named = scheme->is_vague && g->settings->method.len;
     quantised one = { .name = heft_arena_copy(&s->arena, name),
                       .scheme = is_named ? NULL : scheme,
                       .variant = g->variant,
                       .bits = g->bits,
                       .first_part = s->parts.len,
                       .block = { g->block[0], g->block[1] },
-                      .has_block = g->has_block };
+                      .has_block = g->has_block,
+                      .settings = g->settings };
     for (uint32_t k = 0; k < HEFT_SCHEME_PARTS; k++)
         one.part_count += g->tensor[k] != HEFT_NONE;
     if (!one.name.ptr || !heft_vec_add(&s->mem, &s->all, &one, sizeof one))
@@ -196,15 +197,11 @@ static uint32_t find_free(const search *q, heft_str name)
 /* Add the quantised tensor to which the anchor belongs by this naming, if the parts exist. */
 static bool try_naming(search *q, const naming *n, uint32_t tensor)
 {
-    heft_quantisation_settings settings;
-    heft_scheme_group g = {
-        .x = q->x, .settings = &settings, .names = n->names, .variant = n->names->variant
-    };
+    heft_scheme_group g = { .x = q->x, .names = n->names, .variant = n->names->variant };
     heft_str name = heft_ix_name(q->x, tensor), stem = name;
     const heft_scheme_part *part = n->names->part;
     if (!n->scheme->attribute)
         (void)find_stem(&stem, name, part[0].suffix);
-    settings = heft_module_settings_of(&q->modules, &q->x->key, &q->settings, module_of(stem));
     for (uint32_t k = 0; k < HEFT_SCHEME_PARTS; k++) {
         g.tensor[k] = !k             ? tensor
                       : part[k].role ? find_free(q, build_name(q, stem, part[k].suffix))
@@ -212,6 +209,7 @@ static bool try_naming(search *q, const naming *n, uint32_t tensor)
         if (part[k].role && g.tensor[k] == HEFT_NONE && !part[k].is_optional)
             return true;
     }
+    g.settings = heft_module_settings_of(&q->s->modules, module_of(name), &q->work);
     return !n->scheme->recognise(&g) ||
            add_group(q, n->scheme, &g, build_name(q, stem, n->names->logical));
 }
@@ -246,7 +244,7 @@ static bool add_modules(search *q, heft_names *modules)
     heft_schemes *s = q->s;
     const heft_names_of of = { name_at, s };
     for (uint32_t i = 0; i < s->tensors; i++) {
-        quantised one = { .name = module_of(heft_ix_name(q->x, i)) };
+        quantised one = { .name = module_of(heft_ix_name(q->x, i)), .settings = &s->modules.model };
         if (!is_quantised_type(q->x, i))
             continue;
         if (!heft_names_grow(&s->mem, modules, &q->x->key, of, s->all.len))
@@ -305,30 +303,28 @@ static bool use_settings(search *q)
 
 /* ---- the object ---- */
 
-static bool find_all(search *q, const heft_settings *settings)
+static bool find_all(search *q, const heft_settings *settings, const heft_settings *embedded)
 {
     heft_schemes *s = q->s;
-    heft_quantisation_settings_read(&q->settings, settings);
-    s->settings = q->settings;
-    s->settings.method = heft_arena_copy(&s->arena, q->settings.method);
-    s->settings.form = heft_arena_copy(&s->arena, q->settings.form);
+    s->modules.mem = &s->mem;
+    s->modules.arena = &s->arena;
+    s->modules.key = &q->x->key;
     s->owner = heft_mem_alloc(&s->mem, ((size_t)s->tensors + 1) * sizeof *s->owner);
-    if (!s->owner || !s->settings.method.ptr || !s->settings.form.ptr ||
-        !heft_exempt_modules(&s->exempt, &s->mem, &s->arena, settings) ||
-        !heft_module_settings_read(&q->modules, &s->mem, &q->x->key, settings))
+    if (!s->owner || !heft_module_settings_read(&s->modules, settings, embedded))
         return false;
     memset(s->owner, 0, ((size_t)s->tensors + 1) * sizeof *s->owner);
     list_namings(q);
     bool ok = find_anchors(q) && try_all(q);
-    if (ok && !s->all.len && s->settings.method.len)
+    if (ok && !s->all.len && s->modules.model.method.len)
         ok = use_settings(q);
     heft_vec_free(&s->mem, &q->anchors, sizeof(anchor));
-    heft_module_settings_free(&q->modules, &s->mem);
+    s->modules.is_spent = !q->work;
     return ok;
 }
 
 heft_status heft_schemes_of_index(heft_schemes **out, const heft_index *x, const heft_allocator *al,
-                                  const heft_settings *settings, heft_error *err)
+                                  const heft_settings *settings, const heft_settings *embedded,
+                                  heft_error *err)
 {
     *out = NULL;
     heft_schemes *s = heft_alloc(al, sizeof *s, 16);
@@ -336,8 +332,9 @@ heft_status heft_schemes_of_index(heft_schemes **out, const heft_index *x, const
         return heft_error_no_memory(err, "to find quantised tensors");
     *s = (heft_schemes){ .mem = { al, UINT64_MAX, 0 }, .tensors = heft_ix_tensors(x) };
     s->arena.mem = &s->mem;
-    search q = { .s = s, .x = x };
-    if (find_all(&q, settings)) {
+    s->modules.mem = &s->mem;
+    search q = { .s = s, .x = x, .work = HEFT_PATTERN_WORK };
+    if (find_all(&q, settings, embedded)) {
         *out = s;
         return HEFT_OK;
     }
@@ -349,15 +346,20 @@ heft_status heft_schemes_open(heft_schemes **out, const heft_file *f, const heft
                               heft_error *err)
 {
     heft_error own;
+    heft_settings *embedded = NULL;
     err = heft_error_begin(err, &own);
+    *out = NULL;
     heft_file_enter(f); /* names are mapped */
-    heft_status st = heft_schemes_of_index(out, &f->x, f->host->allocator, settings, err);
-    heft_status left = heft_file_leave(f, err);
-    if (left) {
+    heft_status st = heft_embedded_settings(&embedded, f, err);
+    if (!st)
+        st = heft_schemes_of_index(out, &f->x, f->host->allocator, settings, embedded, err);
+    heft_settings_close(embedded);
+    st = heft_file_leave_after(f, st, err);
+    if (st) {
         heft_schemes_close(*out);
         *out = NULL;
     }
-    return heft_error_end(err, left ? left : st);
+    return heft_error_end(err, st);
 }
 
 void heft_schemes_close(heft_schemes *s)
@@ -366,7 +368,7 @@ void heft_schemes_close(heft_schemes *s)
         return;
     const heft_allocator *al = s->mem.al;
     heft_mem_free(&s->mem, s->owner, ((size_t)s->tensors + 1) * sizeof *s->owner);
-    heft_vec_free(&s->mem, &s->exempt, sizeof(heft_str));
+    heft_module_settings_free(&s->modules);
     heft_vec_free(&s->mem, &s->all, sizeof(quantised));
     heft_vec_free(&s->mem, &s->parts, sizeof(heft_quantised_part));
     heft_arena_free(&s->arena);
@@ -385,7 +387,7 @@ heft_quantised heft_schemes_at(const heft_schemes *s, uint32_t i)
     const quantised *one = at(s, i);
     return (heft_quantised){ .name = one->name,
                              .scheme = one->scheme ? heft_lit(one->scheme->name)
-                                                   : s->settings.method,
+                                                   : one->settings->method,
                              .variant = heft_lit(one->variant ? one->variant : ""),
                              .bits = one->bits,
                              .part_count = one->part_count,
@@ -415,12 +417,12 @@ const char *heft_schemes_variant(const heft_schemes *s, uint32_t i)
     return at(s, i)->variant;
 }
 
-const heft_quantisation_settings *heft_schemes_settings(const heft_schemes *s)
+const heft_quantisation_settings *heft_schemes_settings(const heft_schemes *s, uint32_t i)
 {
-    return &s->settings;
+    return at(s, i)->settings;
 }
 
-bool heft_schemes_exempt(const heft_schemes *s, heft_str tensor)
+const heft_module_settings *heft_schemes_modules(const heft_schemes *s)
 {
-    return heft_is_exempt(&s->exempt, tensor);
+    return &s->modules;
 }

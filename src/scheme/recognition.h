@@ -11,7 +11,7 @@
 #ifndef HEFT_RECOGNITION_H
 #define HEFT_RECOGNITION_H
 #include "model/index.h"
-#include "scheme/quantisation_settings.h"
+#include "scheme/module_settings.h"
 
 enum { HEFT_SCHEME_PARTS = 12 };
 
@@ -46,6 +46,8 @@ typedef struct heft_scheme {
     /* A scheme of single tensors: the attribute that such a tensor has.  NULL: none. */
     const char *attribute;
     bool is_vague; /* a method that the settings name is the better name */
+    /* Way on with a model of a scheme that is not decoded.  NULL: it is decoded. */
+    const char *advice;
     /* Return true if element types and shapes are those of the scheme; set bits and block. */
     bool (*recognise)(heft_scheme_group *g);
 } heft_scheme;
@@ -57,19 +59,20 @@ const heft_scheme *heft_scheme_at(uint32_t i);
 const heft_scheme *heft_other_scheme_at(uint32_t i);
 
 /* Find the quantised tensors of an index, as heft_schemes_open() does.  The index must outlive the
- * object. */
+ * object.  `embedded` are settings in the metadata of the file; NULL: none. */
 heft_status heft_schemes_of_index(heft_schemes **out, const heft_index *x, const heft_allocator *al,
-                                  const heft_settings *settings, heft_error *err);
+                                  const heft_settings *settings, const heft_settings *embedded,
+                                  heft_error *err);
+/* Read settings that the metadata of a file has as a text; *out is NULL if there are none. */
+heft_status heft_embedded_settings(heft_settings **out, const heft_file *f, heft_error *err);
 
 /* The scheme of quantised tensor i; NULL: a method that only the settings name.  Its variant, which
- * may be NULL. */
+ * may be NULL.  The settings of its module. */
 const heft_scheme *heft_schemes_scheme(const heft_schemes *s, uint32_t i);
 const char *heft_schemes_variant(const heft_schemes *s, uint32_t i);
-/* Return the settings, with texts of their own. */
-const heft_quantisation_settings *heft_schemes_settings(const heft_schemes *s);
-/* Return true if the settings name the module of a tensor among those that are not quantised, or
- * name modules by patterns, which are not matched here. */
-bool heft_schemes_exempt(const heft_schemes *s, heft_str tensor);
+const heft_quantisation_settings *heft_schemes_settings(const heft_schemes *s, uint32_t i);
+/* Return the settings of all modules. */
+const heft_module_settings *heft_schemes_modules(const heft_schemes *s);
 
 extern const heft_scheme heft_scheme_awq, heft_scheme_bitnet, heft_scheme_bitsandbytes,
     heft_scheme_comfyui, heft_scheme_compressed_tensors, heft_scheme_fp8, heft_scheme_gptq,

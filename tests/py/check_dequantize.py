@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""check_dequantize.py HEFT: judge `heft convert --dequantize` by the definitions of the schemes.
+"""check_dequantize.py HEFT [--seconds S --seed N]: judge `heft convert --dequantize` by the
+definitions of the schemes.
 
 Stored tensors are drawn at random, recognised by heft, converted to each type from one file and
 from two shards, and compared with numbers that NumPy computes: to the bit, but any NaN equals any
 other.  Models that cannot be decoded must be refused, by name.  The judge is itself tested with
-numbers that were derived by hand.  TAP on stdout."""
+numbers that were derived by hand.  With --seconds, models are drawn again and again, from other
+seeds, until the time is over.  TAP on stdout."""
 import json
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
+import time
 import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
@@ -44,8 +47,11 @@ def heft(*args):
     return subprocess.run([HEFT, *map(str, args)], capture_output=True, text=True, check=False)
 
 
+SEED = [""] # of this round
+
+
 def seeded(text):
-    return np.random.default_rng(zlib.crc32(text.encode()))
+    return np.random.default_rng(zlib.crc32((SEED[0] + text).encode()))
 
 
 def ordinary(further):
@@ -181,8 +187,24 @@ def run(check, row):
         return list(check(row, pathlib.Path(scratch)))
 
 
+def rounds(seconds, seed):
+    """Judge models of the seeds `seed`, `seed` + 1 and so on; print the figures of a campaign."""
+    end, results = time.monotonic() + seconds, []
+    while time.monotonic() < end:
+        SEED[0] = f"{seed} "
+        for row in CASES:
+            if time.monotonic() < end:
+                results.append((f"{row.title}, seed {seed}, is decoded", run(check_case, row)))
+        seed += 1
+    print("# " + json.dumps({"campaign": "quantised", "cases": len(results),
+                             "failures": sum(bool(c) for _, c in results)}))
+    return results
+
+
 def main():
     np.seterr(all="ignore") # infinite and subnormal numbers are wanted
+    if sys.argv[2:3] == ["--seconds"]:
+        return tap.report(rounds(float(sys.argv[3]), int(sys.argv[5])))
     results = list(vector_results())
     results += [(f"{row.title} is decoded", run(check_case, row)) for row in CASES]
     results += [(f"{row.title} is refused", run(check_refusal, row)) for row in REFUSALS]

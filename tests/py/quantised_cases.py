@@ -2,6 +2,7 @@
 
 A weight has a convention of names, a builder of its parts, a decoder, and options of both."""
 import collections
+import json
 
 import quantised_decoders as decode
 import quantised_models as build
@@ -326,4 +327,92 @@ OTHERS = [
             dict(shape=(8, 40), scale="F32", value=value) for value in GLOBALS]), method("bitnet")),
 ]
 
-CASES = [*FP8, *MX, *TILES, *INTEGERS, *OTHERS]
+# ---- settings of modules ----------------------------------------------------------------------
+
+
+def group(form, targets, **rest):
+    return {"format": form, "targets": targets,
+            "weights": {"symmetric": True, "type": "int", "strategy": "group", **rest}}
+
+
+def metadata(**texts):
+    return {build.METADATA: {key: json.dumps(text) for key, text in texts.items()}}
+
+
+PACKED = dict(shape=(8, 64), scale="BF16")
+MIXED = method("compressed-tensors", format="mixed-precision", config_groups={
+    "group_0": group("pack-quantized", [r"re:model\.layers\.[0-2]\.(proj|up)$"], num_bits=3,
+                     group_size=32),
+    "group_1": group("pack-quantized", ["Linear"], num_bits=6, group_size=16),
+    "group_2": group("nvfp4-pack-quantized", ["model.layers.4.proj"], num_bits=4, type="float",
+                     strategy="tensor_group", group_size=16),
+    "group_3": group("float-quantized", ["re:.*5.*"], num_bits=8, type="float",
+                     strategy="block", block_structure="4x8"),
+    "group_4": {"targets": "none"}}, ignore=["re:.*lm_head", "re:(?!mlp)visual.*", "Embedding"])
+DYNAMIC = method("gptq", bits=4, group_size=32, dynamic={
+    r"+:.*\.layers\.1\..*": {"bits": 8, "group_size": 64}, r"-:lm_head": {},
+    r".*\.2\.": {"bits": 2}}, lm_head=True)
+LAYERS = metadata(_quantization_metadata={"format_version": "1.0", "layers": {
+    "layers.0.proj": {"format": "nvfp4"}, "layers.1.proj": {"format": "mxfp8"},
+    "layers.2.proj": {"format": "int8_tensorwise", "convrot": True, "convrot_groupsize": 16},
+    "layers.3.proj": {"format": "int8_blockwise", "group_size": 8},
+    "model.layers.4.proj": {"format": "float8_e5m2"}}})
+SETTINGS = [
+    Case("compressed-tensors, groups of modules", {"compressed-tensors", "nvfp4", "fp8"}, [
+        *weights("packed", build.pack_quantised, decode.pack_quantised,
+                 *[dict(bits=3, groups=2, **PACKED)] * 3, dict(bits=6, groups=4, **PACKED)),
+        *weights("packed_global", build.nvfp4, decode.nvfp4, dict(
+            shape=(8, 64), value=0x3F800000, global_shape=(1, ), is_reciprocal=True)),
+        *weights("scale", build.fp8, decode.fp8, dict(shape=(10, 23), block=(4, 8)))], MIXED,
+        {"lm_head.weight": ("F8_E4M3", (4, 6)), "visual.patch.weight": ("F8_E4M3", (4, 6))}),
+    *[Case(f"gptq_v2 in {where}", {"gptq"}, weights(
+        "qweight", build.gptq, decode.gptq, dict(shape=(16, 64), bits=4, groups=2, is_v2=True)),
+        settings) for where, settings in [
+            ("text_config", {"config.json": {"text_config": {"quantization_config": {
+                "quant_method": "gptq", "bits": 4, "checkpoint_format": "gptq_v2"}}}}),
+            ("a nested config", {"config.json": {"thinker_config": {"text_config": {
+                "quantization_config": {"quant_method": "gptq", "bits": 4,
+                                        "checkpoint_format": "gptq_v2"}}}}}),
+            ("metadata", metadata(quantization_config={
+                "quant_method": "gptq", "bits": 4, "checkpoint_format": "gptq_v2"})),
+            ("a config in metadata", metadata(config={"quantization_config": {
+                "quant_method": "gptq", "bits": 4, "checkpoint_format": "gptq_v2"}}))]],
+    Case("gptq, dynamic", {"gptq"}, weights(
+        "qweight", build.gptq, decode.gptq, dict(shape=(16, 128), bits=4, groups=4),
+        dict(shape=(16, 128), bits=8, groups=2), dict(shape=(16, 128), bits=2, groups=4)), DYNAMIC,
+        {"lm_head.weight": ("I8", (4, 6))}),
+    Case("gptq, extra_config", {"gptq"}, weights(
+        "qweight", build.gptq, decode.gptq, dict(shape=(16, 128), bits=4, groups=4),
+        dict(shape=(16, 128), bits=8, groups=4)),
+        method("auto-round", bits=4, group_size=32, packing_format="auto_round:auto_gptq",
+               extra_config={"model.layers.1.proj": {"bits": 8}, ".*lm_head.*": {"bits": 16}}),
+        {"lm_head.weight": ("I8", (4, 6))}),
+    Case("ModelOpt, layers", {"fp8", "nvfp4", "mxfp8"}, [
+        *weights("scale", build.fp8, decode.fp8, dict(shape=(6, 10))),
+        *weights("modelopt", build.nvfp4, decode.nvfp4, dict(shape=(8, 64), value=0x3F800000)),
+        *weights("scale", build.fp8, decode.mxfp8, dict(shape=(8, 96), block=(32, ), scale="U8"))],
+        {"hf_quant_config.json": {"quantization": {
+            "quant_algo": "MIXED_PRECISION", "exclude_modules": ["lm_h*", "*.visual*"],
+            "quantized_layers": {"model.layers.0.proj": {"quant_algo": "FP8"},
+                                 "model.layers.1*": {"quant_algo": "NVFP4", "group_size": 16},
+                                 "model.layers.2.proj": {"quant_algo": "MXFP8"}}}}},
+        {"lm_head.weight": ("F8_E4M3", (4, 6)), "m.visual.0.weight": ("U8", (4, 6))}),
+    Case("mlx, modes of modules", {"mlx"}, [
+        *weights("mlx", build.mlx_affine, decode.mlx_affine, dict(shape=(4, 128), bits=4, group=64),
+                 dict(shape=(4, 128), bits=6, group=64)),
+        *weights("mlx", build.mlx_float, decode.mlx_float, dict(shape=(4, 128), mode="mxfp4"),
+                 dict(shape=(4, 128), mode="nvfp4"))],
+        mlx(4, 64, **{"model.layers.1.proj": {"bits": 6},
+                      "model.layers.2.proj": {"group_size": 32, "bits": 4, "mode": "mxfp4"},
+                      "model.layers.3.proj": {"group_size": 16, "bits": 4, "mode": "nvfp4"},
+                      "lm_head": False}), {"lm_head.weight": ("U8", (4, 6))}),
+    Case("ComfyUI, described in metadata", {"comfyui"}, weights(
+        "comfy", build.comfyui, decode.comfyui, *[dict(in_metadata=True, **options) for options in [
+            dict(form="nvfp4", shape=(144, 272)), dict(form="mxfp8", shape=(32, 96)),
+            dict(form="int8_tensorwise", shape=(5, 64), scale_shape=(5, 1), value=0x3F000000,
+                 convrot=True, convrot_groupsize=16),
+            dict(form="int8_blockwise", shape=(10, 23), block=8),
+            dict(form="float8_e5m2", shape=(6, 10))]]), LAYERS),
+]
+
+CASES = [*FP8, *MX, *TILES, *INTEGERS, *OTHERS, *SETTINGS]

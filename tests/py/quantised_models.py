@@ -164,7 +164,7 @@ COMFYUI = { # the type of the weight and of scales, and the elements that share 
 
 
 def comfyui(rng, shape, form, scale_shape=(), storage=None, scale=None, columns=None, value=None,
-            block=None, **described):
+            block=None, in_metadata=False, **described):
     """`described` goes to the description; `storage` and `scale` replace usual element types."""
     weight, kind, group = COMFYUI[form]
     *rows, last = shape
@@ -180,6 +180,8 @@ def comfyui(rng, shape, form, scale_shape=(), storage=None, scale=None, columns=
              "description": integers("U8", list(text.encode())), **columns_of(rng, shape, columns)}
     if form == "nvfp4":
         parts["global_scale"] = scales(rng, "F32", (), 0x3C23D70B)
+    if in_metadata:
+        del parts["description"]
     return parts
 
 
@@ -285,9 +287,12 @@ def bitnet(rng, shape, scale="BF16", value=None, **_):
 # ---- files ------------------------------------------------------------------------------------
 
 
-def pack(tensors):
+METADATA = "metadata of the file"  # among settings, instead of the name of a file
+
+
+def pack(tensors, metadata=None):
     """Return a file of safetensors; wider element types come first, and so all are aligned."""
-    header, at = {}, 0
+    header, at = {"__metadata__": metadata} if metadata else {}, 0
     order = sorted(tensors, key=lambda name: -tensors[name].bits.itemsize)
     for name in order:
         dtype, bits = tensors[name]
@@ -315,16 +320,18 @@ def unpack(path):
 def write(folder, tensors, settings, second=()):
     """Write a model, its settings by file name, and the tensors in `second` to a second shard."""
     folder.mkdir()
+    metadata = settings.get(METADATA)
     for name, document in settings.items():
-        (folder / name).write_text(json.dumps(document))
+        if name != METADATA:
+            (folder / name).write_text(json.dumps(document))
     if not second:
-        (folder / "model.safetensors").write_bytes(pack(tensors))
+        (folder / "model.safetensors").write_bytes(pack(tensors, metadata))
         return
     index = {}
     for i in (1, 2):
         file = f"model-0000{i}-of-00002.safetensors"
         shard = {n: t for n, t in tensors.items() if (n in second) == (i == 2)}
-        (folder / file).write_bytes(pack(shard))
+        (folder / file).write_bytes(pack(shard, metadata))
         index.update(dict.fromkeys(shard, file))
     (folder / "model.safetensors.index.json").write_text(json.dumps({
         "metadata": {"total_size": sum(t.bits.nbytes for t in tensors.values())},

@@ -9,7 +9,7 @@ import numpy as np
 
 import quantised_models as build
 from quantised_cases import (BNB, GROUPS, INT8, MODELOPT, NVFP4, awq, blocks, compressed, gptq,
-                             method, mlx, packed)
+                             metadata, method, mlx, packed)
 from quantised_models import integers
 
 # `weight` and `partner` are regular expressions: what a line of the error must name.
@@ -261,6 +261,70 @@ OTHERS = [
           ("bitnet without a scale", [".weight_scale"], {}, WEIGHT, any_scale("weight_scale"))),
 ]
 
+def other(title, names, builder, options, settings, partner, weight=WEIGHT):
+    """Return a refusal because settings do not suit the tensors, or are not decoded."""
+    return Refusal(title, names, builder, options, settings, [], {}, weight, partner)
+
+
+FP8_ROW = ("scale", build.fp8, dict(shape=(6, 64), scale_shape=(6, 1)))
+NV_ROW = ("modelopt", build.nvfp4, dict(shape=(8, 64), value=0x3F800000))
+PACKED_ROW = ("packed", build.pack_quantised, dict(shape=(8, 64), bits=4, groups=2))
+CONTRADICTIONS = [
+    other("gptq that is called awq", "qweight", build.gptq, dict(bits=4, **{
+        k: v for k, v in WORDS.items() if k != "bits"}), awq(32), "awq", QWEIGHT),
+    other("awq that is called gptq", "qweight", build.awq, dict(shape=(64, 96), groups=3),
+          gptq(4, 32), "gptq", QWEIGHT),
+    other("fp8 that is called gptq", *FP8_ROW, gptq(8, -1), "gptq"),
+    other("fp8 of compressed-tensors that is called packed", *FP8_ROW,
+          compressed("pack-quantized", 8, "channel"), "pack-quantized"),
+    other("packed words that are called nvfp4", *PACKED_ROW, NVFP4, "nvfp4-pack-quantized", PACKED),
+    other("nvfp4 that is called FP8", *NV_ROW, MODELOPT["FP8"], "FP8"),
+    other("fp8 that is called NVFP4", *FP8_ROW, MODELOPT["NVFP4"], "NVFP4"),
+    other("mlx that is called fp8", "mlx", build.mlx_affine, dict(shape=(4, 128), bits=4, group=64),
+          method("fp8"), r"\bfp8\b"),
+    other("fp8 of 4 bits", *FP8_ROW, compressed("float-quantized", 4, "channel", kind="float"),
+          r"\bbits\b"),
+    other("gptq with groups of another size", "qweight", build.gptq, WORDS, gptq(4, 64),
+          "group_size", QWEIGHT),
+    other("gptq with one group", "qweight", build.gptq, WORDS, gptq(4, -1), "group_size", QWEIGHT),
+    other("awq with groups of another size", "qweight", build.awq, dict(shape=(64, 96), groups=3),
+          awq(48), "group_size", QWEIGHT),
+    other("gptq with other bits for a module", "qweight", build.gptq, WORDS, method(
+        "gptq", bits=4, group_size=32, dynamic={r"+:.*\.1\.proj": {"bits": 8}}), SETTINGS,
+        QWEIGHT),
+    other("mlx with other bits for a module", "mlx", build.mlx_affine,
+          dict(shape=(4, 128), bits=4, group=64),
+          mlx(4, 64, **{"model.layers.1.proj": {"group_size": 64, "bits": 8}}), SETTINGS),
+    other("packed words with other bits for a module", *PACKED_ROW, method(
+        "compressed-tensors", format="pack-quantized", config_groups={
+            "a": {"targets": ["Linear"], "weights": {"num_bits": 4, "group_size": 32}},
+            "b": {"targets": [r"re:.*layers\.1\..*"], "weights": {"num_bits": 8}}}), SETTINGS,
+        PACKED),
+    other("a pattern with an assertion", *PACKED_ROW, method(
+        "compressed-tensors", format="pack-quantized", config_groups={
+            "a": {"targets": ["re:(?!x).*"], "weights": {"num_bits": 4}}}), r"\(\?!x\)\.\*"),
+    other("rotated weights", *PACKED_ROW, method(
+        "compressed-tensors", format="pack-quantized", transform_config={"config_groups": {
+            "R1": {"type": "hadamard"}}}), "transform_config"),
+    *[other(f"nvfp4 in the form {form}", *NV_ROW, {"hf_quant_config.json": {
+        "quantization": {"quant_algo": form}}}, form) for form in ("NVFP4_SVD", "W4A8_AWQ")],
+    *[other(f"packed words in the form {form}", *PACKED_ROW, compressed(form, 4, "group", 32), form,
+            PACKED) for form in ("marlin-24", "sparse-24-bitmask", "sparse-bitmask")],
+    other("ComfyUI in another format of the metadata", "comfy", build.comfyui,
+          dict(shape=(32, 96), form="mxfp8", in_metadata=True),
+          metadata(_quantization_metadata={"layers": {
+              "layers.0.proj": {"format": "nvfp4"}, "layers.1.proj": {"format": "nvfp4"}}}),
+          "_quantization_metadata"),
+    other("ComfyUI without a format in the metadata", "comfy", build.comfyui,
+          dict(shape=(32, 96), form="float8_e4m3fn", in_metadata=True),
+          metadata(_quantization_metadata={"layers": {"layers.0.proj": {}, "layers.1.proj": {}}}),
+          "_quantization_metadata"),
+    other("ComfyUI with metadata that are no JSON", "comfy", build.comfyui,
+          dict(shape=(32, 96), form="mxfp8", in_metadata=True),
+          {build.METADATA: {"_quantization_metadata": "{\"layers\": "}},
+          "_quantization_metadata", r"metadata"),
+]
+
 NOT_DECODED = [ # the scheme, and the parts of layer 1
     ("marlin", {".B": zeros("I32", 8, 32), ".s": zeros("F16", 1, 32)}),
     ("sparse-24", {".weight_packed": zeros("I32", 8, 32), ".scale_packed": zeros("F16", 1, 32),
@@ -274,4 +338,4 @@ SCHEMES = [Refusal(f"{scheme}, by the names {' '.join(put)}", None, None, {}, {}
                    "(" + "|".join([".weight", *map(str, put)]).replace(".", r"\.") + ")", scheme)
            for scheme, put in NOT_DECODED]
 
-REFUSALS = [*FP8, *FP4, *COMFYUI, *COMPRESSED, *GPTQ, *OTHERS, *SCHEMES]
+REFUSALS = [*FP8, *FP4, *COMFYUI, *COMPRESSED, *GPTQ, *OTHERS, *CONTRADICTIONS, *SCHEMES]

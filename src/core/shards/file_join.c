@@ -3,13 +3,21 @@
 
 static const char purpose[] = "to join the files of a model";
 
+/* A joined file has no bytes of its own: nothing is read from what takes their place. */
+static heft_source *source_of(const heft_file *from)
+{
+    return from->source               ? from->source
+           : from->opened_shard_count ? from->opened_shards[0].source
+                                      : NULL;
+}
+
 static heft_status add_file(heft_file *f, const heft_file *from, heft_error *err)
 {
     uint32_t number;
     heft_str name = from->name.len ? from->name : heft_lit("one of the files");
     heft_ix_shard s = { name, NULL, from->input.in.size, true, NULL };
     heft_shard *b = &f->opened_shards[f->opened_shard_count];
-    if (!from->ready || !from->source)
+    if (!from->ready || !source_of(from))
         return heft_error_plain(err, HEFT_E_ARGUMENT, "a file to be joined has no source");
     if (from->x.has_pieces)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
@@ -17,7 +25,7 @@ static heft_status add_file(heft_file *f, const heft_file *from, heft_error *err
                                 "this build does not join",
                                 name);
     *b = (heft_shard){ .name = s.label,
-                       .source = from->source,
+                       .source = source_of(from),
                        .whole_file = from->input.whole_file,
                        .is_borrowed = true };
     HEFT_TRY(heft_ix_shard_add(&f->x, s, &number));

@@ -30,3 +30,10 @@ echo "== nothing to decode"; $HEFT convert --dequantize small.safetensors no.saf
 echo "== not decoded"; $HEFT convert --dequantize exl3.safetensors no.safetensors || echo "= $?"
 echo "== a cast"; $HEFT convert --cast bf16 rows.safetensors no.safetensors || echo "= $?"
 [ -e no.safetensors ] || echo "nothing is left"
+echo "== merge, split and append decode, too"
+$HEFT merge -q --dequantize=f32 rows.safetensors scaled.gguf --duplicates first merged.safetensors && $HEFT ls --raw merged.safetensors | cut -f 1-3
+$HEFT split -q --dequantize=f16 --count 2 rows.safetensors shards && $HEFT ls --raw shards | cut -f 1-3
+$HEFT convert -q --drop 'l.*' rows.safetensors grown.safetensors && $HEFT append -q --dequantize --drop norm grown.safetensors rows.safetensors && $HEFT ls --raw grown.safetensors | cut -f 1-3
+echo "== nothing to decode in any"; $HEFT merge --dequantize small.safetensors decoded.safetensors --duplicates first no.safetensors || echo "= $?"
+$HEFT split --dequantize --count 2 small.safetensors no || echo "= $?"
+[ -e no.safetensors -o -e no ] || echo "nothing is left"

@@ -100,7 +100,7 @@ heft_status heft_warn_torn(heft_planner *p, const heft_file *in, const heft_sche
     if (st || !heft_schemes_count(c.before))
         return st;
     if (has_renamed(&c))
-        st = heft_schemes_of_index(&c.after, &p->x, p->host->allocator, NULL, p->plan.err);
+        st = heft_schemes_of_index(&c.after, &p->x, p->host->allocator, NULL, NULL, p->plan.err);
     for (uint32_t i = 0; i < heft_schemes_count(c.before) && !st; i++)
         st = check(&c, i);
     heft_schemes_close(c.after);

@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""check_onnx_blocks.py HEFT DIR: decode quantised weights with Heft and with ONNX Runtime.
+
+DIR has onnxruntime-node as npm ships it. The stored integers, floats of 8 bits, scales and zero
+points of random weights become constants of a model with one operator: DequantizeLinear, or
+MatMulNBits times the identity. Scales have few bits, so that no product is rounded; then the order
+of operations, which ONNX leaves open, makes no difference. TAP on stdout."""
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import tap  # noqa: E402
+
+import quantised_models as models  # noqa: E402
+from quantised_cases import awq, compressed, gptq, method, packed  # noqa: E402
+from quantised_decoders import Stored, numbers  # noqa: E402
+
+HERE = pathlib.Path(__file__).resolve().parent
+F32, U8, I8, U4 = 1, 2, 3, 21
+FLOATS = {"F8_E4M3": 17, "F8_E4M3FNUZ": 18, "F8_E5M2": 19, "F8_E5M2FNUZ": 20}
+
+
+# ---- ONNX, which is protocol buffers ----------------------------------------------------------
+
+
+def varint(n):
+    out = bytearray()
+    while n > 127:
+        out.append(n & 127 | 128)
+        n >>= 7
+    return bytes(out + bytes([n]))
+
+
+def number(field, n):
+    return varint(field << 3) + varint(n)
+
+
+def content(field, data):
+    data = data.encode() if isinstance(data, str) else data
+    return varint(field << 3 | 2) + varint(len(data)) + data
+
+
+def constant(name, kind, shape, raw):
+    dims = b"".join(number(1, d) for d in shape)
+    return content(5, dims + number(2, kind) + content(8, name) + content(9, raw))
+
+
+def operator(kind, inputs, domain="", **attributes):
+    node = b"".join(content(1, i) for i in inputs) + content(2, "y") + content(4, kind)
+    for name, n in attributes.items():
+        node += content(5, content(1, name) + number(3, n) + number(20, 2))
+    return content(1, node + content(7, domain))
+
+
+def model(node, constants, shape):
+    dims = b"".join(content(1, number(1, d)) for d in shape)
+    kind = content(1, number(1, F32) + content(2, dims))
+    graph = node + content(2, "g") + b"".join(constants) + content(
+        12, content(1, "y") + content(2, kind))
+    versions = content(8, number(2, 21)) + content(
+        8, content(1, "com.microsoft") + number(2, 1))
+    return number(1, 10) + content(7, graph) + versions
+
+
+def dequantize(kind, shape, raw, scale, zero=None, block=0):
+    """Return a model that decodes `raw`; scale and zero are matrices, or vectors of channels."""
+    attributes = {"axis": 1, "block_size": block} if block else {"axis": 0}
+    constants = [constant("q", kind, shape, raw),
+                 constant("s", F32, scale.shape, scale.astype(np.float32).tobytes())]
+    names = ["q", "s"]
+    if zero is not None:
+        constants.append(constant("z", kind, scale.shape, zero))
+        names.append("z")
+    return model(operator("DequantizeLinear", names, **attributes), constants, shape)
+
+
+def halves(codes):
+    """Return two codes of 4 bits to a byte, the first one low."""
+    flat = codes.reshape(-1).astype(np.uint8)
+    flat = np.append(flat, np.zeros(len(flat) % 2, np.uint8))
+    return (flat[0::2] | flat[1::2] << 4).tobytes()
+
+
+def matmul(codes, scale, zero, group):
+    """Return a model that multiplies the identity by codes [rows, columns]: columns come out."""
+    rows, columns = codes.shape
+    padded = np.pad(zero, ((0, 0), (0, zero.shape[1] % 2)))
+    one = np.eye(columns, dtype=np.float32)
+    constants = [
+        constant("a", F32, (columns, columns), one.tobytes()),
+        constant("b", U8, (rows, columns // group, group // 2), halves(codes)),
+        constant("s", F32, (scale.size, ), scale.astype(np.float32).tobytes()),
+        constant("z", U8, (padded.size // 2, ), halves(padded))]
+    return model(operator("MatMulNBits", ["a", "b", "s", "z"], "com.microsoft", K=columns, N=rows,
+                          bits=4, block_size=group), constants, (columns, rows))
+
+
+# ---- weights ----------------------------------------------------------------------------------
+
+
+def plain(rng, dtype, shape):
+    """Return scales of 4 significant bits."""
+    values = rng.integers(8, 16, shape) * 2.0**rng.integers(-12, 3, shape)
+    values = (values * rng.choice([-1, 1], shape)).astype(np.float32)
+    bits = values.view(np.uint32)
+    return Stored(dtype, bits if dtype == "F32" else (bits >> 16).astype(np.uint16)
+                  if dtype == "BF16" else values.astype(np.float16).view(np.uint16))
+
+
+def floats(rng, kind, shape, scale_shape, group):
+    """Floats of 8 bits; the columns of a group share a scale."""
+    weight, scale = models.codes(rng, kind, shape), plain(rng, "F32", scale_shape)
+    s = numbers(scale)
+    parts = {".weight": weight, ".weight_scale": scale}
+    return parts, dequantize(FLOATS[kind], shape, weight.bits.tobytes(),
+                             s if group or not s.ndim else s.reshape(-1), None, group)
+
+
+def int8(rng, shape, groups):
+    weight, scale = models.codes(rng, "I8", shape), plain(rng, "BF16", (shape[0], groups))
+    zero = models.codes(rng, "I8", (shape[0], groups))
+    s, z = numbers(scale), zero.bits
+    if groups == 1:
+        s, z = s.reshape(-1), z.reshape(-1)
+    parts = {".weight": weight, ".weight_scale": scale, ".weight_zero_point": zero}
+    return parts, dequantize(I8, shape, weight.bits.tobytes(), s, z.tobytes(),
+                             shape[1] // groups if groups > 1 else 0)
+
+
+def int4(rng, shape, group):
+    """Words of compressed-tensors have the same unsigned codes along a row as ONNX."""
+    rows, columns = shape
+    groups = columns // group
+    codes, zero = (rng.integers(0, 16, (rows, n)) for n in (columns, groups))
+    scale = plain(rng, "BF16", (rows, groups))
+    down = np.frombuffer(halves(np.ascontiguousarray(zero.T)), np.int32).reshape(groups, -1)
+    parts = {".weight_packed": Stored("I32", np.frombuffer(halves(codes), np.int32).reshape(
+                 rows, -1)), ".weight_scale": scale,
+             ".weight_zero_point": Stored("I32", np.ascontiguousarray(down.T)),
+             ".weight_shape": models.integers("I64", shape)}
+    return parts, dequantize(U4, shape, halves(codes), numbers(scale), halves(zero), group)
+
+
+def gptq_words(rng, shape, group):
+    """Words of GPTQ go down the inputs, and store the zero point less one."""
+    rows, columns = shape
+    codes, zero = (rng.integers(0, 16, (rows, n)) for n in (columns, columns // group))
+    scale = plain(rng, "F16", (columns // group, rows))
+    words = np.frombuffer(halves(codes), np.int32).reshape(rows, -1)
+    zeros = halves((np.ascontiguousarray(zero.T) - 1) & 15)
+    parts = {".qweight": Stored("I32", np.ascontiguousarray(words.T)), ".scales": scale,
+             ".qzeros": Stored("I32", np.frombuffer(zeros, np.int32).reshape(columns // group, -1))}
+    return parts, matmul(codes, numbers(scale).T.copy(), zero, group)
+
+
+def awq_words(rng, shape, group):
+    """Words of AWQ go along the outputs, in the order 0 2 4 6 1 3 5 7."""
+    rows, columns = shape
+    codes, zero = (rng.integers(0, 16, (rows, n)) for n in (columns, columns // group))
+    scale = plain(rng, "F16", (columns // group, rows))
+
+    def ordered(of):
+        eights = np.ascontiguousarray(of.T).reshape(of.shape[1], -1, 8)[..., [0, 2, 4, 6, 1, 3, 5, 7]]
+        return Stored("I32", np.frombuffer(halves(eights), np.int32).reshape(of.shape[1], -1))
+
+    parts = {".qweight": ordered(codes), ".scales": scale, ".qzeros": ordered(zero)}
+    return parts, matmul(codes, numbers(scale).T.copy(), zero, group)
+
+
+FP8 = method("fp8")
+CASES = [ # title, weight, arguments, settings, whether columns come out
+    *[(f"{kind} {title}", floats, (kind, shape, scale, group), settings, False)
+      for kind in FLOATS for title, shape, scale, group, settings in [
+          ("with one scale", (9, 70), (), 0, FP8),
+          ("with a scale for each row", (9, 70), (9, 1), 0, FP8),
+          ("with groups", (9, 64), (9, 4), 16,
+           compressed("float-quantized", 8, "group", 16, kind="float"))]],
+    ("int8 with a scale for each row", int8, ((9, 33), 1),
+     compressed("int-quantized", 8, "channel", symmetric=False), False),
+    ("int8 with groups", int8, ((9, 96), 3),
+     compressed("int-quantized", 8, "group", 32, symmetric=False), False),
+    ("int4 with groups of 32", int4, ((16, 96), 32), packed(4, 32, False), False),
+    ("int4 with groups of 16", int4, ((8, 64), 16), packed(4, 16, False), False),
+    ("gptq, by MatMulNBits", gptq_words, ((16, 96), 32), gptq(4, 32), True),
+    ("gptq with groups of 16, by MatMulNBits", gptq_words, ((24, 64), 16), gptq(4, 16), True),
+    ("awq, by MatMulNBits", awq_words, ((16, 96), 32), awq(32), True),
+]
+
+
+def decoded_by_heft(folder, out):
+    subprocess.run([sys.argv[1], "convert", "-q", "--dequantize=f32", folder, out], check=True)
+    return numbers(models.unpack(out)["m.weight"])
+
+
+def differ(got, want):
+    same = (got == want) | (np.isnan(got) & np.isnan(want))
+    if got.shape != want.shape:
+        yield f"{got.shape}, not {want.shape}"
+    elif not same.all():
+        at = tuple(int(k) for k in np.argwhere(~same)[0])
+        yield f"{np.count_nonzero(~same)} numbers differ, first {at}: {got[at]}, not {want[at]}"
+
+
+def results(scratch):
+    rng, files = np.random.default_rng(1), []
+    for i, (_, weight, arguments, settings, _) in enumerate(CASES):
+        parts, onnx = weight(rng, *arguments)
+        files.append(scratch / f"{i}.onnx")
+        files[-1].write_bytes(onnx)
+        models.write(scratch / str(i), {"m" + name: part for name, part in parts.items()}, settings)
+    subprocess.run(["node", HERE / "run_onnx.mjs", pathlib.Path(sys.argv[2]).resolve(), *files],
+                   check=True)
+    for i, (title, _, _, _, is_transposed) in enumerate(CASES):
+        raw = (scratch / f"{i}.onnx.out").read_bytes()
+        want = np.array(struct.unpack(f"<{len(raw) // 4}f", raw), np.float32)
+        got = decoded_by_heft(scratch / str(i), scratch / f"{i}.safetensors")
+        want = want.reshape(got.shape[::-1]).T if is_transposed else want.reshape(got.shape)
+        yield f"ONNX Runtime decodes {title} to the same numbers", list(differ(got, want))
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        return tap.report(list(results(pathlib.Path(scratch))))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
