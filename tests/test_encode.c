@@ -192,12 +192,45 @@ static void square_roots_are_those_of_the_processor(void **state)
     assert_true(isnan(heft_square_root(-1)) && isnan(heft_square_root(NAN)));
 }
 
+static void rows_that_do_not_fit_are_refused(void **state)
+{
+    enum { BYTES = 144 };
+    float row[256] = { 0 }, weights[256] = { 0 };
+    uint8_t out[BYTES];
+    heft_error err;
+    (void)state;
+    assert_int_equal(heft_block_encode(out, BYTES, HEFT_Q4_K, row, 256, weights, &err), HEFT_OK);
+    assert_int_equal(heft_block_decode(row, HEFT_Q4_K, out, BYTES, 256, &err), HEFT_OK);
+
+    assert_int_equal(heft_block_encode(out, BYTES, HEFT_Q4_K, row, 255, NULL, &err),
+                     HEFT_E_ARGUMENT);
+    assert_string_equal(err.message, "255 columns do not fill blocks of q4_k, which have 256");
+    assert_int_equal(heft_block_encode(out, BYTES - 1, HEFT_Q4_K, row, 256, NULL, &err),
+                     HEFT_E_ARGUMENT);
+    assert_string_equal(err.message, "256 columns of q4_k take 144 bytes, and there are 143");
+    assert_int_equal(heft_block_decode(row, HEFT_Q4_K, out, BYTES - 1, 256, &err), HEFT_E_ARGUMENT);
+    assert_int_equal(heft_block_decode(row, HEFT_Q4_K, out, BYTES, 1, &err), HEFT_E_ARGUMENT);
+    assert_int_equal(heft_block_decode(row, HEFT_F16, out, BYTES, 1, &err), HEFT_E_UNSUPPORTED);
+    assert_int_equal(heft_block_encode(out, BYTES, HEFT_IQ1_S, row, 256, NULL, &err),
+                     HEFT_E_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "cannot encode to iq1_s, which has codes"));
+    assert_int_equal(heft_block_encode(out, BYTES, HEFT_F32, row, 1, NULL, &err),
+                     HEFT_E_UNSUPPORTED);
+    for (uint32_t i = 0; i < 3; i++) {
+        weights[7] = i == 0 ? -1 : i == 1 ? NAN : INFINITY;
+        assert_int_equal(heft_block_encode(out, BYTES, HEFT_Q4_K, row, 256, weights, &err),
+                         HEFT_E_ARGUMENT);
+        assert_string_equal(err.message, "the importance of column 7 is negative or not finite");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_are_those_of_ggml),
         cmocka_unit_test(instruction_sets_give_the_same_bytes),
         cmocka_unit_test(types_without_an_encoder_say_why),
+        cmocka_unit_test(rows_that_do_not_fit_are_refused),
         cmocka_unit_test(square_roots_are_those_of_the_processor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
