@@ -1,5 +1,5 @@
-/* block_rows.h - rows of block-quantised types, whose elements share a scale: q8_0, q4_k and others of
- * GGUF.  The general rules of heft.h apply.
+/* block_rows.h - rows of block-quantised types, whose elements share a scale: q8_0, q4_k and others
+ * of GGUF.  The general rules of heft.h apply.
  *
  * Rows are encoded to the bytes that ggml's reference functions write, which llama-quantize calls:
  * the same bytes on every machine.  A row has the columns of a tensor, which must fill whole blocks
