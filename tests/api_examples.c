@@ -114,6 +114,20 @@ static void list_writable_formats(void)
     }
 }
 
+/* block_rows.h: rows of blocks */
+static void print_loss_of_q4_k(const float row[256])
+{
+    uint8_t block[144]; /* heft_dtype_get(HEFT_Q4_K)->block_bytes */
+    float decoded[256];
+    heft_error err;
+    if (heft_block_encode(block, sizeof block, HEFT_Q4_K, row, 256, NULL, &err) ||
+        heft_block_decode(decoded, HEFT_Q4_K, block, sizeof block, 256, &err)) {
+        fprintf(stderr, "%s\n", err.message);
+        return;
+    }
+    printf("%g became %g\n", (double)row[0], (double)decoded[0]);
+}
+
 /* source.h: sources */
 static heft_status open_bytes(heft_file **out, const void *data, size_t len, heft_error *err)
 {
@@ -684,6 +698,7 @@ static void read_model(const char *path)
     list_tensors(file);
     list_writable_formats();
     print_facts(file);
+    print_loss_of_q4_k((const float[256]){ 1, 2 });
     print_name_of_parameter(file, 1);
     print_license(file);
     print_notices(file);

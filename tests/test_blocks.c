@@ -52,7 +52,7 @@ static void blocks_decode_as_in_ggml(void **state)
             uint8_t block[HEFT_BLOCK_BYTES], stored[4 * HEFT_BLOCK_ELEMENTS];
             float out[HEFT_BLOCK_ELEMENTS];
             fill_block(block, d->block_bytes, &random);
-            heft_block_decode(out, ggml[i].type, block);
+            heft_decode_block(out, ggml[i].type, block);
             store_floats(stored, out, d->block_elems);
             crc = heft_crc32(crc, stored, 4 * (size_t)d->block_elems);
         }

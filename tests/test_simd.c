@@ -296,7 +296,7 @@ static void check_blocks_at(const heft_kernels *k, heft_dtype type, const uint8_
     k->decode_blocks(out, type, in, BLOCKS);
     for (size_t i = 0; i < BLOCKS; i++) {
         float block[HEFT_BLOCK_ELEMENTS];
-        heft_block_decode(block, type, in + i * d->block_bytes);
+        heft_decode_block(block, type, in + i * d->block_bytes);
         memcpy(expected + i * d->block_elems, block, d->block_elems * sizeof *block);
     }
     if (memcmp(out, expected, sizeof out) != 0)

@@ -43,7 +43,7 @@ PORT = [*HEADERS, "src/base", "src/port", "any"]
 SAVE = [*PORT, "src/folder", "src/port/system", "src/port/folders"]
 MAY_INCLUDE = {
     "src/base": ["heft.h", "memory_limits.h", "heft_ext.h", "editing.h"],
-    "src/model": ["heft.h", "memory_limits.h", "ids.h", "vocabulary.h", "src/base"],
+    "src/model": ["heft.h", "block_rows.h", "memory_limits.h", "ids.h", "vocabulary.h", "src/base"],
     "src/grammar": ["heft.h", "src/base"],
     "src/format": ["heft.h", "vocabulary.h", "src/base", "src/model", "src/grammar"],
     "src/core/read": [*ENGINE, "check.h"],

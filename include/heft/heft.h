@@ -38,6 +38,7 @@
  *   vocabulary.h     vocabularies;
  *   companion.h      settings and profiles of models;
  *   scheme.h         quantised tensors that several stored tensors represent;
+ *   block_rows.h     encode and decode rows of block-quantised types;
  *   doctor.h         find out why a file does not open;
  *   share.h          convert in shares on several machines;
  *   sign.h           signatures of models;

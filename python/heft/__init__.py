@@ -9,6 +9,7 @@ from ._heft import (ArgumentError, CancelledError, ChecksumError, Error, File, F
                     LimitError, LossError, NoMemoryError, NotFoundError, Tensor, UnsupportedError,
                     __version__, open)
 from . import _commands
+from ._blocks import dequantize, quantize
 from ._commands import *
 from ._exceptions import LossWarning
 from ._load import load
@@ -21,6 +22,7 @@ Mapping.register(File)
 __all__ = [
     "ArgumentError", "CancelledError", "ChecksumError", "Error", "File", "FormatError", "IOError",
     "LimitError", "LossError", "NoMemoryError", "NotFoundError", "Tensor", "UnsupportedError",
-    "LossWarning", "ParamStats", "ParamStore", "Parameter", "Part", "Writer", "__version__", "load", "open", "save"
+    "LossWarning", "ParamStats", "ParamStore", "Parameter", "Part", "Writer", "__version__",
+    "dequantize", "load", "open", "quantize", "save"
 ]
 __all__ += _commands.__all__

@@ -73,6 +73,9 @@ static PyMethodDef functions[] = {
       "Open a file, or the model in a folder. Only the index is read." },
     { "_open_bytes", file_open_bytes, METH_O, "Open a file in memory: a bytes object." },
     { "_save", save_arrays, METH_VARARGS, "Save arrays, as heft/_save.py describes them." },
+    { "_blocks_encode", blocks_encode, METH_VARARGS, "Encode, as heft/_blocks.py describes it." },
+    { "_blocks_decode", blocks_decode, METH_VARARGS, "Decode, as heft/_blocks.py describes it." },
+    { "_block_size", blocks_size, METH_O, "_block_size(dtype): elements and bytes of a block." },
     { NULL, NULL, 0, NULL },
 };
 

@@ -60,6 +60,13 @@ void *tensor_raise(PyObject *tensor, const heft_file *f, const heft_error *err);
 PyObject *tensor_dlpack(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *tensor_dlpack_device(PyObject *self, PyObject *none);
 
+/* ---- rows of blocks (py_blocks.c) ---- */
+
+PyObject *blocks_encode(PyObject *module, PyObject *args);
+PyObject *blocks_decode(PyObject *module, PyObject *args);
+/* Return the elements and the bytes of a block of a type. */
+PyObject *blocks_size(PyObject *module, PyObject *name);
+
 /* ---- loading (py_load.c) ---- */
 
 extern PyType_Spec buffer_spec;

@@ -34,6 +34,7 @@ typedef struct heft_kernels {
     heft_cast_function *cast;
     heft_decode_function *decode_blocks;
     const struct heft_float_functions *floats; /* defined in simd/float_loops.h */
+    const struct heft_fits *fits;              /* defined in model/encode_fits.h */
 } heft_kernels;
 
 /* Return the kernels for the processor; never NULL.  Static. */

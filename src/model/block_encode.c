@@ -61,6 +61,7 @@ bool heft_block_uses_importance(heft_dtype t)
 void heft_row_encode_with(const heft_fits *fits, uint8_t *out, heft_dtype to, const float *row,
                           size_t n, const float *importance)
 {
+    importance = rows[to].uses_importance ? importance : NULL;
     size_t done = importance ? 0 : fits->blocks(out, to, row, n);
     out += done / heft_dtype_rows[to].info.block_elems * heft_dtype_rows[to].info.block_bytes;
     rows[to].encode(out, row + done, n - done, importance, fits);
@@ -69,5 +70,5 @@ void heft_row_encode_with(const heft_fits *fits, uint8_t *out, heft_dtype to, co
 void heft_row_encode(uint8_t *out, heft_dtype to, const float *row, size_t n,
                      const float *importance)
 {
-    heft_row_encode_with(&heft_portable_fits, out, to, row, n, importance);
+    heft_row_encode_with(heft_fits_now(), out, to, row, n, importance);
 }

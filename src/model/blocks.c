@@ -287,7 +287,7 @@ bool heft_block_is_known(heft_dtype t)
     return t < HEFT_DTYPES && (rows[t].layout || rows[t].decode);
 }
 
-void heft_block_decode(float out[HEFT_BLOCK_ELEMENTS], heft_dtype t, const uint8_t *block)
+void heft_decode_block(float out[HEFT_BLOCK_ELEMENTS], heft_dtype t, const uint8_t *block)
 {
     if (rows[t].layout)
         decode_block32(out, block, rows[t].layout);

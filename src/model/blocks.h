@@ -8,7 +8,7 @@ enum { HEFT_BLOCK_ELEMENTS = 256, HEFT_BLOCK_BYTES = 292 }; /* the largest block
 /* Return true if blocks of this type can be decoded; all other block types are opaque. */
 bool heft_block_is_known(heft_dtype t);
 /* Decode all elements of one block; heft_block_is_known(t) must be true. */
-void heft_block_decode(float out[HEFT_BLOCK_ELEMENTS], heft_dtype t, const uint8_t *block);
+void heft_decode_block(float out[HEFT_BLOCK_ELEMENTS], heft_dtype t, const uint8_t *block);
 /* Return true if the offsets of all multi-byte numbers in a block of this type are known. */
 bool heft_block_can_byteswap(heft_dtype t);
 /* Byte-swap the multi-byte numbers of one block; heft_block_can_byteswap(t) must be true. */

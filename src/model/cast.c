@@ -235,7 +235,7 @@ static void decode_blocks(float *out, heft_dtype from, const uint8_t *src, size_
         return;
     }
     for (; count; count--, out += d->block_elems, src += d->block_bytes)
-        heft_block_decode(out, from, src);
+        heft_decode_block(out, from, src);
 }
 
 /* Cast `count` elements from the beginning of a block on; the last block may be used in part. */
@@ -270,7 +270,7 @@ static void blocks_to_f64(double *out, heft_dtype t, const uint8_t *src, uint64_
     src += heft_dtype_blocks(t, first) * d->block_bytes;
     for (; count; src += d->block_bytes, skip = 0) {
         size_t left = d->block_elems - skip, n = count < left ? count : left;
-        heft_block_decode(f, t, src);
+        heft_decode_block(f, t, src);
         for (size_t i = 0; i < n; i++)
             *out++ = heft_f64_of(heft_f32_to_f64(heft_f32_bits(f[skip + i])));
         count -= n;

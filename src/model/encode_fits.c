@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/kernels.h"
 #include "model/block_layouts.h"
 #include "model/encode_rounding.h"
 #include "model/square_root.h"
@@ -378,13 +379,28 @@ static void weigh(float *weights, const float *x, const float *importance, size_
         weights[i] = importance[i] * heft_square_root(variance + x[i] * x[i]);
 }
 
+static void codes_of(uint8_t *codes, const float *x, size_t n, float minimum, float scale,
+                     int32_t least, int32_t top)
+{
+    for (size_t i = 0; i < n; i++)
+        codes[i] =
+            (uint8_t)(heft_clamp(heft_nearest_int((x[i] + minimum) / scale), least, top) - least);
+}
+
 static size_t no_blocks(uint8_t *out, heft_dtype to, const float *x, size_t n)
 {
     (void)out, (void)to, (void)x, (void)n;
     return 0;
 }
 
-const heft_fits heft_portable_fits = { affine, symmetric, refined, numbers, weigh, no_blocks };
+const heft_fits heft_portable_fits = { affine, symmetric, refined,  numbers,
+                                       weigh,  codes_of,  no_blocks };
+
+const heft_fits *heft_fits_now(void)
+{
+    const heft_kernels *k = heft_kernels_now();
+    return k && k->fits ? k->fits : &heft_portable_fits;
+}
 
 float heft_sum_of_squares(const float *x, size_t n)
 {

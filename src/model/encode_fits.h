@@ -36,12 +36,19 @@ typedef struct heft_fits {
     /* Set n weights to importance * sqrt(variance + x * x). */
     void (*weigh)(float *weights, const float *x, const float *importance, size_t n,
                   float variance);
+    /* Set n codes to those nearest to (x + minimum) / scale, from `least` to `top`, minus `least`.
+     */
+    void (*codes)(uint8_t *codes, const float *x, size_t n, float minimum, float scale,
+                  int32_t least, int32_t top);
     /* Encode elements without importance from the range of each block; return how many, in whole
      * blocks: 0 if there is no loop for the type. */
     size_t (*blocks)(uint8_t *out, heft_dtype to, const float *x, size_t n);
 } heft_fits;
 
 extern const heft_fits heft_portable_fits;
+
+/* Return the searches for the processor.  Static. */
+const heft_fits *heft_fits_now(void);
 
 /* Return the scale for scale * code with codes from 0 to `top`, of n numbers that are not negative:
  * the scales or minima of groups. */

@@ -89,14 +89,15 @@ static void fit_groups(k_block *k, const k_type *t, const float *weights)
 }
 
 /* Compute codes for the rounded scales; groups whose scale is 0 keep the codes of the search. */
-static void encode_again(uint8_t *codes, const k_block *k, const heft_affine_fit *f, const float *x)
+static void encode_again(uint8_t *codes, const k_block *k, const heft_affine_fit *f, const float *x,
+                         const heft_fits *fits)
 {
     float block_scale = heft_get_half(k->scale), block_minimum = heft_get_half(k->minimum);
     for (uint32_t g = 0, at = 0; at < SUPER; g++, at += f->elements) {
         float scale = block_scale * (float)k->group_scales[g];
         float minimum = block_minimum * (float)k->group_minima[g];
-        for (uint32_t i = at; scale != 0 && i < at + f->elements; i++)
-            codes[i] = (uint8_t)heft_clamp(heft_nearest_int((x[i] + minimum) / scale), 0, f->top);
+        if (scale != 0)
+            fits->codes(codes + at, x + at, f->elements, minimum, scale, 0, f->top);
     }
 }
 
@@ -122,7 +123,7 @@ static void encode_row(uint8_t *out, const k_type *t, const float *row, size_t n
                 round_groups(k.group_scales, k.scale, t, k.scales, groups);
                 round_groups(k.group_minima, k.minimum, t, k.minima, groups);
             }
-            encode_again(codes + b * SUPER, &k, fit, row + at + b * SUPER);
+            encode_again(codes + b * SUPER, &k, fit, row + at + b * SUPER, fits);
             t->put(out, &k, codes + b * SUPER);
         }
     }

@@ -9,12 +9,12 @@ enum { GROUP = 16, BATCH = HEFT_FIT_BATCH, SUPER = HEFT_SUPER_BLOCK, GROUPS = SU
 
 /* Compute codes for the rounded scales of groups; groups whose scale is 0 keep those of the search.
  */
-static void encode_again(uint8_t *codes, const float scales[GROUPS], int32_t half, const float *x)
+static void encode_again(uint8_t *codes, const float scales[GROUPS], int32_t half, const float *x,
+                         const heft_fits *fits)
 {
     for (uint32_t g = 0; g < GROUPS; g++)
-        for (uint32_t i = GROUP * g; scales[g] != 0 && i < GROUP * (g + 1); i++)
-            codes[i] =
-                (uint8_t)(heft_clamp(heft_nearest_int(x[i] / scales[g]), -half, half - 1) + half);
+        if (scales[g] != 0)
+            fits->codes(codes + GROUP * g, x + GROUP * g, GROUP, 0, scales[g], -half, half - 1);
 }
 
 static float greatest_magnitude(const float scales[GROUPS])
@@ -56,7 +56,8 @@ static void fit_q3_scales(uint8_t *b, uint8_t codes[GROUPS], const float scales[
     heft_put_half(b + Q3_SCALE, scale);
 }
 
-static void put_q3_k(uint8_t *b, const uint8_t group_scales[GROUPS], uint8_t *codes, const float *x)
+static void put_q3_k(uint8_t *b, const uint8_t group_scales[GROUPS], uint8_t *codes, const float *x,
+                     const heft_fits *fits)
 {
     float scales[GROUPS], scale = heft_get_half(b + Q3_SCALE);
     memset(b + Q3_SCALES, 0, Q3_SCALE - Q3_SCALES);
@@ -65,7 +66,7 @@ static void put_q3_k(uint8_t *b, const uint8_t group_scales[GROUPS], uint8_t *co
         b[Q3_SCALES + 8 + g % 4] |= (uint8_t)(group_scales[g] >> 4 << g / 4 * 2);
         scales[g] = scale * (float)(group_scales[g] - Q3_SCALE_HALF);
     }
-    encode_again(codes, scales, Q3_HALF, x);
+    encode_again(codes, scales, Q3_HALF, x, fits);
     heft_put_one_bit(b, codes, 2);
     heft_put_two_bits(b + Q3_CODES, codes, 0);
 }
@@ -91,7 +92,7 @@ void heft_encode_q3_k(uint8_t *out, const float *row, size_t n, const float *imp
                 fit_q3_scales(out, group_scales, scales + i / GROUP, weights + i, fits);
             else
                 round_q3_scales(out, group_scales, scales + i / GROUP);
-            put_q3_k(out, group_scales, codes + i, row + at + i);
+            put_q3_k(out, group_scales, codes + i, row + at + i, fits);
         }
     }
 }
@@ -100,7 +101,8 @@ void heft_encode_q3_k(uint8_t *out, const float *row, size_t n, const float *imp
 
 enum { Q6_BYTES = 210, Q6_HALF = 32, Q6_HIGH = 128, Q6_SCALES = 192, Q6_SCALE = 208 };
 
-static void put_q6_k(uint8_t *b, const float *searched, uint8_t *codes, const float *x)
+static void put_q6_k(uint8_t *b, const float *searched, uint8_t *codes, const float *x,
+                     const heft_fits *fits)
 {
     enum { RUN = 64, HIGH_SHIFT = 4, TOP = 127 };
     const float least_magnitude = 1e-15f;
@@ -117,7 +119,7 @@ static void put_q6_k(uint8_t *b, const float *searched, uint8_t *codes, const fl
         b[Q6_SCALES + g] = (uint8_t)group_scale;
         scales[g] = heft_get_half(b + Q6_SCALE) * (float)group_scale;
     }
-    encode_again(codes, scales, Q6_HALF, x);
+    encode_again(codes, scales, Q6_HALF, x, fits);
     heft_put_four_bits(b, codes, RUN);
     heft_put_two_bits(b + Q6_HIGH, codes, HIGH_SHIFT);
 }
@@ -133,7 +135,7 @@ void heft_encode_q6_k(uint8_t *out, const float *row, size_t n, const float *imp
         fits->symmetric(GROUP, Q6_HALF, m / GROUP, row + at, importance ? importance + at : NULL,
                         scales, codes);
         for (size_t i = 0; i < m; i += SUPER, out += Q6_BYTES)
-            put_q6_k(out, scales + i / GROUP, codes + i, row + at + i);
+            put_q6_k(out, scales + i / GROUP, codes + i, row + at + i, fits);
     }
 }
 

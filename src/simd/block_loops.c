@@ -14,7 +14,7 @@ static inline void decode_all32(float *restrict out, heft_dtype type, const uint
         if (is_finite(b) && is_finite(b + l.minimum_at))
             decode_block32(out, b, l);
         else
-            heft_block_decode(out, type, b);
+            heft_decode_block(out, type, b);
 }
 
 static void q4_0_blocks(float *restrict out, const uint8_t *restrict b, size_t count)
@@ -105,5 +105,5 @@ void heft_block_loops(float *out, heft_dtype from, const uint8_t *blocks, size_t
         if (i < known && takes(i, blocks))
             rows[i].one(out, blocks);
         else
-            heft_block_decode(out, from, blocks);
+            heft_decode_block(out, from, blocks);
 }

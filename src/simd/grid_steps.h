@@ -175,7 +175,7 @@ static inline void decode_iq1_m(float *restrict out, const uint8_t *restrict b)
     uint8_t half[2] = { (uint8_t)((words >> 12 & 15) | (words >> 28 & 15) << 4),
                         (uint8_t)((words >> 44 & 15) | (words >> 60) << 4) };
     if (!is_finite(half)) {
-        heft_block_decode(out, HEFT_IQ1_M, b);
+        heft_decode_block(out, HEFT_IQ1_M, b);
         return;
     }
     float eighth = half_at(half) * 0.125f;

@@ -4,6 +4,7 @@
 #include "simd/blake3_kernels.h"
 #include "simd/block_loops.h"
 #include "simd/cast_loops.h"
+#include "simd/encode_sets.h"
 #include "simd/float_loops.h"
 #include "simd/simd.h"
 
@@ -14,6 +15,7 @@ static const heft_kernels vbmi = {
     .cast = heft_cast_loops_vbmi,
     .decode_blocks = heft_block_loops_avx512,
     .floats = &heft_float_loops_avx512,
+    .fits = &heft_fits_avx512,
 };
 
 static const heft_kernels avx512 = {
@@ -23,6 +25,7 @@ static const heft_kernels avx512 = {
     .cast = heft_cast_loops_avx512,
     .decode_blocks = heft_block_loops_avx512,
     .floats = &heft_float_loops_avx512,
+    .fits = &heft_fits_avx512,
 };
 
 /* Compilers unroll loops over 16 codes.  The result for AVX2 has 0.3 to 0.6 of the speed of the
@@ -42,6 +45,7 @@ static const heft_kernels avx2 = {
     .cast = heft_cast_loops_avx2,
     .decode_blocks = decode_blocks_avx2,
     .floats = &heft_float_loops_avx2,
+    .fits = &heft_fits_avx2,
 };
 
 /* Block types and statistics gain nothing by SSE4.1, so that the baseline does them. */
@@ -52,6 +56,7 @@ static const heft_kernels sse4_1 = {
     .cast = heft_cast_loops_sse4_1,
     .decode_blocks = heft_block_loops,
     .floats = &heft_float_loops,
+    .fits = &heft_fits_baseline,
 };
 
 /* Ask the processor, because clang 14 has no name for F16C.  has_avx2() tells whether the operating

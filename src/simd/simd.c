@@ -4,6 +4,7 @@
 #include "base/compiler.h"
 #include "simd/block_loops.h"
 #include "simd/cast_loops.h"
+#include "simd/encode_sets.h"
 #include "simd/float_loops.h"
 
 const heft_kernels heft_portable_kernels = {
@@ -11,6 +12,7 @@ const heft_kernels heft_portable_kernels = {
     .cast = heft_cast_loops,
     .decode_blocks = heft_block_loops,
     .floats = &heft_float_loops,
+    .fits = &heft_fits_baseline,
 };
 
 /* The set is chosen once: in a virtual machine a question to the processor takes as long as a

@@ -30,8 +30,9 @@ class Heft:
         columns, (_, elements, size) = rows.shape[1], ggml_blocks.BLOCKS[name]
         out = np.zeros((len(rows), columns // elements * size), np.uint8)
         for row, to in zip(rows, out):
-            self.lib.heft_row_encode(pointer(to), kind, pointer(row), ctypes.c_size_t(columns),
-                                     pointer(importance))
+            if self.lib.heft_block_encode(pointer(to), ctypes.c_size_t(len(to)), kind, pointer(row),
+                                          ctypes.c_size_t(columns), pointer(importance), None):
+                raise ValueError(f"heft does not encode {name}")
         return out
 
 

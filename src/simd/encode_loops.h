@@ -1,0 +1,120 @@
+/* encode_loops.h - loops of encoders that compilers vectorise, for the files that include
+ * fit_lanes.h. */
+#ifndef HEFT_ENCODE_LOOPS_H
+#define HEFT_ENCODE_LOOPS_H
+#include "model/block_encode.h"
+#include "model/encode_rounding.h"
+#include "simd/fit_lanes.h"
+
+static void weigh(float *restrict weights, const float *restrict x,
+                  const float *restrict importance, size_t n, float variance)
+{
+    for (size_t i = 0; i < n; i++)
+        weights[i] = importance[i] * __builtin_sqrtf(variance + x[i] * x[i]);
+}
+
+static void codes_of(uint8_t *restrict codes, const float *restrict x, size_t n, float minimum,
+                     float scale, int32_t least, int32_t top)
+{
+    for (size_t i = 0; i < n; i++)
+        codes[i] =
+            (uint8_t)(heft_clamp(heft_nearest_int((x[i] + minimum) / scale), least, top) - least);
+}
+
+/* ---- blocks whose range decides ---- */
+
+/* Return the bits of the greatest magnitude; NaN is greater than infinity. */
+static inline uint32_t greatest_bits(const float *restrict x)
+{
+    int32_t most = 0;
+    for (uint32_t i = 0; i < ELEMENTS32; i++) {
+        int32_t bits = (int32_t)(heft_f32_bits(x[i]) & 0x7FFFFFFF);
+        most = bits > most ? bits : most;
+    }
+    return (uint32_t)most;
+}
+
+/* True if the scale of a block is 0, or neither it nor its reciprocal is subnormal or infinite. */
+static inline bool is_usual(uint32_t greatest)
+{
+    enum { LEAST = 0x08000000, MOST = 0x70000000 };
+    return greatest == 0 || (greatest > LEAST && greatest < MOST);
+}
+
+static size_t q8_0_blocks(uint8_t *restrict out, const float *restrict x, size_t n)
+{
+    enum { BYTES = 34 };
+    size_t i = 0;
+    for (; i < n; i += ELEMENTS32, out += BYTES) {
+        uint32_t greatest = greatest_bits(x + i);
+        if (!is_usual(greatest)) {
+            heft_row_encode_with(&heft_portable_fits, out, HEFT_Q8_0, x + i, ELEMENTS32, NULL);
+            continue;
+        }
+        float scale = heft_f32_of(greatest) / 127, inverse = heft_reciprocal(scale);
+        heft_put_half(out, scale);
+        /* Adding the number before a half rounds to nearest, and halves away from zero. */
+        for (uint32_t k = 0; k < ELEMENTS32; k++) {
+            float v = x[i + k] * inverse;
+            float half = heft_f32_of((heft_f32_bits(v) & 0x80000000) | 0x3EFFFFFF);
+            out[2 + k] = (uint8_t)(int8_t)(int32_t)(v + half);
+        }
+    }
+    return i;
+}
+
+/* Encode blocks of q4_0 or q5_0. */
+static inline size_t symmetric_blocks(uint8_t *restrict out, heft_dtype to, block32 l,
+                                      const float *restrict x, size_t n)
+{
+    const int32_t top = 2 * l.zero_code - 1;
+    size_t i = 0;
+    for (; i < n; i += ELEMENTS32, out += l.codes_at + HALF32) {
+        uint32_t greatest = greatest_bits(x + i), plus = 0, minus = 0, codes[ELEMENTS32], high = 0;
+        for (uint32_t k = 0; k < ELEMENTS32; k++) {
+            plus |= heft_f32_bits(x[i + k]) == greatest;
+            minus |= heft_f32_bits(x[i + k]) == (greatest | 0x80000000);
+        }
+        /* The first of two extremes decides. */
+        if (!is_usual(greatest) || (plus && minus)) {
+            heft_row_encode_with(&heft_portable_fits, out, to, x + i, ELEMENTS32, NULL);
+            continue;
+        }
+        float extreme = heft_f32_of(greatest ? greatest | minus << 31 : 0),
+              scale = extreme / -(float)l.zero_code;
+        float inverse = heft_reciprocal(scale);
+        heft_put_half(out, scale);
+        for (uint32_t k = 0; k < ELEMENTS32; k++) {
+            int32_t code = (int32_t)(x[i + k] * inverse + ((float)l.zero_code + 0.5f));
+            codes[k] = (uint32_t)(code < top ? code : top);
+        }
+        for (uint32_t k = 0; k < HALF32; k++)
+            out[l.codes_at + k] = (uint8_t)((codes[k] & 15) | codes[k + HALF32] << 4);
+        for (uint32_t k = 0; l.high_at && k < ELEMENTS32; k++)
+            high |= (codes[k] >> 4) << k;
+        for (uint32_t k = 0; l.high_at && k < 4; k++)
+            out[l.high_at + k] = (uint8_t)(high >> 8 * k);
+    }
+    return i;
+}
+
+static size_t range_blocks(uint8_t *out, heft_dtype to, const float *x, size_t n)
+{
+    switch (to) {
+    case HEFT_Q8_0:
+        return q8_0_blocks(out, x, n);
+    case HEFT_Q4_0:
+        return symmetric_blocks(out, to, q4_0, x, n);
+    case HEFT_Q5_0:
+        return symmetric_blocks(out, to, q5_0, x, n);
+    default:
+        return 0;
+    }
+}
+
+#define HEFT_FITS                                                          \
+    {                                                                      \
+        affine, symmetric, refined, numbers, weigh, codes_of, range_blocks \
+    }
+
+#endif

@@ -1,0 +1,417 @@
+/* fit_lanes.h - the searches of model/encode_fits.c over LANES groups at a time: lane k of vector i
+ * is element i of group k, so that each sum has the order of the portable form.
+ *
+ * Each instruction set has a file that includes this header after it has defined
+ *
+ *   lanes, LANES     a vector of LANES numbers of f32
+ *   lane_ints        a vector of as many 32-bit integers
+ *   lane_mask        the result of a comparison; masks are combined with & and |
+ *   is_less          compare each lane; false if one is NaN
+ *   pick             take lanes of the first vector where a mask is true, of the second elsewhere
+ *   mask_bits        bit k is lane k of a mask
+ *   least_of, most_of
+ *                    the lesser or the greater of two lanes; the second if they are equal
+ *
+ * Groups with NaN, infinity or numbers that no code is near to are left to the portable form. */
+#ifndef HEFT_FIT_LANES_H
+#define HEFT_FIT_LANES_H
+#include <string.h>
+
+#include "model/block_layouts.h"
+#include "model/encode_fits.h"
+
+typedef struct lane_groups {
+    lanes x[HEFT_FIT_ELEMENTS], weights[HEFT_FIT_ELEMENTS];
+    lanes strange; /* 0 in lanes with finite numbers */
+} lane_groups;
+
+static inline lanes splat(float v)
+{
+    return (lanes){ 0 } + v;
+}
+
+static inline lanes magnitude(lanes v)
+{
+    return (lanes)((lane_ints)v & 0x7FFFFFFF);
+}
+
+/* Round as heft_nearest_int() does; numbers must be below 2^22. */
+static inline lanes nearest(lanes v)
+{
+    const lanes shift = splat(12582912.0f);
+    return v + shift - shift;
+}
+
+static inline lanes clamped(lanes v, float least, float most)
+{
+    return least_of(most_of(v, splat(least)), splat(most));
+}
+
+static inline void transpose(lanes *restrict to, const float *restrict from, uint32_t n,
+                             size_t groups)
+{
+    float columns[HEFT_FIT_ELEMENTS][LANES];
+    for (size_t k = 0; k < LANES; k++) /* lanes without a group repeat the first */
+        for (uint32_t i = 0; i < n; i++)
+            columns[i][k] = from[(k < groups ? k : 0) * n + i];
+    memcpy(to, columns, n * sizeof *to);
+}
+
+/* Load up to LANES groups; without weights, elements weigh their squares. */
+static inline void load_groups(lane_groups *g, uint32_t n, size_t groups, const float *x,
+                               const float *weights)
+{
+    g->strange = splat(0);
+    transpose(g->x, x, n, groups);
+    if (weights)
+        transpose(g->weights, weights, n, groups);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!weights)
+            g->weights[i] = g->x[i] * g->x[i];
+        g->strange += (g->x[i] - g->x[i]) + (g->weights[i] - g->weights[i]);
+    }
+}
+
+static inline void store_codes(uint8_t *codes, const lanes *c, uint32_t n, size_t groups)
+{
+    int32_t columns[HEFT_FIT_ELEMENTS][LANES];
+    for (uint32_t i = 0; i < n; i++) {
+        lane_ints whole = __builtin_convertvector(c[i], lane_ints);
+        memcpy(columns[i], &whole, sizeof whole);
+    }
+    for (size_t k = 0; k < groups; k++)
+        for (uint32_t i = 0; i < n; i++)
+            codes[k * n + i] = (uint8_t)columns[i][k];
+}
+
+static inline void store_lanes(float *to, lanes v, size_t groups)
+{
+    memcpy(to, &v, groups * sizeof *to);
+}
+
+/* Return the lanes that the portable form must do: those where v is not below `most`. */
+static inline uint32_t not_below(lanes v, float most)
+{
+    return ~mask_bits(is_less(v, splat(most))) & (uint32_t)((UINT64_C(1) << LANES) - 1);
+}
+
+/* ---- scale and minimum ---- */
+
+typedef struct lane_line {
+    lanes scale, minimum;
+    lanes inverse, from; /* codes are nearest(inverse * (x - from)) */
+} lane_line;
+
+static inline lanes code_of(lanes x, const lane_line *l, float top)
+{
+    return clamped(nearest(l->inverse * (x - l->from)), 0, top);
+}
+
+static inline lanes error_of_line(const lane_groups *g, const lane_line *l, const lanes *codes,
+                                  uint32_t n, bool is_absolute)
+{
+    lanes error = splat(0);
+    for (uint32_t i = 0; i < n; i++) {
+        lanes d = l->scale * codes[i] + l->minimum - g->x[i];
+        error += g->weights[i] * (is_absolute ? magnitude(d) : d * d);
+    }
+    return error;
+}
+
+static inline uint32_t affine_lanes(const heft_affine_fit *f, const uint32_t n,
+                                    const bool is_absolute, const lane_groups *g, lane_line *best)
+{
+    const lanes zero = splat(0);
+    const float top = (float)f->top;
+    lanes codes[HEFT_FIT_ELEMENTS], bound = zero;
+    lanes min = g->x[0], max = g->x[0], weights = g->weights[0], sum = g->weights[0] * g->x[0];
+    for (uint32_t i = 1; i < n; i++) {
+        min = least_of(g->x[i], min);
+        max = most_of(g->x[i], max);
+        weights += g->weights[i];
+        sum += g->weights[i] * g->x[i];
+    }
+    min = pick(is_less(zero, min), zero, min);
+
+    lane_line l = { .inverse = splat(top) / (max - min), .from = min, .minimum = min };
+    l.scale = splat(1) / l.inverse;
+    bound += magnitude(l.inverse) * (max - min);
+    for (uint32_t i = 0; i < n; i++)
+        codes[i] = code_of(g->x[i], &l, top);
+    lanes least = error_of_line(g, &l, codes, n, is_absolute);
+    *best = l;
+
+    for (int32_t step = 0; step < f->steps; step++) {
+        lanes codes_sum = zero, squares = zero, products = zero;
+        l.from = best->minimum;
+        l.inverse = splat(f->first + f->step * (float)step + top) / (max - l.from);
+        bound += magnitude(l.inverse) * most_of(magnitude(max - l.from), magnitude(min - l.from));
+        for (uint32_t i = 0; i < n; i++) {
+            codes[i] = code_of(g->x[i], &l, top);
+            lanes weighted = g->weights[i] * codes[i];
+            codes_sum += weighted;
+            squares += weighted * codes[i];
+            products += weighted * g->x[i];
+        }
+
+        lanes divisor = weights * squares - codes_sum * codes_sum;
+        l.scale = (weights * products - sum * codes_sum) / divisor;
+        l.minimum = (squares * sum - codes_sum * products) / divisor;
+        lane_mask above = is_less(zero, l.minimum);
+        l.scale = pick(above, products / squares, l.scale);
+        l.minimum = pick(above, zero, l.minimum);
+
+        lanes error = error_of_line(g, &l, codes, n, is_absolute);
+        lane_mask better = is_less(zero, divisor) & is_less(error, least);
+        least = pick(better, error, least);
+        best->scale = pick(better, l.scale, best->scale);
+        best->minimum = pick(better, l.minimum, best->minimum);
+        best->inverse = pick(better, l.inverse, best->inverse);
+        best->from = pick(better, l.from, best->from);
+    }
+    return not_below(bound + g->strange, 1 << 20);
+}
+
+static void affine(const heft_affine_fit *f, size_t groups, const float *x, const float *weights,
+                   float *scales, float *minima, uint8_t *codes)
+{
+    const uint32_t n = f->elements;
+    for (size_t at = 0, m; at < groups; at += m) {
+        lane_groups g;
+        lane_line best;
+        lanes c[HEFT_FIT_ELEMENTS];
+        m = groups - at < LANES ? groups - at : LANES;
+        load_groups(&g, n, m, x + at * n, weights + at * n);
+        uint32_t left = f->is_absolute ? affine_lanes(f, 16, true, &g, &best)
+                        : n == 16      ? affine_lanes(f, 16, false, &g, &best)
+                                       : affine_lanes(f, 32, false, &g, &best);
+        for (uint32_t i = 0; i < n; i++)
+            c[i] = code_of(g.x[i], &best, (float)f->top);
+
+        store_lanes(scales + at, best.scale, m);
+        store_lanes(minima + at, -best.minimum, m);
+        store_codes(codes + at * n, c, n, m);
+        for (size_t k = at; k < at + m; k++)
+            if (left >> (k - at) & 1)
+                heft_portable_fits.affine(f, 1, x + k * n, weights + k * n, scales + k, minima + k,
+                                          codes + k * n);
+    }
+}
+
+/* ---- scale ---- */
+
+static inline lanes extreme_of(const lanes *x, uint32_t n)
+{
+    lanes most = splat(0), extreme = splat(0);
+    for (uint32_t i = 0; i < n; i++) {
+        lane_mask more = is_less(most, magnitude(x[i]));
+        most = pick(more, magnitude(x[i]), most);
+        extreme = pick(more, x[i], extreme);
+    }
+    return extreme;
+}
+
+/* Return the lanes with elements that are as good as zero. */
+static inline uint32_t zero_lanes(lanes extreme)
+{
+    return mask_bits(is_less(magnitude(extreme), splat(1e-15f)));
+}
+
+typedef struct lane_products {
+    lanes with_codes, squares;
+} lane_products;
+
+static inline lane_products products_of(const lane_groups *g, const lanes *weighted, uint32_t n,
+                                        float half, lanes inverse)
+{
+    lane_products p = { splat(0), splat(0) };
+    for (uint32_t i = 0; i < n; i++) {
+        lanes code = clamped(nearest(inverse * g->x[i]), -half, half - 1);
+        p.with_codes += weighted[i] * code;
+        p.squares += g->weights[i] * code * code;
+    }
+    return p;
+}
+
+static inline lanes better_scale(lane_products p, lanes *scale, lanes *best, lanes inverse,
+                                 lanes best_inverse)
+{
+    lane_mask better = is_less(splat(0), p.squares) &
+                       is_less(*best * p.squares, p.with_codes * p.with_codes);
+    lanes tried = p.with_codes / p.squares;
+    *scale = pick(better, tried, *scale);
+    *best = pick(better, tried * p.with_codes, *best);
+    return pick(better, inverse, best_inverse);
+}
+
+/* Set the scale, and codes as numbers from 0. */
+static inline uint32_t symmetric_lanes(const uint32_t n, float half, const lane_groups *g,
+                                       lanes *scale, lanes *codes)
+{
+    enum { STEPS = 9 };
+    lanes weighted[HEFT_FIT_ELEMENTS], extreme = extreme_of(g->x, n);
+    for (uint32_t i = 0; i < n; i++)
+        weighted[i] = g->weights[i] * g->x[i];
+
+    lanes best_inverse = splat(-half) / extreme;
+    lane_products p = products_of(g, weighted, n, half, best_inverse);
+    *scale = pick(is_less(splat(0), p.squares), p.with_codes / p.squares, splat(0));
+    lanes best = *scale * p.with_codes;
+    for (int32_t i = -STEPS; i <= STEPS; i++) {
+        if (i == 0)
+            continue;
+        lanes inverse = splat(-(half + 0.1f * (float)i)) / extreme;
+        p = products_of(g, weighted, n, half, inverse);
+        best_inverse = better_scale(p, scale, &best, inverse, best_inverse);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        codes[i] = clamped(nearest(best_inverse * g->x[i]), -half, half - 1) + half;
+    return not_below(g->strange, 1) | zero_lanes(extreme);
+}
+
+static void symmetric(uint32_t elements, int32_t half, size_t groups, const float *x,
+                      const float *weights, float *scales, uint8_t *codes)
+{
+    const uint32_t n = elements;
+    for (size_t at = 0, m; at < groups; at += m) {
+        lane_groups g;
+        lanes scale, c[HEFT_FIT_ELEMENTS];
+        m = groups - at < LANES ? groups - at : LANES;
+        load_groups(&g, n, m, x + at * n, weights ? weights + at * n : NULL);
+        uint32_t left = n == 16 ? symmetric_lanes(16, (float)half, &g, &scale, c)
+                                : symmetric_lanes(32, (float)half, &g, &scale, c);
+        store_lanes(scales + at, scale, m);
+        store_codes(codes + at * n, c, n, m);
+        for (size_t k = at; k < at + m; k++)
+            if (left >> (k - at) & 1)
+                heft_portable_fits.symmetric(n, half, 1, x + k * n,
+                                             weights ? weights + k * n : NULL, scales + k,
+                                             codes + k * n);
+    }
+}
+
+/* ---- scale, and codes one by one ---- */
+
+enum { REFINED = 16, REFINED_HALF = 4 };
+
+/* Round any number as heft_nearest_int() does. */
+static inline lanes nearest_of_any(lanes v)
+{
+    lanes shifted = v + splat(12582912.0f);
+    lane_ints whole = ((lane_ints)shifted & 0x7FFFFF) - 0x400000;
+    lane_mask is_number = is_less(shifted, splat(0)) | is_less(splat(-1), shifted);
+    return pick(is_number, __builtin_convertvector(whole, lanes), splat(0));
+}
+
+/* Return true if the code of a lane has changed. */
+static inline bool refine(const lane_groups *g, const lanes *weighted, lanes *codes,
+                          lane_products *p)
+{
+    const lanes zero = splat(0);
+    uint32_t changed = 0;
+    for (uint32_t i = 0; i < REFINED; i++) {
+        lane_products without = { p->with_codes - weighted[i] * codes[i],
+                                  p->squares - g->weights[i] * codes[i] * codes[i] };
+        lanes better = clamped(nearest_of_any(g->x[i] * without.squares / without.with_codes),
+                               -REFINED_HALF, REFINED_HALF - 1);
+        lane_products with = { without.with_codes + weighted[i] * better,
+                               without.squares + g->weights[i] * better * better };
+        lanes ours = with.with_codes * with.with_codes * p->squares;
+        lane_mask takes = is_less(zero, without.with_codes) & is_less(zero, with.squares) &
+                          is_less(p->with_codes * p->with_codes * with.squares, ours) &
+                          is_less(zero, magnitude(better - codes[i]));
+        codes[i] = pick(takes, better, codes[i]);
+        p->with_codes = pick(takes, with.with_codes, p->with_codes);
+        p->squares = pick(takes, with.squares, p->squares);
+        changed |= mask_bits(takes);
+    }
+    return changed != 0;
+}
+
+static uint32_t refined_lanes(const lane_groups *g, lanes *scale, lanes *codes)
+{
+    enum { ROUNDS = 5 };
+    const float half = REFINED_HALF;
+    lanes weighted[REFINED], extreme = extreme_of(g->x, REFINED);
+    lane_products p = { splat(0), splat(0) };
+    for (uint32_t i = 0; i < REFINED; i++) {
+        weighted[i] = g->weights[i] * g->x[i];
+        codes[i] = clamped(nearest(splat(-half) / extreme * g->x[i]), -half, half - 1);
+        p.with_codes += weighted[i] * codes[i];
+        p.squares += g->weights[i] * codes[i] * codes[i];
+    }
+    for (uint32_t i = 0; i < ROUNDS && refine(g, weighted, codes, &p); i++)
+        continue;
+    for (uint32_t i = 0; i < REFINED; i++)
+        codes[i] += half;
+    *scale = pick(is_less(splat(0), p.squares), p.with_codes / p.squares, splat(0));
+    return not_below(g->strange, 1) | zero_lanes(extreme);
+}
+
+static void refined(size_t groups, const float *x, float *scales, uint8_t *codes)
+{
+    for (size_t at = 0, m; at < groups; at += m) {
+        lane_groups g;
+        lanes scale, c[REFINED];
+        m = groups - at < LANES ? groups - at : LANES;
+        load_groups(&g, REFINED, m, x + at * REFINED, NULL);
+        uint32_t left = refined_lanes(&g, &scale, c);
+        store_lanes(scales + at, scale, m);
+        store_codes(codes + at * REFINED, c, REFINED, m);
+        for (size_t k = at; k < at + m; k++)
+            if (left >> (k - at) & 1)
+                heft_portable_fits.refined(1, x + k * REFINED, scales + k, codes + k * REFINED);
+    }
+}
+
+/* ---- scale of the numbers of iq4 ---- */
+
+static inline lane_products products_of_numbers(const lane_groups *g, lanes inverse)
+{
+    lane_products p = { splat(0), splat(0) };
+    for (uint32_t i = 0; i < ELEMENTS32; i++) {
+        lanes v = inverse * g->x[i], number = splat(iq4_numbers[0]);
+        /* Half-way between two numbers, exact in f32, the upper one is nearer. */
+        for (uint32_t k = 1; k < 16; k++) {
+            float middle = (float)(iq4_numbers[k - 1] + iq4_numbers[k]) / 2;
+            number = pick(is_less(v, splat(middle)), number, splat(iq4_numbers[k]));
+        }
+        lanes weighted = g->weights[i] * number;
+        p.with_codes += weighted * g->x[i];
+        p.squares += weighted * number;
+    }
+    return p;
+}
+
+static uint32_t numbers_lanes(const lane_groups *g, lanes *scale)
+{
+    enum { STEPS = 7 };
+    const float first = iq4_numbers[0];
+    lanes extreme = extreme_of(g->x, ELEMENTS32), unused = splat(0);
+    lane_products p = products_of_numbers(g, splat(1) / (-extreme / first));
+    *scale = pick(is_less(splat(0), p.squares), p.with_codes / p.squares, splat(0));
+    lanes best = *scale * p.with_codes;
+    for (int32_t i = -STEPS; i <= STEPS; i++) {
+        p = products_of_numbers(g, splat((float)i + first) / extreme);
+        unused = better_scale(p, scale, &best, unused, unused);
+    }
+    return not_below(g->strange, 1) | zero_lanes(extreme);
+}
+
+static void numbers(size_t groups, const float *x, const float *weights, float *scales)
+{
+    for (size_t at = 0, m; at < groups; at += m) {
+        lane_groups g;
+        lanes scale;
+        m = groups - at < LANES ? groups - at : LANES;
+        load_groups(&g, ELEMENTS32, m, x + at * ELEMENTS32, weights + at * ELEMENTS32);
+        uint32_t left = numbers_lanes(&g, &scale);
+        store_lanes(scales + at, scale, m);
+        for (size_t k = at; k < at + m; k++)
+            if (left >> (k - at) & 1)
+                heft_portable_fits.numbers(1, x + k * ELEMENTS32, weights + k * ELEMENTS32,
+                                           scales + k);
+    }
+}
+
+#endif
