@@ -31,6 +31,15 @@ const shared_opt job_options[] = {
       { "dequantize", 0, OPT_MAYBE, AT(job, dequantize), "[=DTYPE]",
         "decode quantised tensors, to bf16, f16 or f32" } },
     { C,
+      { "quantize", 0, OPT_LIST, AT(job, quantise.args), "[GLOB=]NAME[:OPTION]",
+        "quantise weights: fp8, mxfp4, int4:64 ...; GLOB=none: not these" } },
+    { C,
+      { "requantize", 0, OPT_FLAG, AT(job, quantise.requantise), NULL,
+        "quantise weights that are quantised already" } },
+    { C,
+      { "allow-nan", 0, OPT_FLAG, AT(job, quantise.allow_nan), NULL,
+        "quantise weights with NaN and infinities" } },
+    { C,
       { "transpose", 0, OPT_LIST, AT(job, rules.transpose), "GLOB",
         "transpose matrices that match" } },
     { C,
@@ -353,6 +362,8 @@ static void name_way_out(const job *j, heft_error *err)
         way = strcmp(j->command, "convert") != 0
                   ? ". --raw-tensors casts the stored numbers"
                   : ". --dequantize decodes known schemes; --raw-tensors casts the stored numbers";
+    else if (err->rule && !strcmp(err->rule, "heft/not-finite"))
+        way = ". --allow-nan stores the nearest numbers";
     else if (err->status != HEFT_E_LOSSY)
         return;
     else if (j->session->strict)

@@ -12,6 +12,7 @@
 #include <heft/ids.h>
 #include <heft/memory_limits.h>
 #include <heft/params.h>
+#include <heft/quantise.h>
 #include <heft/remote.h>
 #include <heft/scheme.h>
 #include <heft/share.h>
