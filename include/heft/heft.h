@@ -38,6 +38,7 @@
  *   vocabulary.h     vocabularies;
  *   companion.h      settings and profiles of models;
  *   scheme.h         quantised tensors that several stored tensors represent;
+ *   quantise.h       models whose weights are quantised;
  *   doctor.h         find out why a file does not open;
  *   share.h          convert in shares on several machines;
  *   sign.h           signatures of models;
