@@ -54,8 +54,8 @@ MAY_INCLUDE = {
         "src/grammar", "src/core/read"
     ],
     "src/logical": [
-        "heft.h", "heft_ext.h", "check.h", "scheme.h", "src/base", "src/model", "src/core/read",
-        "src/core/shards", "src/scheme"
+        "heft.h", "heft_ext.h", "check.h", "quantise.h", "scheme.h", "src/base", "src/model",
+        "src/grammar", "src/core/read", "src/core/shards", "src/scheme"
     ],
     "src/mix": [
         "heft.h", "heft_ext.h", "mix.h", "src/base", "src/model", "src/core/read"

@@ -13,6 +13,7 @@
 #include "models/inputs.h"
 #include "models/model.h"
 #include "models/quantised.h"
+#include "models/quantised_model.h"
 #include "options/command.h"
 #include "process/stdin_file.h"
 #include "process/textfile.h"
@@ -148,6 +149,8 @@ static int prepare(request *r)
 {
     job *j = &r->job;
     int code = job_prepare(j);
+    if (!code && j->dequantize && j->quantise.args.count)
+        code = say_usage("convert", "--quantize decodes by itself: leave out --dequantize");
     if (!code)
         code = check_input(j->session, r->in);
     if (!code)
@@ -267,21 +270,39 @@ static int decode_for_mix(dequantised *d, const job *j, const heft_file *f)
     return dequantise(d, j->session, f, j->source, "f32");
 }
 
+/* Name the output beside which config.json goes: OUT, if programs load that file with one. */
+static quantise_output quantise_target(const request *r)
+{
+    const job *j = &r->job;
+    bool is_file = !j->to_stdout && !heft_is_url(j->out) && !j->share.number && !j->finish;
+    bool has_config = !strcmp(heft_format_name(j->target), "safetensors");
+    return (quantise_output){ .path = is_file && has_config ? j->out : NULL,
+                              .dry_run = j->dry_run,
+                              .force = j->force,
+                              .no_sync = j->no_sync };
+}
+
 static int convert(request *r)
 {
     heft_file *f = NULL;
     job *j = &r->job;
     dequantised d = { NULL, NULL };
+    quantised_model q = { .plan = NULL };
     int code = open_input(r, &f);
     if (!code && j->mix.info.name && !j->dequantize)
         code = decode_for_mix(&d, j, f);
     if (!code && j->dequantize)
         code = dequantise(&d, j->session, f, r->in, j->dequantize);
-    const heft_file *in = d.model ? d.model : f;
+    if (!code && j->quantise.args.count && !j->mix.info.name)
+        code = quantise(&q, &j->quantise, j->session, f, r->in, quantise_target(r));
+    const heft_file *in = q.plan ? heft_quantisation_file(q.plan) : d.model ? d.model : f;
     if (!code)
         code = j->share.number || j->finish ? job_convert_share(j, in) : job_convert(j, in);
+    if (!code && q.plan)
+        code = quantised_end(&q, j->session, quantise_target(r));
     if (!code)
         code = say_done(r, in);
+    quantised_release(&q);
     dequantised_release(&d);
     if (!code)
         job_say_result(j);

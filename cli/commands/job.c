@@ -56,9 +56,7 @@ const shared_opt job_options[] = {
     { C,
       { "leave-output-tensor", 0, OPT_FLAG, AT(job, mix.keeps_output), NULL,
         "with a mix: output.weight keeps its type" } },
-    { C,
-      { "pure", 0, OPT_FLAG, AT(job, mix.pure), NULL,
-        "with a mix: one type for all weights" } },
+    { C, { "pure", 0, OPT_FLAG, AT(job, mix.pure), NULL, "with a mix: one type for all weights" } },
     { C,
       { "imatrix", 0, OPT_FILE, AT(job, mix.imatrix), "FILE",
         "with a mix: importance of columns, from llama-imatrix" } },
@@ -383,6 +381,8 @@ static void name_way_out(const job *j, heft_error *err)
     const char *way = "; --allow-loss leaves out or alters what does not fit";
     if (err->rule && !strcmp(err->rule, "heft/quantised"))
         way = ". --dequantize decodes known schemes; --raw-tensors casts the stored numbers";
+    else if (err->rule && !strcmp(err->rule, "heft/not-finite"))
+        way = ". --allow-nan quantises them as they are";
     else if (err->status != HEFT_E_LOSSY)
         return;
     else if (j->session->strict)

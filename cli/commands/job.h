@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "commands/job_mix.h"
-#include "models/quantise.h"
+#include "models/quantised_model.h"
 #include "models/vocab_file.h"
 #include "options/command.h"
 #include "options/rules.h"

@@ -1,5 +1,7 @@
 #include "models/model_kind.h"
 
+#include <heft/mix.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -175,9 +177,23 @@ static int find_pipeline(model_kind *out, const heft_file *f, const char *path)
 
 /* ---- the kind ---- */
 
+/* Return the name of the mix that the metadata of a GGUF file state, or NULL. */
+static const char *find_mix(const heft_file *f)
+{
+    heft_value v;
+    heft_mix_info info;
+    if (strcmp(heft_format_name(heft_file_format(f)), "gguf") != 0 ||
+        !heft_meta_find(&v, f, str_of("general.file_type")) || v.kind != HEFT_KIND_UINT)
+        return NULL;
+    for (uint32_t i = 0; (info = heft_mix_info_at(i)).name; i++)
+        if (info.file_type == v.as.u)
+            return info.name;
+    return NULL;
+}
+
 int model_kind_find(model_kind *out, const heft_file *f, const char *path)
 {
-    *out = (model_kind){ .source = NULL };
+    *out = (model_kind){ .mix = find_mix(f) };
     int code = find_adapter(out, f, path);
     if (!code)
         code = find_pipeline(out, f, path);
@@ -203,6 +219,8 @@ void model_kind_print(outbuf *o, const model_kind *m)
         out_escaped(o, str_of(m->adapter_base));
         out_char(o, '\n');
     }
+    if (m->mix)
+        out_format(o, "%-11s %s, by metadata general.file_type\n", "Mix", m->mix);
     if (!*m->kind)
         return;
     while (strcmp(by[i].source, m->source) != 0)
@@ -222,6 +240,8 @@ void model_kind_json(json *j, const model_kind *m)
         json_member_str(j, "base", str_of(m->adapter_base));
         json_end(j, '}');
     }
+    if (m->mix)
+        json_member_str(j, "mix", str_of(m->mix));
     if (!*m->kind)
         return;
     json_member_begin(j, "model", '{');

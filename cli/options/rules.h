@@ -20,7 +20,7 @@ typedef struct rules {
     gptrs_rules gptrs;
     /* EMBD names: remove the prefix "bert." and drop position_ids. */
     bool encoder;
-    bool raw_tensors;      /* cast parts of quantised tensors as numbers */
+    bool raw_tensors; /* cast parts of quantised tensors as numbers */
     /* The types that --quantize has chosen for the tensors of `mixed`; or NULL. */
     const struct heft_mix *mix;
     const heft_file *mixed;

@@ -14,6 +14,7 @@
 #include <heft/memory_limits.h>
 #include <heft/mix.h>
 #include <heft/params.h>
+#include <heft/quantise.h>
 #include <heft/remote.h>
 #include <heft/scheme.h>
 #include <heft/share.h>

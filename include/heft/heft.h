@@ -39,6 +39,7 @@
  *   companion.h      settings and profiles of models;
  *   scheme.h         quantised tensors that several stored tensors represent;
  *   block_rows.h     encode and decode rows of block-quantised types;
+ *   quantise.h       models whose weights are quantised;
  *   doctor.h         find out why a file does not open;
  *   share.h          convert in shares on several machines;
  *   sign.h           signatures of models;

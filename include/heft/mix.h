@@ -69,20 +69,21 @@ typedef struct heft_mix_options {
     const heft_value *set;
     size_t set_count;
     const heft_importance *importance; /* or NULL; must outlive the mix */
-    heft_str importance_file; /* its name, for the metadata; may be empty */
-    heft_dtype output_type;    /* of output.weight; HEFT_UNTYPED: by the rules */
-    heft_dtype embedding_type; /* of token_embd.weight; HEFT_UNTYPED: by the rules */
-    bool pure;         /* all weights get the default type */
-    bool keeps_output; /* output.weight keeps its type */
-    bool requantise;   /* also weights that are stored with a loss already */
-    uint8_t reserved[27]; /* 0; for further choices */
+    heft_str importance_file;          /* its name, for the metadata; may be empty */
+    heft_dtype output_type;            /* of output.weight; HEFT_UNTYPED: by the rules */
+    heft_dtype embedding_type;         /* of token_embd.weight; HEFT_UNTYPED: by the rules */
+    bool pure;                         /* all weights get the default type */
+    bool keeps_output;                 /* output.weight keeps its type */
+    bool requantise;                   /* also weights that are stored with a loss already */
+    uint8_t reserved[27];              /* 0; for further choices */
 } heft_mix_options;
-#define HEFT_MIX_OPTIONS_INIT                                                                     \
-    {                                                                                             \
-        sizeof(heft_mix_options), NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, { NULL, 0 }, HEFT_UNTYPED, HEFT_UNTYPED, false, false, false,                                                    \
-        {                                                                                         \
-            0                                                                                     \
-        }                                                                                         \
+#define HEFT_MIX_OPTIONS_INIT                                                               \
+    {                                                                                       \
+        sizeof(heft_mix_options), NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, { NULL, 0 }, \
+            HEFT_UNTYPED, HEFT_UNTYPED, false, false, false,                                \
+        {                                                                                   \
+            0                                                                               \
+        }                                                                                   \
     }
 
 /* The types of the tensors of a model. */

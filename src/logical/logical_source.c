@@ -7,6 +7,7 @@
 #include "base/bisect.h"
 #include "base/checked_math.h"
 #include "base/error.h"
+#include "scheme/encoding.h"
 
 enum { KEPT = 16, ALIGN = 64 };
 
@@ -39,29 +40,6 @@ static kept_decoder *take_decoder(logical_source *s, const heft_decoding *d)
     return NULL;
 }
 
-/* Read bytes [from, from + len) of a tensor; the first and the last element may be cut. */
-static heft_status read_bytes(heft_decoder *r, const heft_logical_tensor *t, uint64_t from,
-                              uint8_t *buf, size_t len)
-{
-    uint32_t size = heft_dtype_size(t->as);
-    heft_status st = HEFT_OK;
-    while (len && !st) {
-        uint64_t element = heft_div(from, size);
-        size_t skip = (size_t)(from - element * size), whole = skip ? 0 : len / size;
-        size_t n = whole * size;
-        uint8_t cut[8];
-        st = heft_decoder_read(r, element, whole ? whole : 1, t->as, whole ? buf : cut);
-        if (!whole) {
-            n = size - skip < len ? size - skip : len;
-            memcpy(buf, cut + skip, n);
-        }
-        buf += n;
-        from += n;
-        len -= n;
-    }
-    return st;
-}
-
 static heft_status read_tensor(logical_source *s, const heft_logical_tensor *t, uint64_t from,
                                uint8_t *buf, size_t len, heft_error *err)
 {
@@ -70,7 +48,8 @@ static heft_status read_tensor(logical_source *s, const heft_logical_tensor *t, 
     heft_decoder *r = kept ? &kept->r : &own;
     heft_decoder_begin(r, &t->d, err);
     heft_file_enter(t->d.f);
-    heft_status st = heft_file_leave_after(t->d.f, read_bytes(r, t, from, buf, len), err);
+    heft_status st = heft_file_leave_after(t->d.f,
+                                           heft_decoder_read_bytes(r, t->as, from, buf, len), err);
     if (kept)
         heft_atomic_publish(&kept->is_taken, 0);
     else

@@ -223,8 +223,9 @@ static heft_status read_entry(heft_importance *m, heft_cur *c, heft_error *err)
     if (c->st)
         return c->st;
     if (!name.len || !count || count > heft_cur_left(c) / sizeof *values)
-        return heft_cur_fail(c, "the imatrix is damaged: an entry has no name, or %U numbers that "
-                                "the file does not have",
+        return heft_cur_fail(c,
+                             "the imatrix is damaged: an entry has no name, or %U numbers that "
+                             "the file does not have",
                              count);
     HEFT_TRY(add(m, name, count, &values, err));
     const uint8_t *from = heft_cur_take(c, count * sizeof *values);

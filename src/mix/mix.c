@@ -102,10 +102,9 @@ static bool is_70b(const heft_mix *m)
         const char *architecture;
         uint64_t layers;
         bool shares; /* only if heads share keys */
-    } rows[] = { { "llama", 80, true },
-                 { "qwen2", 80, false },
-                 { "deci", 80, false },
-                 { "jais2", 68, false } };
+    } rows[] = {
+        { "llama", 80, true }, { "qwen2", 80, false }, { "deci", 80, false }, { "jais2", 68, false }
+    };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (heft_str_is(m->architecture, rows[i].architecture))
             return m->layers.value == rows[i].layers &&
@@ -236,8 +235,9 @@ static void fall_back(chosen *t)
 
 static heft_status check_type(const heft_mix *m, const chosen *t, heft_dtype from)
 {
-    const char *why = heft_dtype_kind_of(t->to) == HEFT_DTYPE_BLOCK ? heft_block_encode_refusal(t->to)
-                                                                    : NULL;
+    const char *why = heft_dtype_kind_of(t->to) == HEFT_DTYPE_BLOCK
+                          ? heft_block_encode_refusal(t->to)
+                          : NULL;
     bool is_exempt = t->kind == HEFT_MIX_OUTPUT || t->kind == HEFT_MIX_EMBEDDING;
     if (why)
         return heft_error_plain(m->err, HEFT_E_UNSUPPORTED, "tensor %q: cannot quantise to %s: %s",
@@ -261,8 +261,9 @@ static heft_status check_type(const heft_mix *m, const chosen *t, heft_dtype fro
 static heft_status find_importance(const heft_mix *m, chosen *t)
 {
     uint64_t count, columns;
-    const float *found =
-        m->opt.importance ? heft_importance_find(&count, m->opt.importance, t->name) : NULL;
+    const float *found = m->opt.importance
+                             ? heft_importance_find(&count, m->opt.importance, t->name)
+                             : NULL;
     if (!found)
         return HEFT_OK;
     if (heft_mul(&columns, t->columns, t->matrices) && columns == count) {
@@ -437,7 +438,9 @@ heft_status heft_mix_open(heft_mix **out, const heft_file *f, const heft_mix_opt
     heft_mix *m = heft_alloc(al, sizeof *m, 64);
     if (!m)
         return heft_error_no_memory(err, purpose);
-    *m = (heft_mix){ .f = f, .opt = HEFT_MIX_OPTIONS_INIT, .mem = { al, UINT64_MAX, 0 }, .err = err };
+    *m = (heft_mix){
+        .f = f, .opt = HEFT_MIX_OPTIONS_INIT, .mem = { al, UINT64_MAX, 0 }, .err = err
+    };
     m->arena.mem = &m->mem;
     heft_status st = heft_sized_copy(&m->opt, sizeof m->opt, opt, err);
     if (!st && !heft_mix_find(&m->info, heft_lit(m->opt.mix ? m->opt.mix : "")))

@@ -81,9 +81,9 @@ bool heft_mix_find(heft_mix_info *out, heft_str name)
 /* ---- rules ---- */
 
 #define MIX(name) (UINT64_C(1) << HEFT_MIX_##name)
-#define TERNARY (MIX(TQ1_0) | MIX(TQ2_0) | MIX(Q2_0))
-#define IQ4 (MIX(IQ4_NL) | MIX(IQ4_XS))
-#define ANY UINT64_MAX
+#define TERNARY   (MIX(TQ1_0) | MIX(TQ2_0) | MIX(Q2_0))
+#define IQ4       (MIX(IQ4_NL) | MIX(IQ4_XS))
+#define ANY       UINT64_MAX
 
 /* The first rule that fits counts.  The tied embedding counts as OUTPUT. */
 static const heft_mix_rule rules[] = {

@@ -53,20 +53,20 @@ enum {
 /* What can be true of a tensor and its model.  "First eighth" and "more" count the layers of DOWN
  * tensors, and the V tensors themselves. */
 enum {
-    HEFT_MIX_FALCON = 1,          /* the architecture */
+    HEFT_MIX_FALCON = 1, /* the architecture */
     HEFT_MIX_NOT_FALCON = 2,
-    HEFT_MIX_GQA_4 = 4,           /* at least four heads share a key */
+    HEFT_MIX_GQA_4 = 4, /* at least four heads share a key */
     HEFT_MIX_EIGHT_EXPERTS = 8,
-    HEFT_MIX_70B = 16,            /* a model of 80 layers whose heads share keys */
-    HEFT_MIX_MORE = 32,           /* first eighth, last eighth, and every third layer between */
+    HEFT_MIX_70B = 16,  /* a model of 80 layers whose heads share keys */
+    HEFT_MIX_MORE = 32, /* first eighth, last eighth, and every third layer between */
     HEFT_MIX_FIRST_EIGHTH = 64,
     HEFT_MIX_FIRST_SIXTEENTH = 128,
     HEFT_MIX_FIRST_TWO = 256,
     HEFT_MIX_FIRST_FOUR = 512,
     HEFT_MIX_IMATRIX = 1024,
     HEFT_MIX_NO_IMATRIX = 2048,
-    HEFT_MIX_STACKED = 4096,      /* a third dimension: the matrices of experts */
-    HEFT_MIX_UNDIVIDED = 8192     /* the columns do not fill blocks of the default type */
+    HEFT_MIX_STACKED = 4096,  /* a third dimension: the matrices of experts */
+    HEFT_MIX_UNDIVIDED = 8192 /* the columns do not fill blocks of the default type */
 };
 
 typedef struct heft_mix_rule {

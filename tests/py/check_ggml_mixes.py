@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""check_ggml_mixes.py HEFT DIR: quantise small models with Heft and with llama.cpp.
+"""check_ggml_mixes.py HEFT DIR [MODEL]: quantise small models with Heft and with llama.cpp.
 
 DIR has llama.cpp's library as npm ships it. Whole files are compared: every tensor has the same
-type and bytes, and the metadata are the same. TAP on stdout."""
+type and bytes, and the metadata are the same. MODEL is one of them, for a part of the check. TAP on
+stdout."""
 import pathlib
 import subprocess
 import sys
@@ -103,7 +104,7 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         check = Check(sys.argv[1], sys.argv[2], temporary)
         rows = []
-        for name in MODELS:
+        for name in MODELS if len(sys.argv) < 4 else sys.argv[3:4]:
             tensors = check.model(name)
             mixes = [m for m in MIXES if name not in FEW or m in FEW[name]]
             found = [f"{m}: {d}" for m in mixes if (d := check.differences(m))]

@@ -80,8 +80,8 @@ static heft_status check_change(heft_conversion *c, uint32_t source, const heft_
                                   ch->to != t->dtype ? "a cast" : "transposing it", "", c->err));
     bool dense = t->layout == HEFT_DENSE && t->part_count == 1;
     bool encodes = heft_rows_can_encode(ch->to, t->dtype);
-    if (ch->to != t->dtype && !((dense || ch->densify) &&
-                                (encodes || heft_dtype_can_cast(ch->to, t->dtype))))
+    if (ch->to != t->dtype &&
+        !((dense || ch->densify) && (encodes || heft_dtype_can_cast(ch->to, t->dtype))))
         return heft_error_plain(c->err, HEFT_E_UNSUPPORTED, "tensor %q: %s cannot be cast to %s",
                                 t->name, heft_dtype_name(t->dtype), heft_dtype_name(ch->to));
     if (ch->transpose && (t->rank != 2 || !dense || !heft_dtype_size(t->dtype)))
@@ -104,9 +104,8 @@ static heft_status set_rows(const heft_conversion *c, heft_origin *o, uint32_t i
     o->row = t->rank ? dims[t->rank - 1] : 1;
     o->matrix_rows = t->rank > 1 ? dims[t->rank - 2] : 1;
     o->importance = c->opt.importance ? c->opt.importance(c->opt.ctx, t, &count) : NULL;
-    if (!o->importance ||
-        (heft_product(&matrices, dims, t->rank > 2 ? t->rank - 2 : 0) &&
-         heft_mul(&numbers, matrices, o->row) && numbers == count))
+    if (!o->importance || (heft_product(&matrices, dims, t->rank > 2 ? t->rank - 2 : 0) &&
+                           heft_mul(&numbers, matrices, o->row) && numbers == count))
         return HEFT_OK;
     return heft_error_plain(c->err, HEFT_E_ARGUMENT,
                             "tensor %q: %U numbers of importance are given for %U matrices of %U "

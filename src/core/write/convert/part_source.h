@@ -24,9 +24,9 @@ typedef struct heft_part_source {
     heft_spill transpose_spill; /* the whole decoded part, if a compressed part is transposed */
     uint64_t unit_first;        /* number of the unit in `unit`, or HEFT_NOWHERE */
     uint64_t lost[HEFT_CAST_LOSSES]; /* values of the part lost by casts so far */
-    uint8_t *unit;              /* `block`, or memory for an encoded row */
-    float *values;              /* a row before it is encoded; NULL: no such part has been open */
-    size_t columns;             /* capacity of `values`, and of `unit` in elements */
+    uint8_t *unit;                   /* `block`, or memory for an encoded row */
+    float *values;  /* a row before it is encoded; NULL: no such part has been open */
+    size_t columns; /* capacity of `values`, and of `unit` in elements */
     _Alignas(HEFT_MAX_ELEMENT_BYTES) uint8_t block[HEFT_MAX_UNIT_BYTES];
     heft_error err;
 } heft_part_source;

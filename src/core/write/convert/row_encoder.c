@@ -52,7 +52,7 @@ static heft_status check_row(const heft_copy_context *c, uint32_t part, const fl
                      heft_ix_name(x, heft_ix_owner(x, part)), row, (uint64_t)at,
                      values[at] != values[at] ? "NaN" : "infinite",
                      heft_dtype_name(heft_ix_part_row_at(x, part)->dtype));
-    return heft_error_rule(err, HEFT_E_LOSSY, "heft/quantise");
+    return heft_error_rule(err, HEFT_E_LOSSY, "heft/not-finite");
 }
 
 heft_status heft_rows_encode(uint8_t *dst, const heft_copy_context *c, uint32_t part,

@@ -1,0 +1,273 @@
+#include "models/quantised_model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "models/model.h"
+#include "models/quantised.h"
+#include "process/columns.h"
+#include "process/sinkwatch.h"
+#include "process/textfile.h"
+#include "text/words.h"
+
+/* ---- the option ---- */
+
+/* [GLOB=]NAME[:OPTION], as pointers into the argument. */
+typedef struct rule {
+    char *glob; /* NULL: all tensors */
+    const char *method;
+} rule;
+
+typedef struct rules_of_names {
+    rule *rules;
+    size_t count;
+    bool has_default; /* a rule without a pattern */
+    bool no_memory;
+} rules_of_names;
+
+static bool is_none(const rule *r)
+{
+    return !strcmp(r->method, "none");
+}
+
+/* A pattern chooses also what is left alone by default. */
+static heft_quantise_wish wish(void *ctx, const heft_tensor *t)
+{
+    rules_of_names *n = ctx;
+    for (size_t i = 0; i < n->count; i++)
+        if (n->rules[i].glob && name_matches(&n->no_memory, t->name, n->rules[i].glob))
+            return is_none(&n->rules[i]) ? HEFT_QUANTISE_NEVER : HEFT_QUANTISE_ALWAYS;
+    return n->has_default ? HEFT_QUANTISE_BY_DEFAULT : HEFT_QUANTISE_NEVER;
+}
+
+static void release_rules(rules_of_names *n)
+{
+    for (size_t i = 0; i < n->count; i++)
+        free(n->rules[i].glob);
+    free(n->rules);
+}
+
+/* Read the arguments, which name one method. */
+static int read_rules(rules_of_names *n, const char **method, const opt_list *args)
+{
+    n->rules = calloc(args->count, sizeof *n->rules);
+    *method = NULL;
+    for (size_t i = 0; n->rules && i < args->count; i++) {
+        const char *text = args->item[i], *equals = strrchr(text, '=');
+        rule *r = &n->rules[n->count++];
+        r->method = equals ? equals + 1 : text;
+        r->glob = equals ? strndup(text, (size_t)(equals - text)) : NULL;
+        n->no_memory = n->no_memory || (equals && !r->glob);
+        n->has_default = n->has_default || (!equals && !is_none(r));
+        if (is_none(r))
+            continue;
+        if (*method && strcmp(*method, r->method) != 0)
+            return say_usage("convert", "--quantize takes one method: %s or %s", *method,
+                             r->method);
+        *method = r->method;
+    }
+    if (!n->rules || n->no_memory)
+        return say_status(HEFT_E_NOMEM, NULL, "no memory for the options");
+    return *method ? CODE_DONE : say_usage("convert", "--quantize names no method");
+}
+
+/* ---- the plan ---- */
+
+static int say_refusal(const char *path, heft_error *err)
+{
+    size_t used = strlen(err->message);
+    const char *way = !err->rule                              ? ""
+                      : !strcmp(err->rule, "heft/requantise") ? ". --requantize insists, "
+                                                                "--dequantize only decodes"
+                      : !strcmp(err->rule, "heft/not-finite")
+                          ? ". --allow-nan stores the nearest numbers"
+                          : "";
+    snprintf(err->message + used, sizeof err->message - used, "%s", way);
+    return say_error(path, err);
+}
+
+/* Warn of tensors that a pattern has chosen and the method cannot store, and say what was done. */
+static void say_plan(const quantised_model *q, const session *s, const char *path)
+{
+    uint64_t quantised = 0, before = 0, after = 0;
+    for (uint32_t i = 0; i < heft_quantisation_count(q->plan); i++) {
+        heft_quantise_item item = heft_quantisation_at(q->plan, i);
+        quantised += item.scheme != NULL;
+        before += item.bytes;
+        after += item.new_bytes;
+    }
+    outbuf text;
+    out_open(&text, -1);
+    out_format(&text, "%llu of %u tensors are quantised: ", (unsigned long long)quantised,
+               heft_quantisation_count(q->plan));
+    out_size(&text, before);
+    out_text(&text, " become ");
+    out_size(&text, after);
+    if (!s->quiet)
+        say(MESSAGE_NOTE, path, "%s", out_cstr(&text));
+    out_free(&text);
+}
+
+static int refuse_nothing(const quantised_model *q, const char *path)
+{
+    for (uint32_t i = 0; i < heft_quantisation_count(q->plan); i++)
+        if (heft_quantisation_at(q->plan, i).scheme)
+            return CODE_DONE;
+    return say_status(
+        HEFT_E_UNSUPPORTED, path,
+        "--quantize finds no weight to quantise: embeddings, heads, norms and vectors "
+        "are left alone unless a pattern chooses them");
+}
+
+/* Find the path of the new config.json, and read that of the input. */
+static int find_config(quantised_model *q, const char *in, quantise_output to)
+{
+    static const char name[] = "config.json";
+    char *old = NULL;
+    struct stat info;
+    if (!to.path)
+        return CODE_DONE;
+    const char *slash = strrchr(to.path, '/');
+    size_t dir = slash ? (size_t)(slash - to.path) + 1 : 0;
+    q->config = malloc(dir + sizeof name);
+    if (!q->config)
+        return say_status(HEFT_E_NOMEM, in, "no memory for a path");
+    memcpy(q->config, to.path, dir);
+    memcpy(q->config + dir, name, sizeof name);
+    int code = heft_is_url(in) ? CODE_DONE : model_find_beside(&old, in, name);
+    bool has_old = !code && old && path_exists(old);
+    if (has_old && !stat(q->config, &info) && path_is_same(old, &info))
+        code = say_status(HEFT_E_ARGUMENT, q->config,
+                          "describes the input: write OUT to a folder of its own");
+    else if (!code && path_exists(q->config) && !to.force && !to.dry_run)
+        code = say_status(HEFT_E_ARGUMENT, q->config, "already exists: --force replaces it");
+    if (!code && has_old)
+        code = text_read(&q->source_config, old, TEXT_FOUND);
+    free(old);
+    return code;
+}
+
+int quantise(quantised_model *q, const quantise_options *o, const session *s, const heft_file *f,
+             const char *path, quantise_output to)
+{
+    heft_error err;
+    heft_quantise_options opt = HEFT_QUANTISE_OPTIONS_INIT;
+    rules_of_names names = { .rules = NULL };
+    int code = read_rules(&names, &opt.method, &o->args);
+    if (!code)
+        code = find_config(q, path, to);
+    if (!code)
+        code = quantised_open(&q->schemes, f, path);
+    opt.wish = wish;
+    opt.ctx = &names;
+    opt.schemes = q->schemes;
+    opt.allow_nan = o->allow_nan;
+    opt.requantise = o->requantise;
+    opt.plan_only = to.dry_run;
+    opt.verify = !s->no_verify && !to.dry_run;
+    if (!code && heft_quantisation_open(&q->plan, f, &opt, &err))
+        code = say_refusal(path, &err);
+    if (!code && names.no_memory)
+        code = say_status(HEFT_E_NOMEM, path, "no memory to match tensor names");
+    if (!code)
+        code = refuse_nothing(q, path);
+    if (!code)
+        say_plan(q, s, path);
+    release_rules(&names);
+    return code;
+}
+
+void quantised_release(quantised_model *q)
+{
+    heft_quantisation_close(q->plan);
+    heft_schemes_close(q->schemes);
+    text_free(q->source_config);
+    free(q->config);
+    *q = (quantised_model){ .plan = NULL };
+}
+
+/* ---- the table of a dry run ---- */
+
+enum { FIELD_NAME, FIELD_FROM, FIELD_TO, FIELD_SIZE, FIELD_NEW_SIZE, FIELD_NOTE };
+
+static void put_cell(outbuf *o, const table_row *row, int field)
+{
+    heft_quantise_item item = heft_quantisation_at(row->ctx, row->id);
+    const heft_dtype_info *type = heft_dtype_get(item.from);
+    const char *from = type ? type->name : "-";
+    if (field == FIELD_NAME)
+        out_escaped(o, item.name);
+    else if (field == FIELD_FROM || (field == FIELD_TO && !item.scheme))
+        out_text(o, from);
+    else if (field == FIELD_TO)
+        out_text(o, item.scheme);
+    else if (field == FIELD_NOTE)
+        out_text(o, item.reason ? item.reason : "-");
+    else
+        out_size(o, field == FIELD_SIZE ? item.bytes : item.new_bytes);
+}
+
+static int print_table(const quantised_model *q, const session *s)
+{
+    static const column columns[] = {
+        { "NAME", false, FIELD_NAME },       { "FROM", false, FIELD_FROM },
+        { "TO", false, FIELD_TO },           { "SIZE", true, FIELD_SIZE },
+        { "BECOMES", true, FIELD_NEW_SIZE }, { "NOTE", false, FIELD_NOTE },
+    };
+    outbuf o;
+    table t = { .columns = columns,
+                .width = sizeof columns / sizeof *columns,
+                .cell = put_cell,
+                .ctx = q->plan,
+                .count = heft_quantisation_count(q->plan),
+                .threads = s->threads };
+    out_open(&o, STDOUT_FILENO);
+    table_print(&o, &t);
+    bool ok = out_flush(&o); /* the size of the file follows */
+    out_free(&o);
+    return ok ? CODE_DONE : CODE_SYSTEM;
+}
+
+/* ---- config.json ---- */
+
+static heft_status write_text(heft_sink *sink, const heft_blob *text, heft_error *err)
+{
+    const heft_sink_ops *ops = sink->ops;
+    return ops->write_at ? ops->write_at(sink, 0, text->data, text->size, err)
+                         : ops->write(sink, text->data, text->size, err);
+}
+
+static int write_config(const quantised_model *q, const session *s, quantise_output to)
+{
+    heft_error err;
+    heft_sink *sink;
+    heft_blob text;
+    if (heft_quantisation_config(&text, q->plan, q->source_config, &err))
+        return say_error(q->config, &err);
+    heft_status st = sink_open(&sink, q->config, to.force, to.no_sync, NULL, &err);
+    if (!st) {
+        st = write_text(sink, &text, &err);
+        if (st)
+            heft_sink_discard(sink);
+        else
+            st = sink->ops->finish(sink, &err);
+    }
+    heft_blob_free(&text);
+    if (st)
+        return say_error(q->config, &err);
+    if (!s->quiet)
+        say(MESSAGE_NOTE, q->config, "%s",
+            q->source_config.len
+                ? "that of the input, with \"quantization_config\""
+                : "has \"quantization_config\" only: the input has no config.json");
+    return CODE_DONE;
+}
+
+int quantised_end(const quantised_model *q, const session *s, quantise_output to)
+{
+    if (to.dry_run)
+        return print_table(q, s);
+    return q->config ? write_config(q, s, to) : CODE_DONE;
+}

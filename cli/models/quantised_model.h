@@ -1,0 +1,34 @@
+/* quantised_model.h - a model as it is when its weights are quantised, for --quantize, and its
+ * config.json. */
+#ifndef HEFT_CLI_QUANTISED_MODEL_H
+#define HEFT_CLI_QUANTISED_MODEL_H
+#include <heft/quantise.h>
+
+#include "process/command_session.h"
+
+typedef struct quantise_options {
+    opt_list args; /* [GLOB=]NAME[:OPTION] */
+    bool requantise, allow_nan;
+} quantise_options;
+
+typedef struct quantise_output {
+    const char *path; /* the file of weights; NULL: no config.json is written */
+    bool dry_run, force, no_sync;
+} quantise_output;
+
+typedef struct quantised_model {
+    heft_quantisation *plan;
+    heft_schemes *schemes;
+    heft_str source_config; /* text of the input's config.json; may be empty */
+    char *config;           /* path of the config.json to write, or NULL */
+} quantised_model;
+
+/* Plan to quantise `f`, opened from `path`; f must outlive *q, which must be released, after an
+ * error, too. Print what is left alone. Return an exit code. */
+int quantise(quantised_model *q, const quantise_options *o, const session *s, const heft_file *f,
+             const char *path, quantise_output to);
+/* Write config.json; on a dry run print a table of all tensors. Return an exit code. */
+int quantised_end(const quantised_model *q, const session *s, quantise_output to);
+void quantised_release(quantised_model *q);
+
+#endif

@@ -1,0 +1,106 @@
+/* quantise.h - quantise the weights of a model: the tensors of a scheme in place of weights.  The
+ * general rules of heft.h apply.
+ *
+ * docs/quantisation.md lists the methods, their formulas, and which tensors are left alone.
+ *
+ * Stability: provisional. */
+#ifndef HEFT_QUANTISE_H
+#define HEFT_QUANTISE_H
+#include <heft/scheme.h>
+#include <heft/write.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* A method to quantise.  Texts are static. */
+typedef struct heft_quantise_method {
+    const char *name;    /* "fp8"; NULL: there is no such method */
+    const char *options; /* "channel|ROWSxCOLUMNS" may follow a colon; "": nothing may */
+    const char *summary; /* a line without a full stop */
+} heft_quantise_method;
+/* Return method i of the table; name is NULL after the last. */
+HEFT_API heft_quantise_method heft_quantise_method_at(uint32_t i);
+
+/* The choice to quantise a tensor. */
+typedef enum heft_quantise_wish {
+    HEFT_QUANTISE_BY_DEFAULT, /* unless it is an embedding, a norm, a head, ... */
+    HEFT_QUANTISE_NEVER,
+    HEFT_QUANTISE_ALWAYS /* if the method can, also an embedding or a head */
+} heft_quantise_wish;
+
+typedef struct heft_quantise_options {
+    size_t size;        /* = sizeof(heft_quantise_options) */
+    const char *method; /* name and options, "fp8", "int4:64" */
+    /* Say which tensors of the model are quantised; t is a tensor of f, and of a quantised tensor
+     * its weight.  NULL: all by default. */
+    heft_quantise_wish (*wish)(void *ctx, const heft_tensor *t);
+    void *ctx;
+    /* The quantised tensors of f, found with the settings of the model.  NULL: they are found by
+     * names, types and shapes alone. */
+    const heft_schemes *schemes;
+    /* NaN becomes NaN where the method has one, else 0, and infinities become the largest number.
+     * Without this they are an error when they are read. */
+    bool allow_nan;
+    bool requantise;      /* also weights that are stored with a loss already */
+    bool plan_only;       /* read no data: the bytes of the result must not be read */
+    bool verify;          /* compare the stored checksums of the weights first, by reading them */
+    uint8_t reserved[28]; /* 0; for further choices */
+} heft_quantise_options;
+#define HEFT_QUANTISE_OPTIONS_INIT                                                         \
+    {                                                                                      \
+        sizeof(heft_quantise_options), NULL, NULL, NULL, NULL, false, false, false, false, \
+        {                                                                                  \
+            0                                                                              \
+        }                                                                                  \
+    }
+
+/* A model as it is when its weights are quantised. */
+typedef struct heft_quantisation heft_quantisation;
+
+/* Plan to quantise the weights of f: heft_quantisation_file() is the resulting model.  Numbers are
+ * encoded whenever they are read.  The same input gives the same bytes, on any number of threads.
+ * Methods with a scale for a whole tensor read the weights here, unless opt->plan_only.  f and
+ * opt->schemes must outlive the object.
+ *   HEFT_E_ARGUMENT     the method is unknown (the message lists all), or it has no such option
+ *   HEFT_E_UNSUPPORTED  a weight is stored with a loss already (rule "heft/requantise"), and
+ *                       opt->requantise is not set
+ *   HEFT_E_LOSSY        a weight has a NaN or an infinity (rule "heft/not-finite"), and
+ *                       opt->allow_nan is not set; also when the bytes are read later */
+HEFT_API HEFT_MUST_CHECK heft_status heft_quantisation_open(heft_quantisation **out,
+                                                            const heft_file *f,
+                                                            const heft_quantise_options *opt,
+                                                            heft_error *err);
+/* Close the object and its file.  NULL is ignored. */
+HEFT_API void heft_quantisation_close(heft_quantisation *q);
+/* Return the resulting model: all tensors, metadata and parts of f, the weights quantised.  It
+ * lives as long as q. */
+HEFT_API const heft_file *heft_quantisation_file(const heft_quantisation *q);
+
+/* A tensor of the model, and its new form. */
+typedef struct heft_quantise_item {
+    heft_str name;
+    heft_dtype from; /* element type of the numbers; of a quantised weight, those it represents */
+    const char *scheme; /* "fp8"; NULL: the tensor is not quantised */
+    /* Why the tensor is not quantised, "embedding"; or how it was stored before, if it was
+     * quantised: "decoded", "exact copy of its numbers"; else NULL.  Static. */
+    const char *reason;
+    uint64_t bytes, new_bytes; /* all stored parts, before and after */
+    uint64_t reserved[2];      /* 0 */
+} heft_quantise_item;
+/* Return the number of tensors that the model represents. */
+HEFT_API uint32_t heft_quantisation_count(const heft_quantisation *q);
+/* Return tensor i, in the order of the model. */
+HEFT_API heft_quantise_item heft_quantisation_at(const heft_quantisation *q, uint32_t i);
+
+/* Write the text of a config.json for the resulting model: that of `config`, an object in JSON or
+ * empty, with "quantization_config" as vLLM, transformers and compressed-tensors expect it.  All
+ * other text is kept.  Free *out with heft_blob_free().
+ *   HEFT_E_FORMAT  config is not an object in JSON */
+HEFT_API HEFT_MUST_CHECK heft_status heft_quantisation_config(heft_blob *out,
+                                                              const heft_quantisation *q,
+                                                              heft_str config, heft_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

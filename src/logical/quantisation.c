@@ -1,0 +1,328 @@
+/* quantisation.c - decides what becomes of each tensor of a model that is quantised, and opens the
+ * result as a file. */
+#include "logical/quantisation.h"
+
+#include "base/checked_math.h"
+#include "base/error.h"
+#include "base/sized.h"
+#include "base/text.h"
+#include "core/read/part_check.h"
+#include "core/shards/shard_join.h"
+
+static const char purpose[] = "to quantise a model";
+
+/* ---- tensors ---- */
+
+static uint64_t stored_bytes(const heft_index *x, uint32_t tensor)
+{
+    const heft_ix_tensor_row *t = heft_ix_row(x, tensor);
+    uint64_t sum = 0;
+    for (uint32_t k = 0; k < t->part_count; k++)
+        sum += heft_ix_part_row_at(x, t->first_part + k)->stored;
+    return sum;
+}
+
+static heft_status add_item(heft_quantisation *q, const heft_quantise_item *item)
+{
+    return heft_vec_add(&q->mem, &q->items, item, sizeof *item)
+               ? HEFT_OK
+               : heft_error_no_memory(q->err, purpose);
+}
+
+static heft_status verify_part(const heft_quantisation *q, uint32_t part)
+{
+    return q->opt.verify && heft_part_checksum(q->f, part, true) != HEFT_NONE
+               ? heft_part_verify(NULL, q->f, part, q->err)
+               : HEFT_OK;
+}
+
+/* Add the encoding at all[count], which takes the place of a stored tensor. */
+static heft_status add_encoding(heft_quantisation *q, uint32_t tensor, heft_quantise_item *item)
+{
+    heft_encoded *e = &q->all[q->count];
+    uint64_t at = 0;
+    if (q->count) {
+        const heft_encoded_part *last = &e[-1].parts[e[-1].part_count - 1];
+        at = last->start + last->bytes;
+    }
+    for (uint32_t k = 0; k < e->part_count; k++) {
+        heft_encoded_part *p = &e->parts[k];
+        p->start = at;
+        item->new_bytes += p->bytes;
+        if (!heft_add(&at, at, p->bytes) || at >> HEFT_GLOBAL_OFFSET_BITS)
+            return heft_error_plain(q->err, HEFT_E_LIMIT, "the quantised tensors exceed 2^%U bytes",
+                                    (uint64_t)HEFT_GLOBAL_OFFSET_BITS);
+    }
+    item->scheme = e->encoder->scheme;
+    q->number[tensor] = ++q->count;
+    q->is_kept[tensor] = 0;
+    return add_item(q, item);
+}
+
+/* A type whose numbers have been rounded to a few bits. */
+static bool is_lossy(heft_dtype t)
+{
+    const heft_dtype_info *d = heft_dtype_get(t);
+    return heft_dtype_kind_of(t) == HEFT_DTYPE_BLOCK ||
+           (heft_dtype_is_float(t) && d->block_bytes * 8 < 16 * d->block_elems);
+}
+
+static heft_status refuse_lossy(const heft_quantisation *q, heft_str name, heft_str how)
+{
+    heft_status st = heft_error_plain(
+        q->err, HEFT_E_UNSUPPORTED,
+        "tensor %q is quantised already (%q): to quantise it again loses more", name, how);
+    return heft_error_rule(q->err, st, "heft/requantise");
+}
+
+static heft_quantise_wish wish_of(const heft_quantisation *q, uint32_t tensor)
+{
+    heft_tensor t = heft_tensor_at(q->f, tensor);
+    return q->opt.wish ? q->opt.wish(q->opt.ctx, &t) : HEFT_QUANTISE_BY_DEFAULT;
+}
+
+/* Return why a tensor with these numbers is not quantised, or NULL. */
+static const char *exempt(const heft_quantisation *q, uint32_t tensor, heft_str name,
+                          heft_dtype type, uint32_t rank)
+{
+    heft_quantise_wish wish = wish_of(q, tensor);
+    if (wish == HEFT_QUANTISE_NEVER)
+        return "not chosen";
+    if (heft_dtype_kind_of(type) != HEFT_DTYPE_BLOCK &&
+        (!heft_dtype_is_float(type) || type == HEFT_F8_E8M0))
+        return "no floating-point numbers";
+    return wish == HEFT_QUANTISE_ALWAYS ? NULL : heft_left_alone(name, rank);
+}
+
+/* A tensor that is stored as numbers. */
+static heft_status add_plain(heft_quantisation *q, uint32_t i)
+{
+    const heft_index *x = &q->f->x;
+    const heft_ix_tensor_row *t = heft_ix_row(x, i);
+    heft_quantise_item item = { .name = heft_ix_name(x, i), .from = t->dtype };
+    item.bytes = stored_bytes(x, i);
+    item.reason = exempt(q, i, item.name, t->dtype, t->rank);
+    heft_encoded *e = &q->all[q->count];
+    *e = (heft_encoded){ .f = q->f,
+                         .encoder = q->choice.row->encoder,
+                         .choice = &q->choice,
+                         .tensor = i,
+                         .allow_nan = q->opt.allow_nan };
+    if (!item.reason)
+        HEFT_TRY(heft_encoded_open(e, &item.reason, q->err));
+    if (item.reason) {
+        item.new_bytes = item.bytes;
+        return add_item(q, &item);
+    }
+    if (is_lossy(t->dtype) && !q->opt.requantise)
+        return refuse_lossy(q, item.name, heft_lit(heft_dtype_name(t->dtype)));
+    HEFT_TRY(verify_part(q, e->part));
+    return add_encoding(q, i, &item);
+}
+
+/* A quantised tensor is decoded, and encoded if it is chosen. */
+static heft_status add_quantised(heft_quantisation *q, uint32_t i)
+{
+    const heft_index *x = &q->f->x;
+    heft_quantised of = heft_schemes_at(q->schemes, i);
+    heft_decoding *d = &q->decoded[q->decoded_count++];
+    HEFT_TRY(heft_decoding_open(d, q->f, q->schemes, i, q->err));
+    uint32_t weight = d->part[HEFT_ROLE_WEIGHT].tensor;
+    heft_quantise_item item = { .name = d->name, .from = d->dtype };
+    for (uint32_t k = 0; k < of.part_count; k++) {
+        uint32_t tensor = heft_schemes_part_at(q->schemes, i, k).tensor;
+        item.bytes += stored_bytes(x, tensor);
+        q->is_kept[tensor] = 0;
+    }
+    for (int k = 0; k < HEFT_ROLES; k++)
+        if (d->part[k].tensor != HEFT_NONE)
+            HEFT_TRY(verify_part(q, d->part[k].part));
+    heft_encoded *e = &q->all[q->count];
+    *e = (heft_encoded){ .f = q->f,
+                         .encoder = q->choice.row->encoder,
+                         .choice = &q->choice,
+                         .decoding = d,
+                         .allow_nan = q->opt.allow_nan };
+    item.reason = exempt(q, weight, d->name, d->dtype, d->rank);
+    if (!item.reason)
+        HEFT_TRY(heft_encoded_open(e, &item.reason, q->err));
+    bool is_encoded = !item.reason;
+    if (is_encoded && !q->opt.requantise)
+        return refuse_lossy(q, d->name, of.scheme);
+    item.reason = is_encoded ? "quantised again" : "decoded";
+    if (!is_encoded)
+        HEFT_TRY(heft_encoded_open_decoded(e, q->err));
+    return add_encoding(q, weight, &item);
+}
+
+static heft_status add_tensors(heft_quantisation *q)
+{
+    for (uint32_t i = 0; i < heft_ix_tensors(&q->f->x); i++) {
+        uint32_t quantised = heft_schemes_find(q->schemes, i);
+        bool is_first = quantised != HEFT_NONE &&
+                        heft_schemes_part_at(q->schemes, quantised, 0).tensor == i;
+        if (quantised == HEFT_NONE)
+            HEFT_TRY(add_plain(q, i));
+        else if (is_first)
+            HEFT_TRY(add_quantised(q, quantised));
+    }
+    return HEFT_OK;
+}
+
+/* ---- the file ---- */
+
+/* Add the parts in the place of a tensor. */
+static heft_status add_instead(void *ctx, uint32_t tensor)
+{
+    heft_quantisation *q = ctx;
+    heft_index *x = &q->out->x;
+    if (!q->number[tensor])
+        return HEFT_OK;
+    const heft_encoded *e = &q->all[q->number[tensor] - 1];
+    for (uint32_t k = 0; k < e->part_count; k++) {
+        const heft_encoded_part *p = &e->parts[k];
+        heft_str suffix = heft_lit(p->suffix), name;
+        uint64_t *dims;
+        uint32_t id;
+        char *text = heft_arena_alloc(&x->arena, e->name.len + suffix.len + 1, 1);
+        if (!text)
+            return HEFT_E_NOMEM;
+        memcpy(text, e->name.ptr, e->name.len);
+        memcpy(text + e->name.len, suffix.ptr, suffix.len);
+        name = (heft_str){ text, e->name.len + suffix.len };
+        HEFT_TRY(heft_ix_tensor(x, name, p->dtype, p->rank, &dims, &id));
+        if (p->rank)
+            memcpy(dims, p->dims, p->rank * sizeof *dims);
+        heft_range where = { heft_global_offset(q->shard, p->start), p->bytes };
+        HEFT_TRY(heft_ix_part(x, id, heft_ix_data, p->dtype, where, p->bytes, HEFT_RAW));
+    }
+    return HEFT_OK;
+}
+
+static heft_status add_source(heft_quantisation *q)
+{
+    heft_file *f = q->out;
+    heft_source *source;
+    HEFT_TRY(heft_quantised_source(&source, q, q->err));
+    heft_ix_shard shard = { heft_lit("quantised tensors"), NULL, source->size, false, NULL };
+    f->opened_shards[f->opened_shard_count++] = (heft_shard){ .name = shard.label,
+                                                              .source = source };
+    return heft_ix_shard_add(&f->x, shard, &q->shard);
+}
+
+static heft_status fill(heft_quantisation *q)
+{
+    heft_index *x = &q->out->x;
+    const heft_index *from = &q->f->x;
+    heft_status st = add_source(q);
+    if (!st)
+        st = heft_ix_merge_with(x, from, q->out->joined_files->first_shard, (heft_str){ NULL, 0 },
+                                q->is_kept, add_instead, q);
+    for (uint32_t i = 0; i < from->values.len && !st; i = heft_ix_value_next(from, i))
+        st = heft_ix_copy_value(x, from, i, HEFT_NONE);
+    if (!st)
+        st = heft_ix_build_name_table(x);
+    if (!st && x->lost_notes)
+        st = heft_error_no_memory(q->err, purpose);
+    x->err = NULL;
+    return st;
+}
+
+/* ---- the object ---- */
+
+static heft_status allocate(heft_quantisation *q)
+{
+    size_t tensors = heft_ix_tensors(&q->f->x), quantised = heft_schemes_count(q->schemes);
+    q->room = (uint32_t)tensors + 1;
+    q->decoded_room = (uint32_t)quantised + 1;
+    q->all = heft_mem_alloc(&q->mem, q->room * sizeof *q->all);
+    q->decoded = heft_mem_alloc(&q->mem, q->decoded_room * sizeof *q->decoded);
+    q->number = heft_mem_alloc(&q->mem, q->room * sizeof *q->number);
+    q->is_kept = heft_mem_alloc(&q->mem, q->room);
+    if (!q->all || !q->decoded || !q->number || !q->is_kept)
+        return heft_error_no_memory(q->err, purpose);
+    memset(q->number, 0, q->room * sizeof *q->number);
+    memset(q->is_kept, 1, q->room);
+    return HEFT_OK;
+}
+
+static heft_status plan(heft_quantisation *q)
+{
+    heft_str method = heft_lit(q->opt.method ? q->opt.method : "");
+    HEFT_TRY(heft_encode_choice_read(&q->choice, method, q->err));
+    if (!q->opt.schemes)
+        HEFT_TRY(heft_schemes_open(&q->own_schemes, q->f, NULL, q->err));
+    q->schemes = q->opt.schemes ? q->opt.schemes : q->own_schemes;
+    HEFT_TRY(allocate(q));
+    return add_tensors(q);
+}
+
+heft_status heft_quantisation_open(heft_quantisation **out, const heft_file *f,
+                                   const heft_quantise_options *opt, heft_error *err)
+{
+    heft_error own;
+    err = heft_error_begin(err, &own);
+    const heft_allocator *al = f->host->allocator;
+    heft_quantisation *q = heft_alloc(al, sizeof *q, 64);
+    *out = NULL;
+    if (!q)
+        return heft_error_no_memory(err, purpose);
+    *q = (heft_quantisation){ .f = f, .opt = HEFT_QUANTISE_OPTIONS_INIT, .err = err };
+    q->mem = (heft_memory){ al, UINT64_MAX, 0 };
+    heft_status st = heft_sized_copy(&q->opt, sizeof q->opt, opt, err);
+    heft_file_enter(f); /* names are mapped */
+    if (!st)
+        st = plan(q);
+    if (!st && !q->opt.plan_only)
+        st = heft_quantise_largest(q, err);
+    if (!st)
+        st = heft_join_begin(&q->out, &f, 1, 1, err);
+    if (!st)
+        st = fill(q);
+    st = heft_file_leave_after(f, st, err);
+    st = heft_join_end(&q->out, st, err);
+    if (st)
+        heft_quantisation_close(q);
+    else
+        *out = q;
+    return st;
+}
+
+void heft_quantisation_close(heft_quantisation *q)
+{
+    if (!q)
+        return;
+    const heft_allocator *al = q->f->host->allocator;
+    heft_file_close(q->out);
+    heft_schemes_close(q->own_schemes);
+    heft_mem_free(&q->mem, q->all, q->room * sizeof *q->all);
+    heft_mem_free(&q->mem, q->decoded, q->decoded_room * sizeof *q->decoded);
+    heft_mem_free(&q->mem, q->number, q->room * sizeof *q->number);
+    heft_mem_free(&q->mem, q->is_kept, q->room);
+    heft_vec_free(&q->mem, &q->items, sizeof(heft_quantise_item));
+    heft_free(al, q, sizeof *q, 64);
+}
+
+const heft_file *heft_quantisation_file(const heft_quantisation *q)
+{
+    return q->out;
+}
+
+uint32_t heft_quantisation_count(const heft_quantisation *q)
+{
+    return q->items.len;
+}
+
+heft_quantise_item heft_quantisation_at(const heft_quantisation *q, uint32_t i)
+{
+    if (i >= q->items.len)
+        return (heft_quantise_item){ .scheme = NULL };
+    return ((const heft_quantise_item *)q->items.ptr)[i];
+}
+
+heft_quantise_method heft_quantise_method_at(uint32_t i)
+{
+    const heft_quantise_row *row = heft_quantise_row_at(i);
+    return row ? (heft_quantise_method){ row->name, row->options, row->summary }
+               : (heft_quantise_method){ NULL, NULL, NULL };
+}

@@ -1,0 +1,320 @@
+/* encoder.c - encodes the numbers of a tensor: rows in runs, scaled by the largest magnitude of the
+ * cell that they lie in. */
+#include "base/checked_math.h"
+#include "base/error.h"
+#include "model/float.h"
+#include "scheme/encoding.h"
+
+enum { WINDOW = 64 << 10, ALIGN = 64, INFINITE = 0x7F800000 };
+
+void heft_encoder_begin(heft_encoder *r, const heft_encoded *e, heft_error *err)
+{
+    r->err = err;
+    r->st = HEFT_OK;
+    if (e->decoding)
+        heft_decoder_begin(&r->input, e->decoding, err);
+    if (r->e == e)
+        return;
+    r->e = e;
+    r->has_band = r->has_run = false;
+    r->window_len = 0;
+    r->lent = e->decoding ? NULL : heft_part_in_place(e->f, e->part);
+}
+
+void heft_encoder_free(heft_encoder *r, const heft_allocator *al)
+{
+    heft_decoder_free(&r->input, al);
+    heft_free(al, r->window, r->window_capacity, ALIGN);
+    heft_free(al, r->band, r->band_capacity * sizeof *r->band, ALIGN);
+    *r = (heft_encoder){ .e = NULL };
+}
+
+/* ---- numbers ---- */
+
+static bool reserve_window(heft_encoder *r, uint64_t bytes)
+{
+    const heft_allocator *al = r->e->f->host->allocator;
+    if (bytes <= r->window_capacity)
+        return true;
+    heft_free(al, r->window, r->window_capacity, ALIGN);
+    r->window = bytes <= SIZE_MAX ? heft_alloc(al, (size_t)bytes, ALIGN) : NULL;
+    r->window_capacity = r->window ? (size_t)bytes : 0;
+    r->window_len = 0;
+    if (!r->window)
+        r->st = heft_error_no_memory(r->err, "to quantise a tensor");
+    return r->window;
+}
+
+/* Return `len` bytes of the stored part at `at`, valid until the next call, or NULL. */
+static const uint8_t *source_bytes(heft_encoder *r, uint64_t at, size_t len)
+{
+    const heft_encoded *e = r->e;
+    uint64_t total = heft_ix_part_row_at(&e->f->x, e->part)->length, n = total - at;
+    if (r->lent)
+        return r->lent + at;
+    if (at >= r->window_at && at + len <= r->window_at + r->window_len)
+        return r->window + (at - r->window_at);
+    uint64_t from = e->is_compressed ? 0 : at;
+    n = e->is_compressed ? total : n < WINDOW ? n : WINDOW;
+    n = n > len ? n : len;
+    if (!reserve_window(r, n))
+        return NULL;
+    r->window_len = 0;
+    r->st = heft_part_read(r->window, e->f, e->part, from, (size_t)n, r->err);
+    if (r->st)
+        return NULL;
+    r->window_at = from;
+    r->window_len = (size_t)n;
+    return r->window + (at - from);
+}
+
+bool heft_encoder_run(heft_encoder *r, uint64_t row, uint64_t column, size_t count)
+{
+    const heft_encoded *e = r->e;
+    uint64_t first = row * e->columns + column, at, len;
+    if (r->has_run && r->run_row == row && r->run_column == column)
+        return true;
+    r->has_run = false;
+    if (e->decoding) {
+        r->st = heft_decoder_read(&r->input, first, count, HEFT_F32, (uint8_t *)r->x);
+    } else {
+        /* The bytes of the tensor are in the file: no overflow. */
+        (void)heft_dtype_bytes(&at, e->from, first);
+        (void)heft_dtype_bytes(&len, e->from, count);
+        const uint8_t *p = source_bytes(r, at, (size_t)len);
+        if (p)
+            (void)heft_dtype_cast(r->x, HEFT_F32, p, e->from, count);
+    }
+    r->has_run = !r->st;
+    r->run_row = row;
+    r->run_column = column;
+    return r->has_run;
+}
+
+/* ---- magnitudes ---- */
+
+static heft_status refuse_number(heft_encoder *r, uint64_t row, uint64_t column, uint32_t bits)
+{
+    const heft_encoded *e = r->e;
+    heft_status st = heft_error_plain(
+        r->err, HEFT_E_LOSSY, "tensor %q has %s (element %U): it cannot be quantised", e->name,
+        bits > INFINITE ? "a NaN" : "an infinity", row * e->columns + column);
+    return r->st = heft_error_rule(r->err, st, "heft/not-finite");
+}
+
+/* Return the largest magnitude of n numbers of r->x from `from` on, without NaN and infinities. The
+ * bits of magnitudes are in the order of the numbers. */
+static float largest_of(heft_encoder *r, uint64_t row, uint64_t column, size_t from, size_t n)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits = heft_f32_bits(r->x[from + i]) & INT32_MAX;
+        most = bits > most ? bits : most;
+    }
+    if (most < INFINITE)
+        return heft_f32_of(most);
+    most = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits = heft_f32_bits(r->x[from + i]) & INT32_MAX;
+        if (bits >= INFINITE && !r->e->allow_nan) {
+            (void)refuse_number(r, row, column + from + i, bits);
+            return 0;
+        }
+        most = bits > most && bits < INFINITE ? bits : most;
+    }
+    return heft_f32_of(most);
+}
+
+heft_status heft_encoder_largest(heft_encoder *r, uint64_t row, uint64_t count, float *largest)
+{
+    *largest = 0;
+    for (uint64_t end = row + count; row < end; row++)
+        for (uint64_t c = 0, n; c < r->e->columns; c += n) {
+            n = r->e->columns - c < HEFT_RUN ? r->e->columns - c : HEFT_RUN;
+            if (!heft_encoder_run(r, row, c, (size_t)n))
+                return r->st;
+            float most = largest_of(r, row, c, 0, (size_t)n);
+            *largest = most > *largest ? most : *largest;
+        }
+    return r->st;
+}
+
+/* ---- cells ---- */
+
+/* Cells that lie within a run need no other numbers. */
+static bool is_local(const heft_encoded *e)
+{
+    return e->grid.height == 1 && e->grid.width <= HEFT_GROUP_MOST &&
+           !(e->grid.width & (e->grid.width - 1));
+}
+
+/* Add a run to the band. */
+static void add_to_band(heft_encoder *r, uint64_t row, uint64_t column, size_t count)
+{
+    uint64_t width = r->e->grid.width, cell = heft_div(column, width);
+    for (size_t i = 0, n; i < count; i += n, cell++) {
+        uint64_t left = (cell + 1) * width - column - i;
+        n = left < count - i ? (size_t)left : count - i;
+        float most = largest_of(r, row, column, i, n);
+        r->band[cell] = most > r->band[cell] ? most : r->band[cell];
+    }
+}
+
+static bool reserve_band(heft_encoder *r)
+{
+    const heft_allocator *al = r->e->f->host->allocator;
+    uint64_t cells = r->e->grid.across;
+    if (cells > r->band_capacity) {
+        heft_free(al, r->band, r->band_capacity * sizeof *r->band, ALIGN);
+        r->band = cells <= SIZE_MAX / sizeof *r->band
+                      ? heft_alloc(al, (size_t)cells * sizeof *r->band, ALIGN)
+                      : NULL;
+        r->band_capacity = r->band ? (size_t)cells : 0;
+    }
+    if (!r->band)
+        r->st = heft_error_no_memory(r->err, "to quantise a tensor");
+    return r->band;
+}
+
+/* Find the largest magnitudes of the cells in band `at`; r->x is overwritten. */
+static bool fill_band(heft_encoder *r, uint64_t at)
+{
+    const heft_encoded *e = r->e;
+    if (r->has_band && r->band_at == at)
+        return true;
+    r->has_band = false;
+    if (!reserve_band(r))
+        return false;
+    memset(r->band, 0, (size_t)e->grid.across * sizeof *r->band);
+    uint64_t matrix = heft_div(at, e->grid.down), line = at - matrix * e->grid.down;
+    uint64_t first = line * e->grid.height, end = first + e->grid.height;
+    end = end < e->rows ? end : e->rows;
+    for (uint64_t row = matrix * e->rows + first; row < matrix * e->rows + end; row++)
+        for (uint64_t c = 0, n; c < e->columns; c += n) {
+            n = e->columns - c < HEFT_RUN ? e->columns - c : HEFT_RUN;
+            if (!heft_encoder_run(r, row, c, (size_t)n))
+                return false;
+            add_to_band(r, row, c, (size_t)n);
+        }
+    r->band_at = at;
+    r->has_band = !r->st;
+    return r->has_band;
+}
+
+static uint64_t band_of(const heft_encoded *e, uint64_t row)
+{
+    uint64_t matrix = heft_div(row, e->rows);
+    return matrix * e->grid.down + heft_div(row - matrix * e->rows, e->grid.height);
+}
+
+/* ---- the weight ---- */
+
+/* A loop of its own, so that compilers use vectors. NaN has no place in integers; in a type that
+ * has one it stays. */
+static void divide(float *x, size_t n, float by)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] /= by;
+}
+
+/* Encode the run that begins at a column, a multiple of HEFT_RUN. */
+static bool encode_run(heft_encoder *r, uint64_t row, uint64_t column, size_t count, uint8_t *out)
+{
+    const heft_encoded *e = r->e;
+    uint64_t width = e->grid.width, cell = heft_div(column, width);
+    bool local = is_local(e);
+    if ((!local && !fill_band(r, band_of(e, row))) || !heft_encoder_run(r, row, column, count))
+        return false;
+    for (size_t i = 0, n; i < count && !r->st; i += n, cell++) {
+        uint64_t left = (cell + 1) * width - column - i;
+        n = left < count - i ? (size_t)left : count - i;
+        float most = local ? largest_of(r, row, column, i, n) : r->band[cell];
+        divide(r->x + i, n, e->encoder->scale(e, most).by);
+    }
+    r->has_run = false;
+    if (!r->st)
+        e->encoder->store(e, r->x, count, out);
+    return !r->st;
+}
+
+/* Rows begin at whole bytes: an encoder leaves other shapes alone. */
+static heft_status read_weight(heft_encoder *r, uint64_t from, uint8_t *buf, size_t len)
+{
+    const heft_encoded *e = r->e;
+    uint64_t row_bytes = e->columns * e->bits / 8, run_bytes = (uint64_t)HEFT_RUN * e->bits / 8;
+    uint8_t cut[HEFT_RUN * sizeof(float)];
+    while (len && !r->st) {
+        uint64_t row = heft_div(from, row_bytes), in_row = from - row * row_bytes;
+        uint64_t run = heft_div(in_row, run_bytes), column = run * HEFT_RUN;
+        size_t skip = (size_t)(in_row - run * run_bytes);
+        size_t count = e->columns - column < HEFT_RUN ? (size_t)(e->columns - column) : HEFT_RUN;
+        size_t bytes = count * e->bits / 8, n = bytes - skip < len ? bytes - skip : len;
+        bool is_whole = n == bytes;
+        if (encode_run(r, row, column, count, is_whole ? buf : cut) && !is_whole)
+            memcpy(buf, cut + skip, n);
+        buf += n;
+        from += n;
+        len -= n;
+    }
+    return r->st;
+}
+
+/* ---- scales ---- */
+
+/* Set *largest for the scale of a cell. */
+static bool cell_largest(heft_encoder *r, uint64_t band, uint64_t cell, float *largest)
+{
+    const heft_encoded *e = r->e;
+    if (!is_local(e)) {
+        bool ok = fill_band(r, band);
+        *largest = ok ? r->band[cell] : 0;
+        return ok;
+    }
+    uint64_t column = cell * e->grid.width, start = column / HEFT_RUN * HEFT_RUN;
+    uint64_t left = e->columns - start, at = column - start;
+    size_t count = left < HEFT_RUN ? (size_t)left : HEFT_RUN;
+    size_t width = count - at < e->grid.width ? (size_t)(count - at) : (size_t)e->grid.width;
+    if (!heft_encoder_run(r, band, start, count))
+        return false;
+    *largest = largest_of(r, band, start, (size_t)at, width);
+    return !r->st;
+}
+
+static heft_status read_scales(heft_encoder *r, const heft_encoded_part *p, uint64_t from,
+                               uint8_t *buf, size_t len)
+{
+    const heft_encoded *e = r->e;
+    uint32_t size = heft_dtype_size(p->dtype);
+    uint64_t i = heft_div(from, size), band = heft_div(i, e->grid.across);
+    uint64_t cell = i - band * e->grid.across;
+    size_t skip = (size_t)(from - i * size);
+    for (float most; len; skip = 0) {
+        if (!cell_largest(r, band, cell, &most))
+            break;
+        heft_encoded_scale s = e->encoder->scale(e, most);
+        size_t n = size - skip < len ? size - skip : len;
+        memcpy(buf, s.stored + skip, n);
+        buf += n;
+        len -= n;
+        if (++cell == e->grid.across) {
+            cell = 0;
+            band++;
+        }
+    }
+    return r->st;
+}
+
+heft_status heft_encoder_read(heft_encoder *r, uint32_t k, uint64_t from, uint8_t *buf, size_t len)
+{
+    const heft_encoded_part *p = &r->e->parts[k];
+    if (!len)
+        return HEFT_OK;
+    if (r->e->encoder->read)
+        return r->e->encoder->read(r, k, from, buf, len);
+    if (p->role == HEFT_ROLE_WEIGHT)
+        return read_weight(r, from, buf, len);
+    if (p->role == HEFT_ROLE_SCALE)
+        return read_scales(r, p, from, buf, len);
+    memcpy(buf, p->fixed + from, len);
+    return HEFT_OK;
+}

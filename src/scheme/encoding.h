@@ -1,0 +1,131 @@
+/* encoding.h - how a scheme turns the numbers of a tensor into stored tensors.
+ *
+ * An encoder checks the shape of a tensor once (heft_scheme_encoder.prepare), and lists the parts
+ * that represent the tensor.  The engine (encoder.c) reads the numbers in runs of one row, finds
+ * the largest magnitude of each cell of a grid, asks for the scale, and lets the encoder store the
+ * scaled numbers.  Rows count through the whole tensor, as for decoding. */
+#ifndef HEFT_ENCODING_H
+#define HEFT_ENCODING_H
+#include "scheme/decoding.h"
+
+enum {
+    HEFT_ENCODED_PARTS = 3,  /* most parts of an encoded tensor */
+    HEFT_ENCODED_FIXED = 64, /* most bytes of a part that is the same for any numbers */
+    HEFT_GROUP_MOST = 1024   /* most elements of a group; a power of two, and so is each group */
+};
+
+/* The method, and the options after its name. */
+typedef struct heft_encode_choice {
+    const struct heft_quantise_row *row;
+    uint64_t block[2]; /* rows and columns with the same scale; 0: all; {1, 32}: groups */
+    const char *form;  /* "gpt-oss", "modelopt", or NULL: the usual one */
+} heft_encode_choice;
+
+typedef struct heft_encoded_part {
+    heft_role role;
+    const char *suffix; /* appended to the name of the tensor */
+    heft_dtype dtype;
+    uint32_t rank;
+    uint64_t dims[HEFT_LOGICAL_RANK];
+    uint64_t start, bytes; /* range in the source of all parts */
+    uint8_t fixed[HEFT_ENCODED_FIXED];
+} heft_encoded_part;
+
+/* A tensor to be encoded. */
+typedef struct heft_encoded {
+    const heft_file *f;
+    const struct heft_scheme_encoder *encoder;
+    const heft_encode_choice *choice;
+    heft_str name;
+    /* The numbers: of a stored tensor, or if `decoding` is not NULL, those it represents. */
+    uint32_t tensor, part;
+    heft_dtype from;
+    const heft_decoding *decoding;
+    bool is_compressed; /* the part is read as a whole */
+    bool allow_nan;
+    uint32_t rank;
+    uint64_t dims[HEFT_LOGICAL_RANK];
+    uint64_t stack, rows, columns;
+    /* Set by prepare. */
+    heft_scale_grid grid; /* a scale for each cell of height x width elements */
+    uint32_t bits;        /* bits that an encoded number has: 4 or 8 */
+    bool needs_largest;   /* `largest` is found before anything is read */
+    float largest;        /* magnitude in the whole tensor, or in all tensors of its group */
+    float factor;         /* scale of the whole tensor, set by `begin` */
+    uint32_t part_count;
+    heft_encoded_part parts[HEFT_ENCODED_PARTS];
+} heft_encoded;
+
+/* A scale: the number that stored numbers are multiplied with, and its bytes. */
+typedef struct heft_encoded_scale {
+    float by;
+    uint8_t stored[4];
+} heft_encoded_scale;
+
+struct heft_encoder;
+typedef struct heft_scheme_encoder {
+    const char *scheme; /* name in listings: "fp8" */
+    /* Set grid, bits and parts by the shape.  Return NULL, or why the tensor is left alone. */
+    const char *(*prepare)(heft_encoded *e);
+    /* Once `largest` is known: set `factor` and fixed bytes.  May be NULL. */
+    void (*begin)(heft_encoded *e);
+    /* Make the scale of a cell from the largest magnitude in it. */
+    heft_encoded_scale (*scale)(const heft_encoded *e, float largest);
+    /* Store n scaled numbers, which may lie beyond the largest that can be stored. */
+    void (*store)(const heft_encoded *e, float *x, size_t n, uint8_t *out);
+    /* Read bytes of part k; NULL: by `scale` and `store`. */
+    heft_status (*read)(struct heft_encoder *r, uint32_t k, uint64_t from, uint8_t *buf,
+                        size_t len);
+} heft_scheme_encoder;
+extern const heft_scheme_encoder heft_encoder_of_fp8;
+
+/* Describe what `decoding` decodes as one part of its natural type: nothing is encoded. */
+heft_status heft_encoded_open_decoded(heft_encoded *e, heft_error *err);
+/* Describe tensor `tensor` of f, or the quantised tensor that `decoding` describes, and let the
+ * encoder prepare it.  *why becomes NULL, or says why the tensor is left alone; static. */
+heft_status heft_encoded_open(heft_encoded *e, const char **why, heft_error *err);
+
+/* Reads numbers and encodes them, for one thread. */
+typedef struct heft_encoder {
+    const heft_encoded *e; /* NULL: none */
+    heft_decoder input;    /* reads numbers that must be decoded */
+    const uint8_t *lent;   /* all bytes of the part, or NULL */
+    uint8_t *window;
+    size_t window_capacity, window_len;
+    uint64_t window_at; /* offset of the window in the part */
+    float *band;        /* largest magnitudes of the cells that lie side by side, or NULL */
+    size_t band_capacity;
+    uint64_t band_at; /* number of the band, from all matrices */
+    bool has_band, has_run;
+    uint64_t run_row, run_column; /* position of the numbers in x */
+    float x[HEFT_RUN];
+    heft_status st;
+    heft_error *err;
+} heft_encoder;
+
+/* Begin to encode; keeps the memory of an encoder that was used before.  *r is zero at first. */
+void heft_encoder_begin(heft_encoder *r, const heft_encoded *e, heft_error *err);
+void heft_encoder_free(heft_encoder *r, const heft_allocator *al);
+/* Read bytes [from, from + len) of part k. */
+heft_status heft_encoder_read(heft_encoder *r, uint32_t k, uint64_t from, uint8_t *buf, size_t len);
+/* Set *largest to the largest magnitude in `count` rows from `row` on. */
+heft_status heft_encoder_largest(heft_encoder *r, uint64_t row, uint64_t count, float *largest);
+
+/* ---- for schemes ---- */
+
+/* Read a run of numbers to r->x: at most HEFT_RUN elements of a row, from a column that is a
+ * multiple of HEFT_RUN.  Return false after an error. */
+bool heft_encoder_run(heft_encoder *r, uint64_t row, uint64_t column, size_t count);
+/* Add a part with the leading dimensions of the tensor, then rows x columns; 0 rows: a vector. */
+heft_encoded_part *heft_encoded_add(heft_encoded *e, heft_role role, const char *suffix,
+                                    heft_dtype t, uint64_t rows, uint64_t columns);
+/* Set the grid to blocks of the choice; return NULL, or why the shape does not suit. */
+const char *heft_encoded_set_grid(heft_encoded *e);
+/* Read bytes [from, from + len) of the decoded tensor as elements of type `as`; the first and the
+ * last element may be cut. */
+heft_status heft_decoder_read_bytes(heft_decoder *r, heft_dtype as, uint64_t from, uint8_t *buf,
+                                    size_t len);
+/* Store a float in little-endian order. */
+void heft_put_f32(uint8_t out[4], float x);
+
+#endif
