@@ -227,8 +227,8 @@ static heft_status add_source(heft_quantisation *q)
     heft_source *source;
     HEFT_TRY(heft_quantised_source(&source, q, q->err));
     heft_ix_shard shard = { heft_lit("quantised tensors"), NULL, source->size, false, NULL };
-    f->opened_shards[f->opened_shard_count++] = (heft_shard){ .name = shard.label,
-                                                              .source = source };
+    /* Errors name the tensor: no file has its bytes. */
+    f->opened_shards[f->opened_shard_count++] = (heft_shard){ .name = { "", 0 }, .source = source };
     return heft_ix_shard_add(&f->x, shard, &q->shard);
 }
 

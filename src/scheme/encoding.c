@@ -86,6 +86,8 @@ heft_status heft_encoded_open(heft_encoded *e, const char **why, heft_error *err
         transpose(e);
     if (!is_matrix)
         *why = "no matrix";
+    else if (!e->decoding && !heft_dtype_fills_blocks(e->from, e->columns))
+        *why = "its rows do not fill blocks";
     else if (e->is_transposed && (e->decoding || !heft_dtype_size(e->from)))
         *why = "its quantised numbers would be transposed";
     else

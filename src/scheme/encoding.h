@@ -23,7 +23,7 @@ typedef struct heft_encode_choice {
 
 typedef struct heft_encoded_part {
     heft_role role;
-    const char *suffix; /* appended to the name of the tensor; "/scale" replaces "weight" */
+    const char *suffix; /* appended to the name of the tensor; "/scale": in place of "weight" */
     heft_dtype dtype;
     uint32_t rank;
     uint64_t dims[HEFT_LOGICAL_RANK];
@@ -53,7 +53,7 @@ typedef struct heft_encoded {
     uint32_t bits;        /* bits that an encoded number has: 4 or 8 */
     bool needs_largest;   /* `largest` is found before anything is read */
     float largest;        /* magnitude in the whole tensor */
-    float shared_largest; /* the same of all tensors that are joined with it */
+    float shared_largest; /* largest of all tensors that are joined with it */
     float factor;         /* scale of the whole tensor, set by `begin` */
     uint32_t part_count;
     heft_encoded_part parts[HEFT_ENCODED_PARTS];
@@ -71,7 +71,7 @@ typedef struct heft_scheme_encoder {
     /* Return whether the source is stored in this scheme already, so that its numbers are copied.
      * NULL: it never is. */
     bool (*copies)(const heft_encoded *e);
-    /* Return whether rows and columns of the tensor are exchanged in the stored form. NULL: never. */
+    /* Return whether rows and columns are exchanged in the stored form. NULL: they never are. */
     bool (*transposes)(const heft_encoded *e);
     /* Set grid, bits and parts by the shape.  Return NULL, or why the tensor is left alone. */
     const char *(*prepare)(heft_encoded *e);
@@ -127,8 +127,8 @@ heft_status heft_encoder_largest(heft_encoder *r, uint64_t row, uint64_t count, 
 bool heft_encoder_run(heft_encoder *r, uint64_t row, uint64_t column, size_t count);
 /* Return `len` bytes of the stored tensor at `at`, valid until the next call; NULL: an error. */
 const uint8_t *heft_encoder_source(heft_encoder *r, uint64_t at, size_t len);
-/* Set *largest to the magnitude of n numbers of the run in r->x, from number `from` on. Return false
- * if one is not finite and must be. */
+/* Set *largest to the largest magnitude of n numbers of the run in r->x, from number `from` on.
+ * Return false if one is not finite and must be. */
 bool heft_encoder_magnitude(heft_encoder *r, size_t from, size_t n, float *largest);
 /* Write the run that begins at a column, a multiple of HEFT_RUN; return false after an error. */
 typedef bool heft_run_function(heft_encoder *r, uint64_t row, uint64_t column, size_t count,
