@@ -94,3 +94,22 @@ def test_a_model_is_decoded(tmp_path, how, dtype):
         assert list(f) == ["l.weight"]
         assert f["l.weight"].dtype == dtype
         assert (f["l.weight"].to("f32") == 2).all()
+
+
+def test_a_model_is_quantised(tmp_path):
+    path, out = tmp_path / "plain.safetensors", tmp_path / "out" / "out.safetensors"
+    out.parent.mkdir()
+    write_safetensors(path, {
+        "l.weight": ("F32", [2, 64], np.full((2, 64), 3, np.float32).tobytes()),
+        "lm_head.weight": ("F32", [2, 64], bytes(512))
+    })
+    heft.convert(path, out, quantize="nvfp4")
+    with heft.open(out) as f:
+        assert set(f) == {"l.weight_packed", "l.weight_scale", "l.weight_global_scale",
+                          "lm_head.weight"}
+        assert bytes(f["l.weight_packed"]) == bytes([0x77] * 64)
+    heft.convert(path, out, quantize=["int8", "lm_head*=int8"], force=True)
+    with heft.open(out) as f:
+        assert "lm_head.weight_packed" in f
+    with pytest.raises(heft.Error, match="nvfp4"):
+        heft.convert(path, out, quantize="fp9", force=True)

@@ -201,7 +201,7 @@ heft_status heft_error_rule(heft_error *err, heft_status s, const char *rule)
 
 heft_status heft_error_in(heft_error *err, heft_status s, heft_str file)
 {
-    if (!err || err->status != s) /* a source may have set none */
+    if (!err || err->status != s || !file.len) /* a source may have set none */
         return s;
     size_t used = 0;
     while (used < CAPACITY && err->message[used])

@@ -94,6 +94,15 @@ static const char *exempt(const heft_quantisation *q, uint32_t tensor, heft_str 
     return wish == HEFT_QUANTISE_ALWAYS ? NULL : heft_left_alone(name, rank);
 }
 
+/* Say how the numbers of a source with a loss are stored. */
+static const char *reason_of(const heft_encoded *e)
+{
+    return !e->is_copy ? "quantised again"
+           : e->decoding && e->factor != e->decoding->factor
+               ? "numbers copied, the factor is its reciprocal"
+               : "numbers copied";
+}
+
 /* A tensor that is stored as numbers. */
 static heft_status add_plain(heft_quantisation *q, uint32_t i)
 {
@@ -114,8 +123,10 @@ static heft_status add_plain(heft_quantisation *q, uint32_t i)
         item.new_bytes = item.bytes;
         return add_item(q, &item);
     }
-    if (is_lossy(t->dtype) && !q->opt.requantise)
+    if (is_lossy(t->dtype) && !e->is_copy && !q->opt.requantise)
         return refuse_lossy(q, item.name, heft_lit(heft_dtype_name(t->dtype)));
+    if (is_lossy(t->dtype))
+        item.reason = reason_of(e);
     HEFT_TRY(verify_part(q, e->part));
     return add_encoding(q, i, &item);
 }
@@ -147,9 +158,9 @@ static heft_status add_quantised(heft_quantisation *q, uint32_t i)
     if (!item.reason)
         HEFT_TRY(heft_encoded_open(e, &item.reason, q->err));
     bool is_encoded = !item.reason;
-    if (is_encoded && !q->opt.requantise)
+    if (is_encoded && !e->is_copy && !q->opt.requantise)
         return refuse_lossy(q, d->name, of.scheme);
-    item.reason = is_encoded ? "quantised again" : "decoded";
+    item.reason = is_encoded ? reason_of(e) : "decoded";
     if (!is_encoded)
         HEFT_TRY(heft_encoded_open_decoded(e, q->err));
     return add_encoding(q, weight, &item);
@@ -171,6 +182,23 @@ static heft_status add_tensors(heft_quantisation *q)
 
 /* ---- the file ---- */
 
+/* Make the name of a part, in the arena; ptr NULL: no memory. */
+static heft_str name_of(heft_index *x, const heft_encoded *e, const heft_encoded_part *p)
+{
+    heft_str base = e->name, suffix = heft_lit(p->suffix);
+    if (*suffix.ptr == '/') {
+        base.len -= sizeof "weight" - 1;
+        suffix = heft_lit(p->suffix + 1);
+    }
+    char *text = heft_arena_alloc(&x->arena, base.len + suffix.len + 1, 1);
+    if (!text)
+        return (heft_str){ NULL, 0 };
+    if (base.len)
+        memcpy(text, base.ptr, base.len);
+    memcpy(text + base.len, suffix.ptr, suffix.len);
+    return (heft_str){ text, base.len + suffix.len };
+}
+
 /* Add the parts in the place of a tensor. */
 static heft_status add_instead(void *ctx, uint32_t tensor)
 {
@@ -181,16 +209,10 @@ static heft_status add_instead(void *ctx, uint32_t tensor)
     const heft_encoded *e = &q->all[q->number[tensor] - 1];
     for (uint32_t k = 0; k < e->part_count; k++) {
         const heft_encoded_part *p = &e->parts[k];
-        heft_str suffix = heft_lit(p->suffix), name;
+        heft_str name = name_of(x, e, p);
         uint64_t *dims;
         uint32_t id;
-        char *text = heft_arena_alloc(&x->arena, e->name.len + suffix.len + 1, 1);
-        if (!text)
-            return HEFT_E_NOMEM;
-        memcpy(text, e->name.ptr, e->name.len);
-        memcpy(text + e->name.len, suffix.ptr, suffix.len);
-        name = (heft_str){ text, e->name.len + suffix.len };
-        HEFT_TRY(heft_ix_tensor(x, name, p->dtype, p->rank, &dims, &id));
+        HEFT_TRY(name.ptr ? heft_ix_tensor(x, name, p->dtype, p->rank, &dims, &id) : HEFT_E_NOMEM);
         if (p->rank)
             memcpy(dims, p->dims, p->rank * sizeof *dims);
         heft_range where = { heft_global_offset(q->shard, p->start), p->bytes };
@@ -205,8 +227,8 @@ static heft_status add_source(heft_quantisation *q)
     heft_source *source;
     HEFT_TRY(heft_quantised_source(&source, q, q->err));
     heft_ix_shard shard = { heft_lit("quantised tensors"), NULL, source->size, false, NULL };
-    f->opened_shards[f->opened_shard_count++] = (heft_shard){ .name = shard.label,
-                                                              .source = source };
+    /* Errors name the tensor: no file has its bytes. */
+    f->opened_shards[f->opened_shard_count++] = (heft_shard){ .name = { "", 0 }, .source = source };
     return heft_ix_shard_add(&f->x, shard, &q->shard);
 }
 

@@ -49,3 +49,40 @@ void heft_config_of_fp8(heft_out *o, const heft_encode_choice *c)
     heft_json_put_u64(o, c->block[1]);
     put(o, "], \"modules_to_not_convert\"");
 }
+
+/* A float of 8 bits is the type of scales of nvfp4, a byte that of powers of two. */
+static const char of_bytes[] = ", \"scale_dtype\": \"torch.uint8\"";
+static const char of_floats[] = ", \"scale_dtype\": \"torch.float8_e4m3fn\"";
+
+void heft_config_of_mxfp8(heft_out *o, const heft_encode_choice *c)
+{
+    put_compressed(o, "mxfp8-quantized", 8, "float", "group", c->block[1], of_bytes);
+}
+
+/* Only gpt-oss has this method; the form of GGUF needs no settings. */
+void heft_config_of_mxfp4(heft_out *o, const heft_encode_choice *c)
+{
+    if (c->form)
+        put(o, "\"quant_method\": \"mxfp4\", \"modules_to_not_convert\"");
+    else
+        put_compressed(o, "mxfp4-pack-quantized", 4, "float", "group", c->block[1], of_bytes);
+}
+
+/* The activations stay in 16 bits, for which ModelOpt has a name of its own. */
+void heft_config_of_nvfp4(heft_out *o, const heft_encode_choice *c)
+{
+    if (!c->form) {
+        put_compressed(o, "nvfp4-pack-quantized", 4, "float", "tensor_group", c->block[1],
+                       of_floats);
+        return;
+    }
+    put(o, "\"quant_method\": \"modelopt\", \"quant_algo\": \"W4A16_NVFP4\", \"config_groups\": "
+           "{\"group_0\": {\"weights\": {\"num_bits\": 4, \"type\": \"float\", \"group_size\": 16, "
+           "\"dynamic\": false}, \"targets\": [\"Linear\"]}}, \"ignore\"");
+}
+
+void heft_config_of_integers(heft_out *o, const heft_encode_choice *c)
+{
+    put_compressed(o, "pack-quantized", c->row->bits, "int", c->block[1] ? "group" : "channel",
+                   c->block[1], "");
+}

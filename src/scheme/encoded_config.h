@@ -5,5 +5,9 @@
 
 /* Members of heft_quantise_row. */
 void heft_config_of_fp8(heft_out *o, const heft_encode_choice *c);
+void heft_config_of_integers(heft_out *o, const heft_encode_choice *c);
+void heft_config_of_mxfp4(heft_out *o, const heft_encode_choice *c);
+void heft_config_of_mxfp8(heft_out *o, const heft_encode_choice *c);
+void heft_config_of_nvfp4(heft_out *o, const heft_encode_choice *c);
 
 #endif

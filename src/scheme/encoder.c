@@ -18,7 +18,9 @@ void heft_encoder_begin(heft_encoder *r, const heft_encoded *e, heft_error *err)
     r->e = e;
     r->has_band = r->has_run = false;
     r->window_len = 0;
-    r->lent = e->decoding ? NULL : heft_part_in_place(e->f, e->part);
+    r->lent = e->decoding        ? NULL
+              : e->is_transposed ? heft_part_view(e->f, e->part)
+                                 : heft_part_in_place(e->f, e->part);
 }
 
 void heft_encoder_free(heft_encoder *r, const heft_allocator *al)
@@ -45,11 +47,14 @@ static bool reserve_window(heft_encoder *r, uint64_t bytes)
     return r->window;
 }
 
-/* Return `len` bytes of the stored part at `at`, valid until the next call, or NULL. */
-static const uint8_t *source_bytes(heft_encoder *r, uint64_t at, size_t len)
+const uint8_t *heft_encoder_source(heft_encoder *r, uint64_t at, size_t len)
 {
     const heft_encoded *e = r->e;
     uint64_t total = heft_ix_part_row_at(&e->f->x, e->part)->length, n = total - at;
+    if (!heft_range_in((heft_range){ at, len }, total)) {
+        r->st = heft_error_plain(r->err, HEFT_E_FORMAT, "tensor %q has too few bytes", e->name);
+        return NULL;
+    }
     if (r->lent)
         return r->lent + at;
     if (at >= r->window_at && at + len <= r->window_at + r->window_len)
@@ -68,23 +73,50 @@ static const uint8_t *source_bytes(heft_encoder *r, uint64_t at, size_t len)
     return r->window + (at - from);
 }
 
+/* Read a row of a transposed matrix, whose elements are a column of the stored one. Without a view,
+ * the window has the whole matrix. */
+static void read_transposed(heft_encoder *r, uint64_t row, uint64_t column, size_t count)
+{
+    const heft_encoded *e = r->e;
+    uint64_t size = heft_dtype_size(e->from), matrix = heft_div(row, e->rows);
+    uint64_t bytes = e->rows * e->columns * size, in_matrix = row - matrix * e->rows;
+    uint8_t run[HEFT_RUN * sizeof(double)];
+    const uint8_t *p = bytes <= SIZE_MAX ? heft_encoder_source(r, matrix * bytes, (size_t)bytes)
+                                         : NULL;
+    if (!p) {
+        r->st = r->st ? r->st : heft_error_no_memory(r->err, "to transpose a tensor");
+        return;
+    }
+    p += (column * e->rows + in_matrix) * size;
+    for (size_t i = 0; i < count; i++)
+        memcpy(run + i * size, p + i * e->rows * size, (size_t)size);
+    (void)heft_dtype_cast(r->x, HEFT_F32, run, e->from, count);
+}
+
+static void read_plain(heft_encoder *r, uint64_t first, size_t count)
+{
+    uint64_t at, len;
+    /* The bytes of the tensor are in the file: no overflow. */
+    (void)heft_dtype_bytes(&at, r->e->from, first);
+    (void)heft_dtype_bytes(&len, r->e->from, count);
+    const uint8_t *p = heft_encoder_source(r, at, (size_t)len);
+    if (p)
+        (void)heft_dtype_cast(r->x, HEFT_F32, p, r->e->from, count);
+}
+
 bool heft_encoder_run(heft_encoder *r, uint64_t row, uint64_t column, size_t count)
 {
     const heft_encoded *e = r->e;
-    uint64_t first = row * e->columns + column, at, len;
+    uint64_t first = row * e->columns + column;
     if (r->has_run && r->run_row == row && r->run_column == column)
         return true;
     r->has_run = false;
-    if (e->decoding) {
+    if (e->decoding)
         r->st = heft_decoder_read(&r->input, first, count, HEFT_F32, (uint8_t *)r->x);
-    } else {
-        /* The bytes of the tensor are in the file: no overflow. */
-        (void)heft_dtype_bytes(&at, e->from, first);
-        (void)heft_dtype_bytes(&len, e->from, count);
-        const uint8_t *p = source_bytes(r, at, (size_t)len);
-        if (p)
-            (void)heft_dtype_cast(r->x, HEFT_F32, p, e->from, count);
-    }
+    else if (e->is_transposed)
+        read_transposed(r, row, column, count);
+    else
+        read_plain(r, first, count);
     r->has_run = !r->st;
     r->run_row = row;
     r->run_column = column;
@@ -93,36 +125,44 @@ bool heft_encoder_run(heft_encoder *r, uint64_t row, uint64_t column, size_t cou
 
 /* ---- magnitudes ---- */
 
-static heft_status refuse_number(heft_encoder *r, uint64_t row, uint64_t column, uint32_t bits)
+static uint32_t finite_most(const float *x, size_t n)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits = heft_f32_bits(x[i]) & INT32_MAX;
+        most = bits > most && bits < INFINITE ? bits : most;
+    }
+    return most;
+}
+
+static bool refuse_number(heft_encoder *r, uint64_t row, uint64_t column, uint32_t bits)
 {
     const heft_encoded *e = r->e;
     heft_status st = heft_error_plain(
         r->err, HEFT_E_LOSSY, "tensor %q has %s (element %U): it cannot be quantised", e->name,
         bits > INFINITE ? "a NaN" : "an infinity", row * e->columns + column);
-    return r->st = heft_error_rule(r->err, st, "heft/not-finite");
+    r->st = heft_error_rule(r->err, st, "heft/not-finite");
+    return false;
 }
 
-/* Return the largest magnitude of n numbers of r->x from `from` on, without NaN and infinities. The
- * bits of magnitudes are in the order of the numbers. */
-static float largest_of(heft_encoder *r, uint64_t row, uint64_t column, size_t from, size_t n)
+/* NaN and infinities do not count. The bits of magnitudes are in the order of the numbers. */
+bool heft_encoder_magnitude(heft_encoder *r, size_t from, size_t n, float *largest)
 {
     uint32_t most = 0;
+    *largest = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t bits = heft_f32_bits(r->x[from + i]) & INT32_MAX;
         most = bits > most ? bits : most;
     }
-    if (most < INFINITE)
-        return heft_f32_of(most);
-    most = 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; most >= INFINITE && i < n; i++) {
         uint32_t bits = heft_f32_bits(r->x[from + i]) & INT32_MAX;
-        if (bits >= INFINITE && !r->e->allow_nan) {
-            (void)refuse_number(r, row, column + from + i, bits);
-            return 0;
-        }
-        most = bits > most && bits < INFINITE ? bits : most;
+        if (bits >= INFINITE && !r->e->allow_nan)
+            return refuse_number(r, r->run_row, r->run_column + from + i, bits);
     }
-    return heft_f32_of(most);
+    if (most >= INFINITE)
+        most = finite_most(r->x + from, n);
+    *largest = heft_f32_of(most);
+    return true;
 }
 
 heft_status heft_encoder_largest(heft_encoder *r, uint64_t row, uint64_t count, float *largest)
@@ -133,7 +173,9 @@ heft_status heft_encoder_largest(heft_encoder *r, uint64_t row, uint64_t count, 
             n = r->e->columns - c < HEFT_RUN ? r->e->columns - c : HEFT_RUN;
             if (!heft_encoder_run(r, row, c, (size_t)n))
                 return r->st;
-            float most = largest_of(r, row, c, 0, (size_t)n);
+            float most;
+            if (!heft_encoder_magnitude(r, 0, (size_t)n, &most))
+                return r->st;
             *largest = most > *largest ? most : *largest;
         }
     return r->st;
@@ -149,15 +191,18 @@ static bool is_local(const heft_encoded *e)
 }
 
 /* Add a run to the band. */
-static void add_to_band(heft_encoder *r, uint64_t row, uint64_t column, size_t count)
+static bool add_to_band(heft_encoder *r, uint64_t column, size_t count)
 {
     uint64_t width = r->e->grid.width, cell = heft_div(column, width);
     for (size_t i = 0, n; i < count; i += n, cell++) {
         uint64_t left = (cell + 1) * width - column - i;
         n = left < count - i ? (size_t)left : count - i;
-        float most = largest_of(r, row, column, i, n);
+        float most;
+        if (!heft_encoder_magnitude(r, i, n, &most))
+            return false;
         r->band[cell] = most > r->band[cell] ? most : r->band[cell];
     }
+    return true;
 }
 
 static bool reserve_band(heft_encoder *r)
@@ -192,9 +237,8 @@ static bool fill_band(heft_encoder *r, uint64_t at)
     for (uint64_t row = matrix * e->rows + first; row < matrix * e->rows + end; row++)
         for (uint64_t c = 0, n; c < e->columns; c += n) {
             n = e->columns - c < HEFT_RUN ? e->columns - c : HEFT_RUN;
-            if (!heft_encoder_run(r, row, c, (size_t)n))
+            if (!heft_encoder_run(r, row, c, (size_t)n) || !add_to_band(r, c, (size_t)n))
                 return false;
-            add_to_band(r, row, c, (size_t)n);
         }
     r->band_at = at;
     r->has_band = !r->st;
@@ -228,7 +272,9 @@ static bool encode_run(heft_encoder *r, uint64_t row, uint64_t column, size_t co
     for (size_t i = 0, n; i < count && !r->st; i += n, cell++) {
         uint64_t left = (cell + 1) * width - column - i;
         n = left < count - i ? (size_t)left : count - i;
-        float most = local ? largest_of(r, row, column, i, n) : r->band[cell];
+        float most = local ? 0 : r->band[cell];
+        if (local && !heft_encoder_magnitude(r, i, n, &most))
+            return false;
         divide(r->x + i, n, e->encoder->scale(e, most).by);
     }
     r->has_run = false;
@@ -238,19 +284,20 @@ static bool encode_run(heft_encoder *r, uint64_t row, uint64_t column, size_t co
 }
 
 /* Rows begin at whole bytes: an encoder leaves other shapes alone. */
-static heft_status read_weight(heft_encoder *r, uint64_t from, uint8_t *buf, size_t len)
+heft_status heft_encoder_read_runs(heft_encoder *r, uint32_t run_bytes, heft_run_function *write,
+                                   uint64_t from, uint8_t *buf, size_t len)
 {
     const heft_encoded *e = r->e;
-    uint64_t row_bytes = e->columns * e->bits / 8, run_bytes = (uint64_t)HEFT_RUN * e->bits / 8;
+    uint64_t row_bytes = e->columns * run_bytes / HEFT_RUN;
     uint8_t cut[HEFT_RUN * sizeof(float)];
     while (len && !r->st) {
         uint64_t row = heft_div(from, row_bytes), in_row = from - row * row_bytes;
         uint64_t run = heft_div(in_row, run_bytes), column = run * HEFT_RUN;
         size_t skip = (size_t)(in_row - run * run_bytes);
         size_t count = e->columns - column < HEFT_RUN ? (size_t)(e->columns - column) : HEFT_RUN;
-        size_t bytes = count * e->bits / 8, n = bytes - skip < len ? bytes - skip : len;
+        size_t bytes = count * run_bytes / HEFT_RUN, n = bytes - skip < len ? bytes - skip : len;
         bool is_whole = n == bytes;
-        if (encode_run(r, row, column, count, is_whole ? buf : cut) && !is_whole)
+        if (write(r, row, column, count, is_whole ? buf : cut) && !is_whole)
             memcpy(buf, cut + skip, n);
         buf += n;
         from += n;
@@ -276,8 +323,7 @@ static bool cell_largest(heft_encoder *r, uint64_t band, uint64_t cell, float *l
     size_t width = count - at < e->grid.width ? (size_t)(count - at) : (size_t)e->grid.width;
     if (!heft_encoder_run(r, band, start, count))
         return false;
-    *largest = largest_of(r, band, start, (size_t)at, width);
-    return !r->st;
+    return heft_encoder_magnitude(r, (size_t)at, width, largest);
 }
 
 static heft_status read_scales(heft_encoder *r, const heft_encoded_part *p, uint64_t from,
@@ -312,7 +358,7 @@ heft_status heft_encoder_read(heft_encoder *r, uint32_t k, uint64_t from, uint8_
     if (r->e->encoder->read)
         return r->e->encoder->read(r, k, from, buf, len);
     if (p->role == HEFT_ROLE_WEIGHT)
-        return read_weight(r, from, buf, len);
+        return heft_encoder_read_runs(r, HEFT_RUN / 8 * r->e->bits, encode_run, from, buf, len);
     if (p->role == HEFT_ROLE_SCALE)
         return read_scales(r, p, from, buf, len);
     memcpy(buf, p->fixed + from, len);

@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "model/float.h"
 
+/* ---- the tensor ---- */
+
 /* Take the shape: matrices of rows x columns. */
 static bool take_shape(heft_encoded *e, const uint64_t *dims, uint32_t rank)
 {
@@ -20,6 +22,13 @@ static bool take_shape(heft_encoded *e, const uint64_t *dims, uint32_t rank)
             e->stack *= dims[i]; /* the bytes of the elements are in the file: no overflow */
     }
     return e->stack && e->rows && e->columns;
+}
+
+static void transpose(heft_encoded *e)
+{
+    uint64_t rows = e->columns;
+    e->columns = e->dims[e->rank - 1] = e->rows;
+    e->rows = e->dims[e->rank - 2] = rows;
 }
 
 static bool take_stored(heft_encoded *e)
@@ -52,19 +61,37 @@ static heft_status measure(heft_encoded *e, heft_error *err)
     return HEFT_OK;
 }
 
+/* Take the numbers that a quantised tensor represents; those that are copied are in the order in
+ * which they are stored. */
+static bool take_decoded(heft_encoded *e)
+{
+    const heft_decoding *d = e->decoding;
+    e->name = d->name;
+    e->from = d->dtype;
+    if (!take_shape(e, d->dims, d->rank))
+        return false;
+    if (e->is_copy && d->is_transposed)
+        transpose(e);
+    return true;
+}
+
 heft_status heft_encoded_open(heft_encoded *e, const char **why, heft_error *err)
 {
-    bool is_matrix;
+    const heft_scheme_encoder *encoder = e->encoder;
     e->part_count = 0;
-    if (e->decoding) {
-        const heft_decoding *d = e->decoding;
-        e->name = d->name;
-        e->from = d->dtype;
-        is_matrix = take_shape(e, d->dims, d->rank);
-    } else {
-        is_matrix = take_stored(e);
-    }
-    *why = is_matrix ? e->encoder->prepare(e) : "no matrix";
+    e->is_copy = encoder->copies && encoder->copies(e);
+    bool is_matrix = e->decoding ? take_decoded(e) : take_stored(e);
+    e->is_transposed = is_matrix && !e->is_copy && encoder->transposes && encoder->transposes(e);
+    if (e->is_transposed)
+        transpose(e);
+    if (!is_matrix)
+        *why = "no matrix";
+    else if (!e->decoding && !heft_dtype_fills_blocks(e->from, e->columns))
+        *why = "its rows do not fill blocks";
+    else if (e->is_transposed && (e->decoding || !heft_dtype_size(e->from)))
+        *why = "its quantised numbers would be transposed";
+    else
+        *why = encoder->prepare(e);
     return *why ? HEFT_OK : measure(e, err);
 }
 
@@ -110,11 +137,25 @@ const char *heft_encoded_set_grid(heft_encoded *e)
     g->down = heft_div(e->rows - 1, g->height) + 1;
     g->across = heft_div(e->columns - 1, g->width) + 1;
     g->matrix = g->down * g->across;
-    if (block[0] == 1 && block[1] && heft_div(e->columns, block[1]) * block[1] != e->columns)
-        return "its columns do not fill groups";
-    return heft_div(e->columns * e->bits, 32) * 32 == e->columns * e->bits || e->bits >= 8
-               ? NULL
-               : "its columns do not fill words of 32 bits";
+    bool is_group = block[0] == 1 && block[1];
+    return is_group && heft_div(e->columns, block[1]) * block[1] != e->columns
+               ? "its columns do not fill groups"
+               : NULL;
+}
+
+void heft_drop_nan(float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = x[i] == x[i] ? x[i] : 0;
+}
+
+/* The exponent of a normal number, or 0, is in the bits of the number. */
+uint8_t heft_power_scale(float *by, float largest, uint32_t most)
+{
+    uint32_t exponent = heft_f32_bits(largest) >> 23;
+    uint32_t code = exponent > most ? exponent - most : 0;
+    *by = heft_f32_of(code ? code << 23 : 1U << 22);
+    return (uint8_t)code;
 }
 
 void heft_put_f32(uint8_t out[4], float x)

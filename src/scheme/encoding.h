@@ -23,7 +23,7 @@ typedef struct heft_encode_choice {
 
 typedef struct heft_encoded_part {
     heft_role role;
-    const char *suffix; /* appended to the name of the tensor */
+    const char *suffix; /* appended to the name of the tensor; "/scale": in place of "weight" */
     heft_dtype dtype;
     uint32_t rank;
     uint64_t dims[HEFT_LOGICAL_RANK];
@@ -43,6 +43,8 @@ typedef struct heft_encoded {
     const heft_decoding *decoding;
     bool is_compressed; /* the part is read as a whole */
     bool allow_nan;
+    bool is_copy;       /* the numbers are stored in this scheme already */
+    bool is_transposed; /* rows are the last dimension of the tensor, columns the one before */
     uint32_t rank;
     uint64_t dims[HEFT_LOGICAL_RANK];
     uint64_t stack, rows, columns;
@@ -50,7 +52,8 @@ typedef struct heft_encoded {
     heft_scale_grid grid; /* a scale for each cell of height x width elements */
     uint32_t bits;        /* bits that an encoded number has: 4 or 8 */
     bool needs_largest;   /* `largest` is found before anything is read */
-    float largest;        /* magnitude in the whole tensor, or in all tensors of its group */
+    float largest;        /* magnitude in the whole tensor */
+    float shared_largest; /* largest of all tensors that are joined with it */
     float factor;         /* scale of the whole tensor, set by `begin` */
     uint32_t part_count;
     heft_encoded_part parts[HEFT_ENCODED_PARTS];
@@ -65,6 +68,11 @@ typedef struct heft_encoded_scale {
 struct heft_encoder;
 typedef struct heft_scheme_encoder {
     const char *scheme; /* name in listings: "fp8" */
+    /* Return whether the source is stored in this scheme already, so that its numbers are copied.
+     * NULL: it never is. */
+    bool (*copies)(const heft_encoded *e);
+    /* Return whether rows and columns are exchanged in the stored form. NULL: they never are. */
+    bool (*transposes)(const heft_encoded *e);
     /* Set grid, bits and parts by the shape.  Return NULL, or why the tensor is left alone. */
     const char *(*prepare)(heft_encoded *e);
     /* Once `largest` is known: set `factor` and fixed bytes.  May be NULL. */
@@ -77,7 +85,8 @@ typedef struct heft_scheme_encoder {
     heft_status (*read)(struct heft_encoder *r, uint32_t k, uint64_t from, uint8_t *buf,
                         size_t len);
 } heft_scheme_encoder;
-extern const heft_scheme_encoder heft_encoder_of_fp8;
+extern const heft_scheme_encoder heft_encoder_of_fp8, heft_encoder_of_integers,
+    heft_encoder_of_mxfp4, heft_encoder_of_mxfp8, heft_encoder_of_nvfp4;
 
 /* Describe what `decoding` decodes as one part of its natural type: nothing is encoded. */
 heft_status heft_encoded_open_decoded(heft_encoded *e, heft_error *err);
@@ -116,6 +125,22 @@ heft_status heft_encoder_largest(heft_encoder *r, uint64_t row, uint64_t count, 
 /* Read a run of numbers to r->x: at most HEFT_RUN elements of a row, from a column that is a
  * multiple of HEFT_RUN.  Return false after an error. */
 bool heft_encoder_run(heft_encoder *r, uint64_t row, uint64_t column, size_t count);
+/* Return `len` bytes of the stored tensor at `at`, valid until the next call; NULL: an error. */
+const uint8_t *heft_encoder_source(heft_encoder *r, uint64_t at, size_t len);
+/* Set *largest to the largest magnitude of n numbers of the run in r->x, from number `from` on.
+ * Return false if one is not finite and must be. */
+bool heft_encoder_magnitude(heft_encoder *r, size_t from, size_t n, float *largest);
+/* Write the run that begins at a column, a multiple of HEFT_RUN; return false after an error. */
+typedef bool heft_run_function(heft_encoder *r, uint64_t row, uint64_t column, size_t count,
+                               uint8_t *out);
+/* Read bytes of a part in which HEFT_RUN elements have run_bytes, at most 4096. */
+heft_status heft_encoder_read_runs(heft_encoder *r, uint32_t run_bytes, heft_run_function *write,
+                                   uint64_t from, uint8_t *buf, size_t len);
+/* Store NaN as 0 in a type without NaN. */
+void heft_drop_nan(float *x, size_t n);
+/* Return the power of two for numbers up to `largest` in a type whose largest number has the
+ * exponent `most`, as E8M0; set *by to it. */
+uint8_t heft_power_scale(float *by, float largest, uint32_t most);
 /* Add a part with the leading dimensions of the tensor, then rows x columns; 0 rows: a vector. */
 heft_encoded_part *heft_encoded_add(heft_encoded *e, heft_role role, const char *suffix,
                                     heft_dtype t, uint64_t rows, uint64_t columns);

@@ -13,6 +13,42 @@ static const heft_quantise_row rows[] = {
       .block = { 128, 128 },
       .takes = HEFT_TAKES_ROWS | HEFT_TAKES_BLOCKS,
       .config = heft_config_of_fp8 },
+    { .name = "mxfp8",
+      .options = "",
+      .summary = "floats of 8 bits (E4M3), a power of two for 32 numbers",
+      .encoder = &heft_encoder_of_mxfp8,
+      .block = { 1, 32 },
+      .config = heft_config_of_mxfp8 },
+    { .name = "mxfp4",
+      .options = "gpt-oss|gguf",
+      .summary = "floats of 4 bits (E2M1), a power of two for 32 numbers",
+      .encoder = &heft_encoder_of_mxfp4,
+      .block = { 1, 32 },
+      .takes = HEFT_TAKES_GPT_OSS | HEFT_TAKES_GGUF,
+      .config = heft_config_of_mxfp4 },
+    { .name = "nvfp4",
+      .options = "modelopt|gguf",
+      .summary = "floats of 4 bits (E2M1), a scale for 16 numbers, one for the tensor",
+      .encoder = &heft_encoder_of_nvfp4,
+      .block = { 1, 16 },
+      .takes = HEFT_TAKES_MODELOPT | HEFT_TAKES_GGUF,
+      .config = heft_config_of_nvfp4 },
+    { .name = "int4",
+      .options = "channel|GROUP",
+      .summary = "packed integers of 4 bits, a scale for 128 numbers, or for each row",
+      .encoder = &heft_encoder_of_integers,
+      .block = { 1, 128 },
+      .bits = 4,
+      .takes = HEFT_TAKES_ROWS | HEFT_TAKES_GROUPS,
+      .config = heft_config_of_integers },
+    { .name = "int8",
+      .options = "channel|GROUP",
+      .summary = "packed integers of 8 bits, a scale for each row, or for GROUP numbers",
+      .encoder = &heft_encoder_of_integers,
+      .block = { 1, 0 },
+      .bits = 8,
+      .takes = HEFT_TAKES_ROWS | HEFT_TAKES_GROUPS,
+      .config = heft_config_of_integers },
 };
 
 const heft_quantise_row *heft_quantise_row_at(uint32_t i)
@@ -60,7 +96,9 @@ static bool read_option(heft_encode_choice *c, heft_str s)
     static const struct {
         const char *word;
         unsigned takes;
-    } forms[] = { { "gpt-oss", HEFT_TAKES_GPT_OSS }, { "modelopt", HEFT_TAKES_MODELOPT } };
+    } forms[] = { { "gguf", HEFT_TAKES_GGUF },
+                  { "gpt-oss", HEFT_TAKES_GPT_OSS },
+                  { "modelopt", HEFT_TAKES_MODELOPT } };
     if (heft_str_is(s, "channel") && c->row->takes & HEFT_TAKES_ROWS) {
         c->block[0] = 1;
         c->block[1] = 0;

@@ -10,6 +10,7 @@ enum {                           /* heft_quantise_row.takes: what may follow the
        HEFT_TAKES_BLOCKS = 4,    /* "128x64": a scale for a block of rows x columns */
        HEFT_TAKES_GPT_OSS = 8,   /* "gpt-oss": the names of gpt-oss */
        HEFT_TAKES_MODELOPT = 16, /* "modelopt": the names of ModelOpt */
+       HEFT_TAKES_GGUF = 32      /* "gguf": blocks of GGUF */
 };
 
 typedef struct heft_quantise_row {

@@ -1,0 +1,185 @@
+/* e2m1_encode.c - reads runs as codes of E2M1 and bytes of scales, and lays them out.
+ *
+ * Codes come from numbers that are encoded, from bytes with two codes each, the low half first, or
+ * from blocks of GGUF: the scales of a block of 32 (mxfp4) or 64 elements (nvfp4), then for each 32
+ * or 16 elements the first half of them in the low halves of bytes, the second in the high ones.
+ *
+ * Codes and scales that exist are copied, so that no number changes. */
+#include "scheme/e2m1_encode.h"
+
+#include "base/checked_math.h"
+#include "base/error.h"
+#include "base/text.h"
+
+enum { WANTED = 64 * HEFT_RUN }; /* elements to read ahead */
+
+typedef struct codes {
+    uint8_t code[HEFT_RUN];
+    uint8_t scale[HEFT_RUN / 16];
+} codes;
+
+bool heft_is_gguf_form(const heft_encoded *e)
+{
+    return e->choice->form && heft_str_is(heft_lit(e->choice->form), "gguf");
+}
+
+bool heft_has_e2m1(const heft_encoded *e, const heft_scheme *scheme, heft_dtype block)
+{
+    enum { MATRIX = 2 }; /* lists of scales are in another order */
+    const heft_decoding *d = e->decoding;
+    if (!d)
+        return heft_ix_row(&e->f->x, e->tensor)->dtype == block;
+    return d->scheme == scheme &&
+           (d->part[HEFT_ROLE_WEIGHT].dtype == block || d->part[HEFT_ROLE_SCALE].rank >= MATRIX);
+}
+
+static uint64_t group_of(const heft_encoded *e)
+{
+    return e->choice->block[1];
+}
+
+/* ---- sources ---- */
+
+static bool encode_codes(heft_encoder *r, uint64_t row, uint64_t column, size_t count, codes *c)
+{
+    const heft_encoded *e = r->e;
+    size_t group = (size_t)group_of(e);
+    uint8_t pairs[HEFT_RUN / 2];
+    if (!heft_encoder_run(r, row, column, count))
+        return false;
+    for (size_t i = 0; i < count; i += group) {
+        float most;
+        if (!heft_encoder_magnitude(r, i, group, &most))
+            return false;
+        heft_encoded_scale s = e->encoder->scale(e, most);
+        c->scale[i / group] = s.stored[0];
+        for (size_t k = i; k < i + group; k++)
+            r->x[k] /= s.by;
+    }
+    r->has_run = false;
+    heft_drop_nan(r->x, count);
+    (void)heft_dtype_cast(pairs, HEFT_F4_E2M1, r->x, HEFT_F32, count); /* saturates */
+    for (size_t i = 0; i < count; i++)
+        c->code[i] = (uint8_t)(pairs[i / 2] >> 4 * (i % 2) & 15);
+    return true;
+}
+
+static bool copy_pairs(heft_encoder *r, uint64_t first, size_t count, codes *c)
+{
+    size_t group = (size_t)group_of(r->e), groups = count / group;
+    const uint8_t *p = heft_decoder_bytes(&r->input, HEFT_ROLE_WEIGHT, first / 2, count / 2);
+    for (size_t i = 0; p && i < count; i++)
+        c->code[i] = (uint8_t)(p[i / 2] >> 4 * (i % 2) & 15);
+    p = p ? heft_decoder_bytes(&r->input, HEFT_ROLE_SCALE, first / group, groups) : NULL;
+    if (p)
+        memcpy(c->scale, p, groups);
+    r->st = r->input.st;
+    return p;
+}
+
+static size_t block_groups(const heft_encoded *e)
+{
+    return group_of(e) == 32 ? 1 : 4;
+}
+
+static bool copy_blocks(heft_encoder *r, uint64_t first, size_t count, codes *c)
+{
+    const heft_encoded *e = r->e;
+    size_t group = (size_t)group_of(e), scales = block_groups(e), block = scales * group;
+    size_t bytes = scales + block / 2, blocks = count / block;
+    uint64_t at = first / block * bytes;
+    const uint8_t *p = e->decoding
+                           ? heft_decoder_bytes(&r->input, HEFT_ROLE_WEIGHT, at, blocks * bytes)
+                           : heft_encoder_source(r, at, blocks * bytes);
+    if (e->decoding)
+        r->st = r->input.st;
+    for (size_t g = 0; p && g < count / group; g++) {
+        const uint8_t *b = p + g / scales * bytes;
+        const uint8_t *half = b + scales + g % scales * group / 2;
+        c->scale[g] = b[g % scales];
+        for (size_t i = 0; i < group / 2; i++) {
+            c->code[g * group + i] = half[i] & 15;
+            c->code[g * group + group / 2 + i] = half[i] >> 4;
+        }
+    }
+    return p;
+}
+
+static bool read_codes(heft_encoder *r, uint64_t row, uint64_t column, size_t count, codes *c)
+{
+    const heft_encoded *e = r->e;
+    uint64_t first = row * e->columns + column;
+    if (!e->is_copy)
+        return encode_codes(r, row, column, count, c);
+    r->input.wanted = WANTED;
+    r->input.matrix = heft_div(row, e->rows);
+    bool is_block = !e->decoding || heft_dtype_kind_of(e->decoding->part[HEFT_ROLE_WEIGHT].dtype) ==
+                                        HEFT_DTYPE_BLOCK;
+    return is_block ? copy_blocks(r, first, count, c) : copy_pairs(r, first, count, c);
+}
+
+/* ---- layouts ---- */
+
+static bool write_pairs(heft_encoder *r, uint64_t row, uint64_t column, size_t count, uint8_t *out)
+{
+    codes c;
+    bool ok = read_codes(r, row, column, count, &c);
+    for (size_t i = 0; ok && i < count; i += 2)
+        out[i / 2] = (uint8_t)(c.code[i] | c.code[i + 1] << 4);
+    return ok;
+}
+
+static bool write_scales(heft_encoder *r, uint64_t row, uint64_t column, size_t count, uint8_t *out)
+{
+    codes c;
+    bool ok = read_codes(r, row, column, count, &c);
+    if (ok)
+        memcpy(out, c.scale, (size_t)(count / group_of(r->e)));
+    return ok;
+}
+
+/* NaN and negative numbers are scales in other layouts, and mean something else in GGUF. */
+static bool check_scale(heft_encoder *r, uint8_t scale)
+{
+    bool is_power = group_of(r->e) == 32, is_good = is_power ? scale != 255 : scale < 127;
+    if (is_good)
+        return true;
+    r->st = heft_error_plain(r->err, HEFT_E_LOSSY,
+                             "tensor %q has a scale that is %s: GGUF cannot store it", r->e->name,
+                             is_power || scale == 127 || scale == 255 ? "a NaN" : "negative");
+    return false;
+}
+
+static bool write_blocks(heft_encoder *r, uint64_t row, uint64_t column, size_t count, uint8_t *out)
+{
+    const heft_encoded *e = r->e;
+    size_t group = (size_t)group_of(e), scales = block_groups(e), bytes = scales * (1 + group / 2);
+    codes c;
+    if (!read_codes(r, row, column, count, &c))
+        return false;
+    for (size_t g = 0; g < count / group; g++) {
+        uint8_t *b = out + g / scales * bytes, *half = b + scales + g % scales * group / 2;
+        const uint8_t *code = c.code + g * group;
+        if (!check_scale(r, c.scale[g]))
+            return false;
+        b[g % scales] = c.scale[g];
+        for (size_t i = 0; i < group / 2; i++)
+            half[i] = (uint8_t)(code[i] | code[group / 2 + i] << 4);
+    }
+    return true;
+}
+
+heft_status heft_read_e2m1(heft_encoder *r, uint32_t k, uint64_t from, uint8_t *buf, size_t len)
+{
+    const heft_encoded *e = r->e;
+    const heft_encoded_part *p = &e->parts[k];
+    uint32_t groups = (uint32_t)(HEFT_RUN / group_of(e));
+    if (p->role == HEFT_ROLE_SCALE)
+        return heft_encoder_read_runs(r, groups, write_scales, from, buf, len);
+    if (p->role == HEFT_ROLE_WEIGHT && heft_is_gguf_form(e))
+        return heft_encoder_read_runs(r, groups + HEFT_RUN / 2, write_blocks, from, buf, len);
+    if (p->role == HEFT_ROLE_WEIGHT)
+        return heft_encoder_read_runs(r, HEFT_RUN / 2, write_pairs, from, buf, len);
+    memcpy(buf, p->fixed + from, len);
+    return HEFT_OK;
+}

@@ -1,0 +1,15 @@
+/* e2m1_encode.h - numbers of E2M1 and the bytes of their scales, from any source and in any of the
+ * layouts that mxfp4 and nvfp4 have. */
+#ifndef HEFT_E2M1_ENCODE_H
+#define HEFT_E2M1_ENCODE_H
+#include "scheme/quantise_methods.h"
+
+/* The member `read` of encoders of E2M1. */
+heft_status heft_read_e2m1(heft_encoder *r, uint32_t k, uint64_t from, uint8_t *buf, size_t len);
+/* Return whether the source has codes of E2M1 with groups of e->choice's size, and how they are
+ * stored: in pairs, or in blocks of GGUF. */
+bool heft_has_e2m1(const heft_encoded *e, const heft_scheme *scheme, heft_dtype block);
+/* Return true for the form "gguf". */
+bool heft_is_gguf_form(const heft_encoded *e);
+
+#endif
