@@ -264,7 +264,8 @@ def settings(torch, folder):
 def sharded(torch, folder):
     """Shards have the names that transformers expects, and the index says where a tensor is."""
     tied = torch.arange(300.0)
-    value = {"a": torch.rand(20, 30), "b": tied, "c": torch.rand(700), "d": tied, "e": torch.rand(3)}
+    value = {"a": torch.rand(20, 30), "b": tied, "c": torch.rand(700), "d": tied,
+             "e": torch.rand(3)}
     path, out = folder / "whole.pt", folder / "shards"
     torch.save(value, path)
     heft("split", "--max-size", "3000", str(path), str(out))

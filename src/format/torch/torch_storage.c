@@ -33,11 +33,28 @@ static const heft_torch_type types[] = {
     { "float8_e8m0fnu", NULL, HEFT_F8_E8M0, false, false },
     { "float4_e2m1fn_x2", NULL, HEFT_U8, true, false },
     { "bits8", NULL, HEFT_U8, true, false },
+    { "bits1x8", NULL, HEFT_U8, true, false },
+    { "bits2x4", NULL, HEFT_U8, true, false },
+    { "bits4x2", NULL, HEFT_U8, true, false },
     { "bits16", NULL, HEFT_U16, true, false },
+    { "uint1", NULL, HEFT_U8, true, false }, /* an element of the next types takes a byte */
+    { "uint2", NULL, HEFT_U8, true, false },
+    { "uint3", NULL, HEFT_U8, true, false },
+    { "uint4", NULL, HEFT_U8, true, false },
+    { "uint5", NULL, HEFT_U8, true, false },
+    { "uint6", NULL, HEFT_U8, true, false },
+    { "uint7", NULL, HEFT_U8, true, false },
+    { "int1", NULL, HEFT_I8, true, false },
+    { "int2", NULL, HEFT_I8, true, false },
+    { "int3", NULL, HEFT_I8, true, false },
+    { "int4", NULL, HEFT_I8, true, false },
+    { "int5", NULL, HEFT_I8, true, false },
+    { "int6", NULL, HEFT_I8, true, false },
+    { "int7", NULL, HEFT_I8, true, false },
     { "quint4x2", "QUInt4x2Storage", HEFT_UNTYPED, true, true },
     { "quint2x4", "QUInt2x4Storage", HEFT_UNTYPED, true, true },
-    { "complex32", "ComplexHalfStorage", HEFT_UNTYPED, true, false },
-    { "uint8", "UntypedStorage", HEFT_U8, false, false }, /* the tensors state the type */
+    { "complex32", "ComplexHalfStorage", HEFT_U32, true, false }, /* two f16 */
+    { "uint8", "UntypedStorage", HEFT_U8, false, false },         /* the tensors state the type */
 };
 enum { TYPES = sizeof types / sizeof *types, MAX_KEY = 1024 };
 
@@ -142,6 +159,9 @@ static heft_status read_storage(const heft_torch *t, uint32_t persistent, heft_t
     if (!heft_pickle_is(p, key, HEFT_PICKLE_TEXT))
         return refuse(t, persistent, "the key is not a string");
     s->key = heft_pickle_at(p, key)->as.s;
+    uint32_t location = heft_pickle_item(p, id, 3);
+    s->is_meta = heft_pickle_is(p, location, HEFT_PICKLE_TEXT) &&
+                 heft_str_is(heft_pickle_at(p, location)->as.s, "meta");
     if (s->key.len > MAX_KEY) /* keys are compared often; in practice, keys are short numbers */
         return refuse(t, persistent, "the key has more than 1024 bytes");
     if (!heft_pickle_u64(&s->elements, p, heft_pickle_item(p, id, 4)))
