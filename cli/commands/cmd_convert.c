@@ -12,6 +12,7 @@
 #include "models/dequantise.h"
 #include "models/inputs.h"
 #include "models/model.h"
+#include "models/quantised.h"
 #include "options/command.h"
 #include "process/stdin_file.h"
 #include "process/textfile.h"
@@ -203,7 +204,7 @@ static int say_unused_vocab(const request *r, const heft_file *f)
     return code;
 }
 
-static int say_done(const request *r)
+static int say_done(const request *r, const heft_file *in)
 {
     const job *j = &r->job;
     if (j->session->verbose && !j->written.missing)
@@ -214,6 +215,7 @@ static int say_done(const request *r)
     outbuf o;
     out_open(&o, STDOUT_FILENO);
     if (j->dry_run) {
+        job_mix_print(&o, j, in);
         out_message(&o, j->out);
         out_format(&o, ": %llu bytes\n", (unsigned long long)j->bytes);
     }
@@ -248,20 +250,39 @@ static int open_input(request *r, heft_file **f)
                : say_status(HEFT_E_NOMEM, r->in, "no memory for metadata");
 }
 
+/* A mix quantises what quantised tensors represent, in f32, so that no rounding is added. */
+static int decode_for_mix(dequantised *d, const job *j, const heft_file *f)
+{
+    heft_schemes *found;
+    int code = quantised_open(&found, f, j->source);
+    uint32_t count = code ? 0 : heft_schemes_count(found);
+    heft_schemes_close(code ? NULL : found);
+    if (!count)
+        return code;
+    if (!j->quantise.requantise)
+        return say_status(HEFT_E_UNSUPPORTED, j->source,
+                          "%u tensors are quantised already: quantising them to %s adds a second "
+                          "loss; --requantize allows this",
+                          count, j->mix.info.name);
+    return dequantise(d, j->session, f, j->source, "f32");
+}
+
 static int convert(request *r)
 {
     heft_file *f = NULL;
     job *j = &r->job;
     dequantised d = { NULL, NULL };
     int code = open_input(r, &f);
+    if (!code && j->mix.info.name && !j->dequantize)
+        code = decode_for_mix(&d, j, f);
     if (!code && j->dequantize)
         code = dequantise(&d, j->session, f, r->in, j->dequantize);
     const heft_file *in = d.model ? d.model : f;
     if (!code)
         code = j->share.number || j->finish ? job_convert_share(j, in) : job_convert(j, in);
-    dequantised_release(&d);
     if (!code)
-        code = say_done(r);
+        code = say_done(r, in);
+    dequantised_release(&d);
     if (!code)
         job_say_result(j);
     heft_file_close(f);

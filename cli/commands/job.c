@@ -31,6 +31,33 @@ const shared_opt job_options[] = {
       { "dequantize", 0, OPT_MAYBE, AT(job, dequantize), "[=DTYPE]",
         "decode quantised tensors, to bf16, f16 or f32" } },
     { C,
+      { "quantize", 0, OPT_LIST, AT(job, quantise.args), "[GLOB=]NAME[:OPTION]",
+        "quantise weights: fp8, mxfp4, int4:64 ...; GLOB=none: not these" } },
+    { C,
+      { "requantize", 0, OPT_FLAG, AT(job, quantise.requantise), NULL,
+        "quantise weights that are quantised already" } },
+    { C,
+      { "allow-nan", 0, OPT_FLAG, AT(job, quantise.allow_nan), NULL,
+        "quantise weights with NaN and infinities" } },
+    { C,
+      { "tensor-type", 0, OPT_LIST, AT(job, mix.types), "REGEX=TYPE",
+        "with a mix: the type of tensors that match; first match counts" } },
+    { C,
+      { "token-embedding-type", 0, OPT_TEXT, AT(job, mix.embedding), "TYPE",
+        "with a mix: the type of the token embedding" } },
+    { C,
+      { "output-tensor-type", 0, OPT_TEXT, AT(job, mix.output), "TYPE",
+        "with a mix: the type of output.weight" } },
+    { C,
+      { "leave-output-tensor", 0, OPT_FLAG, AT(job, mix.keeps_output), NULL,
+        "with a mix: output.weight keeps its type" } },
+    { C,
+      { "pure", 0, OPT_FLAG, AT(job, mix.pure), NULL,
+        "with a mix: one type for all weights" } },
+    { C,
+      { "imatrix", 0, OPT_FILE, AT(job, mix.imatrix), "FILE",
+        "with a mix: importance of columns, from llama-imatrix" } },
+    { C,
       { "transpose", 0, OPT_LIST, AT(job, rules.transpose), "GLOB",
         "transpose matrices that match" } },
     { C,
@@ -183,6 +210,7 @@ void job_begin(const session *s, void *zeroed)
 void job_release(job *j)
 {
     rules_release(&j->rules);
+    job_mix_release(j);
     text_free(j->config_text);
     heft_vocab_close(j->new_vocab);
 }
@@ -195,6 +223,8 @@ int job_prepare(job *j)
     if (j->align > UINT32_C(1) << 31 || (j->align & (j->align - 1)))
         return say_usage(cmd, "--align must be a power of two below 2^32");
     int code = job_prepare_share(j);
+    if (!code)
+        code = job_mix_prepare(j);
     return code ? code : rules_prepare(&j->rules, cmd, &j->write);
 }
 
@@ -385,6 +415,12 @@ int job_check_rules(job *j, const heft_file *f)
 {
     int code = rules_check(&j->rules, j->session, f, j->source);
     bool can_list = heft_format_caps(j->target) & HEFT_CAN_LISTS;
+    if (!code)
+        code = set_options_resolve(&j->rules.set, f, can_list, j->source);
+    rules_set(&j->rules, &j->convert);
+    if (code || !j->mix.info.name)
+        return code;
+    code = job_mix_choose(j, f);
     if (!code)
         code = set_options_resolve(&j->rules.set, f, can_list, j->source);
     rules_set(&j->rules, &j->convert);

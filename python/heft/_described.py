@@ -1,6 +1,8 @@
 """The options as the command describes them: name, commands, kind, help. Made by
 tests/command_options.py HEFT --write."""
 DESCRIBED = (
+    ("raw-tensors", "info",
+     "flag", "take the stored tensors, not what quantised ones represent"),
     ("verbose", "info",
      "flag", "also print the memory used by the index, and all metadata"),
     ("profile", "verify",

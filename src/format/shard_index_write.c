@@ -1,9 +1,10 @@
 /* shard_index_write.c - writes the JSON index of a model in several files, in the layout of the
  * transformers library. */
+#include "base/path_risk.h"
 #include "format/shard_index.h"
 #include "grammar/json.h"
 
-enum { MAX_NAME = 255, DIGITS = 5 };
+enum { DIGITS = 5 };
 
 void heft_shard_index_put_name(heft_out *o, heft_str stem, uint32_t i, uint32_t count,
                                const char *suffix)
@@ -23,7 +24,7 @@ void heft_shard_index_put_name(heft_out *o, heft_str stem, uint32_t i, uint32_t 
 void heft_shard_index_put(heft_out *o, const heft_shard_set *s,
                           void (*put_name)(heft_out *o, heft_str stem, uint32_t i, uint32_t count))
 {
-    uint8_t buf[MAX_NAME + 1];
+    uint8_t buf[HEFT_MAX_SHARD_NAME + 1];
     heft_out_str(o, heft_lit("{\n  \"metadata\": {\n    \"total_size\": "));
     heft_json_put_u64(o, s->bytes);
     heft_out_str(o, heft_lit("\n  },\n  \"weight_map\": {"));

@@ -31,6 +31,16 @@ static heft_status find_part(heft_decoding *d, const heft_quantised_part *q, hef
     return HEFT_OK;
 }
 
+/* Every column has a number by which its inputs were divided. */
+static heft_status check_columns(const heft_decoding *d, heft_error *err)
+{
+    const heft_decoding_part *p = heft_decoding_part_of(d, HEFT_ROLE_PRE_SCALE);
+    bool is_good = p && p->elements == d->columns && heft_is_scale(p->dtype) && !d->is_transposed;
+    return !p || is_good ? HEFT_OK
+                         : heft_decoding_refuse(d, HEFT_ROLE_PRE_SCALE,
+                                                "does not have a number for each column", err);
+}
+
 /* The name of another part helps where the shapes fit no scheme. */
 static heft_status refuse_scheme(const heft_quantised *q, const heft_file *f, const heft_schemes *s,
                                  uint32_t i, heft_error *err)
@@ -74,5 +84,6 @@ heft_status heft_decoding_open(heft_decoding *d, const heft_file *f, const heft_
     if (d->part[HEFT_ROLE_WEIGHT].tensor == HEFT_NONE)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "quantised tensor %q has no weight",
                                 q.name);
-    return d->decoder->prepare(d, err);
+    HEFT_TRY(d->decoder->prepare(d, err));
+    return check_columns(d, err);
 }

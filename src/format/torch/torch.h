@@ -5,16 +5,9 @@
 #define HEFT_TORCH_H
 #include "format/format.h"
 #include "grammar/pickle.h"
+#include "grammar/torch_types.h"
 #include "grammar/zip.h"
 #include "model/decimal.h"
-
-typedef struct heft_torch_type { /* an element type of PyTorch */
-    const char *dtype;           /* torch.DTYPE */
-    const char *storage;         /* torch.STORAGE, or NULL without a class */
-    heft_dtype type;             /* HEFT_UNTYPED: unknown to Heft */
-    bool keeps_name;             /* `type` is only similar: stored_dtype keeps the name */
-    bool is_quantized;           /* the integers need a scale and a zero point */
-} heft_torch_type;
 
 typedef struct heft_torch_storage { /* memory of one or more tensors */
     heft_str key;                   /* name in the pickle and in the container */
@@ -70,9 +63,10 @@ typedef struct heft_torch { /* state of the parser */
     bool is_script; /* some objects have classes that TorchScript stores as code */
     heft_status st; /* error of functions that return bool */
     uint64_t pickle_bytes;
-    uint64_t bytes;    /* total size of all tensors so far */
-    uint64_t budget;   /* steps and bytes of names that heft_torch_walk() may still take */
-    uint32_t reported; /* number of reported_calls */
+    uint64_t bytes;        /* total size of all tensors so far */
+    uint64_t budget;       /* steps and bytes of names that heft_torch_walk() may still take */
+    uint32_t checked_mesh; /* value of the mesh that was checked last, plus 1 */
+    uint32_t reported;     /* number of reported_calls */
     uint32_t reported_calls[32];
 } heft_torch;
 
@@ -138,6 +132,7 @@ typedef enum heft_torch_kind {
     HEFT_TORCH_VALUE,     /* an ordinary value of the pickle */
     HEFT_TORCH_TENSOR,    /* a call that rebuilds a tensor */
     HEFT_TORCH_SPARSE,    /* a call that rebuilds a sparse tensor */
+    HEFT_TORCH_PIECE,     /* a call that rebuilds a tensor of which a rank has a piece */
     HEFT_TORCH_PAIRS,     /* a list of pairs (tuples or lists) of keys and values */
     HEFT_TORCH_NAMESPACE, /* an object with settings as attributes */
     HEFT_TORCH_NUMBER,    /* a NumPy scalar */
@@ -166,7 +161,7 @@ typedef struct heft_torch_interpretation {
     uint32_t value;    /* the container, or the call */
     uint32_t callable; /* function or class of a call */
     uint32_t args;     /* arguments of a call */
-    uint32_t state;    /* attributes of a tensor of a subclass, or HEFT_NONE */
+    uint32_t state;    /* PIECE, WRAPPER: the state of the tensor, or HEFT_NONE */
 } heft_torch_interpretation;
 
 /* Interpret a value: look up calls in a table, and follow calls that only wrap an argument. */
@@ -241,6 +236,13 @@ extern const char heft_torch_metadata[], heft_torch_checkpoint[];
 /* Add the settings of a dictionary.  Set *taken to false, and add nothing, if a value is none. */
 heft_status heft_torch_settings(heft_torch *t, uint32_t dict, bool *taken);
 
+/* ---- pieces in the files of ranks: torch_piece.c ---- */
+
+/* Add the piece of a tensor that a rank has, or leave it out. */
+heft_status heft_torch_piece(heft_torch *t, heft_str name, const heft_torch_interpretation *m);
+/* Call after the last tensor: if some are pieces, the others are whole.  Refuse flat parameters. */
+heft_status heft_torch_end_pieces(heft_torch *t);
+
 /* ---- the graph: torch_walk.c ---- */
 
 /* Add the tensors and metadata of the value that x->pick names, or of all values. */
@@ -251,6 +253,13 @@ heft_status heft_torch_walk(heft_torch *t);
 /* Recognise the pickle of the magic number, in any protocol. */
 bool heft_torch_is_legacy(const uint8_t *head, size_t len);
 heft_status heft_torch_parse_legacy(heft_torch *t);
+
+/* ---- distributed checkpoints: dcp.c ---- */
+
+/* Recognise .metadata, the index of a distributed checkpoint. */
+bool heft_dcp_recognise(const uint8_t *head, size_t len);
+/* Add the tensors, whose pieces are in the other files of the folder. */
+heft_status heft_dcp_parse(heft_window *in, heft_index *x);
 
 /* ---- tar archives, before PyTorch 0.1.11: torch_tar.c ---- */
 

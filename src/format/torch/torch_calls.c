@@ -5,6 +5,7 @@
 typedef enum action {
     TENSOR, /* rebuilds a tensor from the arguments */
     SPARSE,
+    PIECE,     /* the local part of a tensor that is distributed over ranks */
     UNWRAP,    /* stands for the first argument */
     REBUILD,   /* (function, type, arguments, state): a tensor of a subclass */
     CONTENT,   /* a dictionary: the items set later, or the pairs in the arguments */
@@ -39,10 +40,10 @@ static const call calls[] = {
     { "torch._utils", "_rebuild_parameter_with_state", UNWRAP, 0 },
     { "torch._utils", "_rebuild_device_tensor_from_cpu_tensor", UNWRAP, 0 },
     { "torch._utils", "_rebuild_device_tensor_from_numpy", UNWRAP, 0 },
+    { "torch._utils", "_rebuild_wrapper_subclass", PIECE, 0 },
     { "torch._tensor", "_rebuild_from_type_v2", REBUILD, 0 },
     { "torch._tensor", "_rebuild_from_type", REBUILD, 0 },
     { "torch._utils", "_rebuild_meta_tensor_no_storage", META, 0 },
-    { "torch._utils", "_rebuild_wrapper_subclass", WRAPPER, 0 },
     { "torch._utils", "_rebuild_nested_tensor", SPARSE, 0 },
     { "torch._utils", NULL, REFUSE, 0 },
     { "torch._tensor", NULL, REFUSE, 0 },
@@ -127,6 +128,17 @@ static heft_torch_interpretation interpret_dict(const heft_pickle *p, uint32_t v
     return m;
 }
 
+/* A tensor of any other subclass that is rebuilt like a piece consists of other tensors. */
+static const call wrapper = { "", "", WRAPPER, 0 };
+
+static bool is_piece(const heft_pickle *p, uint32_t class)
+{
+    heft_str name = { "", 0 };
+    if (heft_pickle_is(p, class, HEFT_PICKLE_GLOBAL))
+        name = heft_pickle_name(p, class);
+    return !name.len || heft_str_is(name, "DTensor") || heft_str_is(name, "ShardedTensor");
+}
+
 /* Interpret a single value; return true if *m now refers to another value that must be
  * interpreted. */
 static bool interpret_step(const heft_pickle *p, heft_torch_interpretation *m)
@@ -137,16 +149,19 @@ static bool interpret_step(const heft_pickle *p, heft_torch_interpretation *m)
         return false;
     m->callable = heft_torch_class(p, v->as.object.callable);
     m->args = v->as.object.args;
+    m->state = HEFT_NONE;
     const call *c = find_call(p, m->callable);
     if (c && c->action == REBUILD) {
         uint32_t class = heft_pickle_item(p, m->args, 1);
-        m->state = heft_pickle_item(p, m->args, 3);
         m->callable = heft_pickle_item(p, m->args, 0);
+        m->state = heft_pickle_item(p, m->args, 3);
         m->args = heft_pickle_item(p, m->args, 2);
         c = find_call(p, m->callable);
         c = c && c->action == REBUILD ? NULL : c;
-        if (c && c->action == WRAPPER)
+        if (c && c->action == PIECE && !is_piece(p, class)) {
             m->callable = class;
+            c = &wrapper;
+        }
     }
     uint32_t first = heft_pickle_item(p, m->args, 0);
     if (c && c->action == INSTANCE) {
@@ -165,13 +180,13 @@ static bool interpret_step(const heft_pickle *p, heft_torch_interpretation *m)
         return data != HEFT_NONE;
     }
     static const heft_torch_kind kinds[] = {
-        [TENSOR] = HEFT_TORCH_TENSOR,       [SPARSE] = HEFT_TORCH_SPARSE,
-        [NAMESPACE] = HEFT_TORCH_NAMESPACE, [NUMBER] = HEFT_TORCH_NUMBER,
-        [DEVICE] = HEFT_TORCH_DEVICE,       [INSTANCE] = HEFT_TORCH_OBJECT,
-        [OPAQUE] = HEFT_TORCH_OPAQUE,       [NUMBERS] = HEFT_TORCH_NUMBERS,
-        [ARRAY] = HEFT_TORCH_ARRAY,         [REFUSE] = HEFT_TORCH_REFUSED,
-        [BYTES] = HEFT_TORCH_BYTES,         [META] = HEFT_TORCH_META,
-        [WRAPPER] = HEFT_TORCH_WRAPPER
+        [TENSOR] = HEFT_TORCH_TENSOR,   [SPARSE] = HEFT_TORCH_SPARSE,
+        [PIECE] = HEFT_TORCH_PIECE,     [NAMESPACE] = HEFT_TORCH_NAMESPACE,
+        [NUMBER] = HEFT_TORCH_NUMBER,   [DEVICE] = HEFT_TORCH_DEVICE,
+        [INSTANCE] = HEFT_TORCH_OBJECT, [OPAQUE] = HEFT_TORCH_OPAQUE,
+        [NUMBERS] = HEFT_TORCH_NUMBERS, [ARRAY] = HEFT_TORCH_ARRAY,
+        [REFUSE] = HEFT_TORCH_REFUSED,  [BYTES] = HEFT_TORCH_BYTES,
+        [META] = HEFT_TORCH_META,       [WRAPPER] = HEFT_TORCH_WRAPPER
     };
     if (!c || (c->action == UNWRAP && first == HEFT_NONE && v->as.object.state != HEFT_NONE)) {
         m->kind = HEFT_TORCH_OBJECT;

@@ -6,8 +6,8 @@
 enum {
     MAX_PARTS = HEFT_TORCH_SPARSE_PARTS,
     LAYOUTS = HEFT_TORCH_LAYOUTS,
-    NESTED = LAYOUTS - 1, /* in the table */
-    COMPRESSED = 3        /* parts of a layout with pointers */
+    NESTED = LAYOUTS - 1,
+    COMPRESSED = 3 /* parts of a layout with pointers */
 };
 
 const heft_torch_layout heft_torch_layouts[LAYOUTS] = {

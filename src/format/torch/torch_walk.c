@@ -244,19 +244,15 @@ static heft_status enter_object(walk *w, uint32_t object, bool is_known)
     return st;
 }
 
-/* Enter the attributes of a tensor that consists of other tensors.  A piece of a tensor of several
- * processes, a DTensor, is no tensor of the model. */
+/* Enter the attributes of a tensor that consists of other tensors. */
 static heft_status enter_wrapper(walk *w, const heft_torch_interpretation *m)
 {
     const heft_pickle *p = &w->t->p;
     uint64_t at = heft_pickle_offset(p, m->value);
     uint32_t depth = w->depth;
-    bool is_piece = !heft_pickle_is(p, m->callable, HEFT_PICKLE_GLOBAL) ||
-                    heft_str_is(heft_pickle_name(p, m->callable), "DTensor");
-    if (is_piece || m->state == HEFT_NONE)
+    if (m->state == HEFT_NONE)
         return leave_out(w, HEFT_LEFT_OUT, "torch/unreadable", at,
-                         is_piece ? "a piece of a tensor of several processes is not supported"
-                                  : "a tensor of a subclass has no attributes");
+                         "a tensor of a subclass has no attributes");
     heft_ix_note_format(w->t->x, HEFT_NOTE, "torch/class", (heft_range){ at, 0 }, HEFT_NONE,
                         "%q: an unknown class of tensors; the tensors in its attributes are listed",
                         heft_pickle_name(p, m->callable));
@@ -369,6 +365,7 @@ static heft_status visit(walk *w, uint32_t value)
     switch (m.kind) {
     case HEFT_TORCH_TENSOR:
     case HEFT_TORCH_SPARSE:
+    case HEFT_TORCH_PIECE:
         if (is_argument(w))
             return leave_out(w, HEFT_LEFT_OUT, "torch/unreadable", at,
                              "a tensor in the arguments of a call that heft does not make");
@@ -379,8 +376,9 @@ static heft_status visit(walk *w, uint32_t value)
         st = copy_name(w, at, "tensor", &name);
         if (st)
             return st;
-        return m.kind == HEFT_TORCH_TENSOR ? heft_torch_tensor(w->t, name, &m)
-                                           : heft_torch_sparse(w->t, name, &m);
+        return m.kind == HEFT_TORCH_TENSOR   ? heft_torch_tensor(w->t, name, &m)
+               : m.kind == HEFT_TORCH_SPARSE ? heft_torch_sparse(w->t, name, &m)
+                                             : heft_torch_piece(w->t, name, &m);
     case HEFT_TORCH_PAIRS:
         return begin_listing(w, m.value) ? enter(w, m.value, PAIRED, m.value, skips_scalars(w))
                                          : HEFT_OK;
@@ -468,6 +466,8 @@ heft_status heft_torch_walk(heft_torch *t)
     if (!st)
         st = walk_from(&w, root);
     heft_vec_free(&t->x->mem, &w.path, 1);
+    if (!st)
+        st = heft_torch_end_pieces(t);
     if (!st && !heft_ix_tensors(t->x) && !t->x->left_out)
         heft_ix_left_out(t->x, HEFT_LEFT_OUT_READABLE, "torch/no-tensor",
                          (heft_range){ heft_pickle_offset(&t->p, root), 0 },
