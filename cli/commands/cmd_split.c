@@ -37,17 +37,23 @@ static int choose_target(job *j, const heft_file *f)
         heft_format_name(j->target));
 }
 
-/* Programs expect safetensors shards to be called "model"; other formats keep the input's stem. */
+/* Names that programs expect of the shards of a format; other formats keep the input's stem. */
+static const struct {
+    const char *format, *stem;
+} expected_stems[] = { { "safetensors", "model" }, { "torch", "pytorch_model" } };
+
 static char *choose_stem(const request *r)
 {
     heft_str name = heft_file_name(r->f);
     size_t len = name.len;
     if (r->job.stem)
         return strdup(r->job.stem);
+    for (size_t i = 0; i < sizeof expected_stems / sizeof *expected_stems; i++)
+        if (!strcmp(heft_format_name(r->job.target), expected_stems[i].format))
+            return strdup(expected_stems[i].stem);
     while (len && name.ptr[len - 1] != '.')
         len--;
-    bool is_plain = len > 1 && strcmp(heft_format_name(r->job.target), "safetensors") != 0;
-    return is_plain ? strndup(name.ptr, len - 1) : strdup("model");
+    return len > 1 ? strndup(name.ptr, len - 1) : strdup("model");
 }
 
 /* ---- files ---- */

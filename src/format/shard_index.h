@@ -24,5 +24,12 @@ bool heft_shard_index_is_torch_name(heft_str file);
 /* Fill x with the entries of the index.  HEFT_E_UNSUPPORTED: a shard has a different format. */
 heft_status heft_shard_index_parse(heft_window *in, heft_index *x,
                                    const heft_shard_index_kind *kind);
+/* Emit the name of shard i of `count`, which ends in `suffix`; i == count: the name of the index.
+ */
+void heft_shard_index_put_name(heft_out *o, heft_str stem, uint32_t i, uint32_t count,
+                               const char *suffix);
+/* Emit an index whose shards have the names that put_name() emits. */
+void heft_shard_index_put(heft_out *o, const heft_shard_set *s,
+                          void (*put_name)(heft_out *o, heft_str stem, uint32_t i, uint32_t count));
 
 #endif

@@ -30,9 +30,26 @@ const heft_torch_type heft_torch_types[HEFT_TORCH_TYPES] = {
     { "float4_e2m1fn_x2", NULL, HEFT_U8, true, 1, false },
     { "bits8", NULL, HEFT_U8, true, 1, false },
     { "bits16", NULL, HEFT_U16, true, 2, false },
+    { "bits1x8", NULL, HEFT_U8, true, 1, false },
+    { "bits2x4", NULL, HEFT_U8, true, 1, false },
+    { "bits4x2", NULL, HEFT_U8, true, 1, false },
+    { "uint1", NULL, HEFT_U8, true, 1, false },
+    { "uint2", NULL, HEFT_U8, true, 1, false },
+    { "uint3", NULL, HEFT_U8, true, 1, false },
+    { "uint4", NULL, HEFT_U8, true, 1, false },
+    { "uint5", NULL, HEFT_U8, true, 1, false },
+    { "uint6", NULL, HEFT_U8, true, 1, false },
+    { "uint7", NULL, HEFT_U8, true, 1, false },
+    { "int1", NULL, HEFT_I8, true, 1, false },
+    { "int2", NULL, HEFT_I8, true, 1, false },
+    { "int3", NULL, HEFT_I8, true, 1, false },
+    { "int4", NULL, HEFT_I8, true, 1, false },
+    { "int5", NULL, HEFT_I8, true, 1, false },
+    { "int6", NULL, HEFT_I8, true, 1, false },
+    { "int7", NULL, HEFT_I8, true, 1, false },
     { "quint4x2", "QUInt4x2Storage", HEFT_UNTYPED, true, 1, true },
     { "quint2x4", "QUInt2x4Storage", HEFT_UNTYPED, true, 1, true },
-    { "complex32", "ComplexHalfStorage", HEFT_UNTYPED, true, 0, false },
+    { "complex32", "ComplexHalfStorage", HEFT_U32, true, 4, false }, /* two f16 */
     { "uint8", "UntypedStorage", HEFT_U8, false, 1, false }, /* the tensors state the type */
 };
 

@@ -12,7 +12,7 @@ typedef struct heft_torch_type {
     bool is_quantized;   /* the integers need a scale and a zero point */
 } heft_torch_type;
 
-enum { HEFT_TORCH_TYPES = 30 };
+enum { HEFT_TORCH_TYPES = 47 };
 extern const heft_torch_type heft_torch_types[HEFT_TORCH_TYPES];
 
 /* Return the bytes of an element in storages of a class, or 0 if the class is not known. */

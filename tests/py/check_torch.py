@@ -238,6 +238,7 @@ def conversions(torch, folder):
     torch.save({"coo": coo, "w": torch.ones(2)}, path)
     yield "written: sparse", list(rewritten(torch, path, True))
     yield "written: settings", list(settings(torch, folder))
+    yield "written: shards", list(sharded(torch, folder))
     yield "written: types without a storage class", list(untyped(folder))
 
 
@@ -258,6 +259,30 @@ def settings(torch, folder):
     heft("convert", "--force", str(out), str(again))
     if again.read_bytes() != out.read_bytes():
         yield "a second conversion writes other bytes"
+
+
+def sharded(torch, folder):
+    """Shards have the names that transformers expects, and the index says where a tensor is."""
+    tied = torch.arange(300.0)
+    value = {"a": torch.rand(20, 30), "b": tied, "c": torch.rand(700), "d": tied,
+             "e": torch.rand(3)}
+    path, out = folder / "whole.pt", folder / "shards"
+    torch.save(value, path)
+    heft("split", "--max-size", "3000", str(path), str(out))
+    index = json.loads((out / "pytorch_model.bin.index.json").read_text())
+    files = sorted(p.name for p in out.glob("*.bin"))
+    count = len(files)
+    if count < 2 or files != [f"pytorch_model-{i + 1:05}-of-{count:05}.bin" for i in range(count)]:
+        yield f"the shards are {files}"
+    loaded = {name: torch.load(out / name, weights_only=True) for name in files}
+    found = {n: name for name, tensors in loaded.items() for n in tensors}
+    if index["weight_map"] != found or set(found) != set(value):
+        yield f"the index is {index}, the shards have {found}"
+    if found["b"] != found["d"]:
+        yield "tied tensors are in different shards"
+    for name, tensor in value.items():
+        if not torch.equal(loaded[found[name]][name], tensor):
+            yield f"{name} differs"
 
 
 def untyped(folder):

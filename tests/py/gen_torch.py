@@ -31,7 +31,8 @@ TYPES = [("FloatStorage", "float32", "f32", 4), ("HalfStorage", "float16", "f16"
 UNTYPED = [("uint16", "u16", 2), ("uint32", "u32", 4), ("uint64", "u64", 8),
            ("float8_e4m3fn", "f8_e4m3fn", 1), ("float8_e5m2", "f8_e5m2", 1),
            ("float8_e4m3fnuz", "f8_e4m3fnuz", 1), ("float8_e5m2fnuz", "f8_e5m2fnuz", 1),
-           ("float8_e8m0fnu", "f8_e8m0", 1), ("float32", "f32", 4), ("bool", "bool", 1)]
+           ("float8_e8m0fnu", "f8_e8m0", 1), ("float32", "f32", 4), ("bool", "bool", 1),
+           ("complex32", "u32", 4), ("int4", "i8", 1), ("uint3", "u8", 1), ("bits1x8", "u8", 1)]
 QUANTIZED = [("QInt8Storage", "qint8", "i8", 1), ("QUInt8Storage", "quint8", "u8", 1),
              ("QInt32Storage", "qint32", "i32", 4)]
 OTHER_STORAGES = [
@@ -80,7 +81,8 @@ UTILS = module(
         n: function() for n in [
             "_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter",
             "_rebuild_parameter_with_state", "_rebuild_qtensor", "_rebuild_sparse_tensor",
-            "_rebuild_sparse_csr_tensor", "_rebuild_device_tensor"
+            "_rebuild_sparse_csr_tensor", "_rebuild_device_tensor", "_rebuild_nested_tensor",
+            "_rebuild_meta_tensor_no_storage", "_rebuild_wrapper_subclass"
         ]
     })
 TENSOR = module("torch._tensor", _rebuild_from_type_v2=function())
@@ -96,6 +98,7 @@ LEARNED = module("__torch__", Model=type("Model", (), {}))
 OWN = module("own", Thing=type("Thing", (), {}), Words=type("Words", (list,), {}),
              Table=type("Table", (dict,), {}), make=function(),
              Slots=type("Slots", (), {"__slots__": ("a", "b", "__dict__")}),
+             Quant=type("Quant", (), {}), DTensor=type("DTensor", (), {}),
              Packed=type("Packed", (), {"__getstate__": lambda s: s.__dict__["content"]}))
 module("numpy", dtype=function())
 NUMPY = module("numpy.core.multiarray", scalar=function())
@@ -118,6 +121,7 @@ class Call:
 
 class Memory:
     """A storage."""
+    place = "cpu"
 
     def __init__(self, kind, data, count, key=None, view=()):
         self.kind, self.data, self.count, self.key, self.view = kind, data, count, key, view
@@ -196,8 +200,8 @@ class Pickler(pickle._Pickler):
             obj.key = str(len(self.storages))
         if obj not in self.storages:
             self.storages.append(obj)
-        return ("storage", getattr(TORCH,
-                                   obj.kind), obj.key, "cpu", obj.count, *(obj.view or self.views))
+        return ("storage", getattr(TORCH, obj.kind), obj.key, obj.place, obj.count,
+                *(obj.view or self.views))
 
 
 class Text(Pickler):
@@ -519,6 +523,35 @@ def good_sparse(s):
                 {"format": "torch", "tensors": listed})
 
 
+def good_blocks(s):
+    """Compressed columns, blocks, and a list of tensors of different shapes."""
+    pointers = numbers("LongStorage", "q", [0, 1, 1, 2], (4,))
+    rows, values = numbers("LongStorage", "q", [0, 1], (2,)), numbers("FloatStorage", "f", [1, 2],
+                                                                      (2,))
+    two = numbers("LongStorage", "q", [0, 1, 2], (3,))
+    blocks = numbers("FloatStorage", "f", range(8), (2, 1, 4))
+    tensors = {
+        "csc": sparse("torch.sparse_csc", pointers, rows, values, (2, 3)),
+        "bsr": sparse("torch.sparse_bsr", two, rows, blocks, (2, 3)),
+        "bsc": sparse("torch.sparse_bsc", numbers("LongStorage", "q", [0, 2], (2,)), rows,
+                      numbers("FloatStorage", "f", range(6), (2, 1, 3)), (2, 3))
+    }
+    listed = [parts_of(name, f"sparse_{name}", indptr=t.args[1][0], indices=t.args[1][1],
+                       values=t.args[1][2]) for name, t in tensors.items()]
+    sizes = numbers("LongStorage", "q", [1, 2, 2, 2], (2, 2))
+    strides = numbers("LongStorage", "q", [2, 1, 2, 1], (2, 2))
+    buffer, offsets = numbers("FloatStorage", "f", range(6),
+                              (6,)), numbers("LongStorage", "q", [0, 2], (2,))
+    tensors["nested"] = Call(UTILS._rebuild_nested_tensor, buffer, sizes, strides, offsets)
+    nested = parts_of("nested", "nested", values=buffer, sizes=sizes, strides=strides,
+                      offsets=offsets)
+    q, scale = plain((2, 3)), plain((2,), 2)
+    s.good("wrapper.pt", zipped({"w": wrapper("Quant", data=q, scale=scale, bits=4)}),
+           [described("w.data", q), described("w.scale", scale)])
+    s.write("good", "blocks.pt", zipped(tensors),
+            {"format": "torch", "tensors": [*listed, nested | {"shape": [6]}]})
+
+
 def bad_sparse(s):
     coords, pairs = numbers("LongStorage", "q", [0, 1, 1, 1, 0, 2],
                             (2, 3)), numbers("LongStorage", "q", [0, 1, 1, 1, 0, 2], (3, 2))
@@ -531,8 +564,21 @@ def bad_sparse(s):
                      (TORCH.per_tensor_affine, 0.5, 0), False, collections.OrderedDict())
     coo, csr = "torch.sparse_coo", "torch.sparse_csr"
     for name, call, expect, why in [
-        ("layout", sparse("torch.sparse_bsr", coords, values,
-                          (2, 3)), "reject", "a layout of blocks"),
+        ("layout", sparse("torch.sparse_diagonal", coords, values,
+                          (2, 3)), "reject", "an unknown layout"),
+        ("no_blocks", sparse("torch.sparse_bsr", coords, coords, values,
+                             (2, 3)), "reject", "values that are not blocks"),
+        ("csc_columns", sparse("torch.sparse_csc", pointers, values, values,
+                               (2, 3)), "reject", "pointers for another number of columns"),
+        ("bsr_rows", sparse("torch.sparse_bsr", pointers, numbers("LongStorage", "q", [0], (1,)),
+                            numbers("FloatStorage", "f", [1, 2, 3, 4], (1, 2, 2)), (5, 4)),
+         "reject", "rows that blocks do not fill"),
+        ("nested", Call(UTILS._rebuild_nested_tensor, numbers("FloatStorage", "f", [1, 2], (2,)),
+                        *(numbers("LongStorage", "q", [1, 2], shape)
+                          for shape in ((2, 1), (1, 2), (1,)))), "reject",
+         "offsets of another number of tensors"),
+        ("nested_few", Call(UTILS._rebuild_nested_tensor, values, coords, coords), "reject",
+         "a nested tensor without offsets"),
         ("layout_number", Call(UTILS._rebuild_sparse_tensor, 3,
                                (coords, values, (2, 3))), "reject", "a layout that is a number"),
         ("layout_words",
@@ -1109,9 +1155,6 @@ def bad_archives(s):
           "a missing storage")
     s.bad("pickle_empty.pt", archive([("data.pkl", b""), *without]), "reject",
           "a pickle without a byte")
-    half = Memory("ComplexHalfStorage", bytes(24), 6)
-    s.bad("complex_half.pt", zipped({"w": tensor(half, (2, 3))}), "reject",
-          "complex numbers of half precision")
     four = Memory("QUInt4x2Storage", bytes(3), 6)
     s.bad("quint4x2.pt", zipped({"w": tensor(four, (2, 3))}), "reject", "numbers of four bits")
     data = archive(good)
@@ -1128,7 +1171,6 @@ def unknown_storages():
     """Yield (name, tensor): bytes of 4 bits to 16 bytes for each element."""
     for name, kind, count, size in [("quint4x2", "QUInt4x2Storage", 8, 4),
                                     ("quint2x4", "QUInt2x4Storage", 7, 2),
-                                    ("complex_half", "ComplexHalfStorage", 6, 24),
                                     ("future1", "FutureStorage", 5, 5),
                                     ("future2", "FutureStorage", 5, 10),
                                     ("future8", "FutureStorage", 5, 40),
@@ -1136,9 +1178,29 @@ def unknown_storages():
         yield name, tensor(Memory(kind, noise(9, size), count), (count,))
 
 
+def wrapper(name, **attributes):
+    cls = getattr(OWN, name)
+    shell = Call(UTILS._rebuild_wrapper_subclass, cls, TORCH.float32, (2, 3), (3, 1), 0, None,
+                 "cpu", False)
+    return Call(TENSOR._rebuild_from_type_v2, shell.function, cls, shell.args, attributes)
+
+
 def bad_unknown(s):
     """Heft leaves out what it does not know, and names it; the rest opens."""
     a = plain((2, 3))
+    shape = Call(UTILS._rebuild_meta_tensor_no_storage, TORCH.float32, (2, 3), (3, 1), False)
+    s.bad("meta.pt", zipped({"m": shape, "a": a}), "warn", "a tensor of the device meta",
+          rule="torch/unreadable")
+    placed = memory("FloatStorage", 6, 4)
+    placed.place = "meta"
+    lost = [m for m in members({"a": a, "m": tensor(placed, (2, 3))}) if m[0] != "data/1"]
+    s.bad("meta_storage.pt", archive(lost), "warn", "a storage of the device meta",
+          rule="torch/unreadable")
+    s.bad("piece.pt", zipped({"a": a, "d": wrapper("DTensor", _local_tensor=plain((1, 3), 5))}),
+          "warn", "a piece of a tensor of several processes", rule="torch/unreadable")
+    s.bad("wrapper_bare.pt", zipped({"a": a, "d": Call(
+        UTILS._rebuild_wrapper_subclass, OWN.Quant, TORCH.float32, (2, 3))}), "warn",
+          "a tensor of a subclass without attributes", rule="torch/unreadable")
     for name, unknown in unknown_storages():
         s.bad(f"unknown_{name}.pt", zipped({"a": a, "u": unknown}), "warn",
               f"a storage of an unknown class: {name}", rule="torch/unreadable")
@@ -1221,7 +1283,8 @@ def bad_legacy(s):
 def main():
     s = Samples(sys.argv[1], "torch")
     for write in (good_protocols, good_long_line, good_types, good_quantized, good_views,
-                  good_streams, good_deflated, good_sparse, good_shapes, good_sharing, good_calls,
+                  good_streams, good_deflated, good_sparse, good_blocks, good_shapes, good_sharing,
+                  good_calls,
                   good_objects, good_module_attributes,
                   good_settings, good_optimizer, good_old, bad_calls, bad_bombs, bad_sparse,
                   bad_archives, bad_unknown, bad_legacy):

@@ -363,4 +363,5 @@ const heft_format_writer heft_format_writer_torch = {
     .write_header = heft_torch_write_header,
     .write_record_header = heft_torch_write_record_header,
     .write_trailer = heft_torch_write_trailer,
+    .sharding = &heft_torch_sharding,
 };

@@ -7,6 +7,7 @@
 #include "grammar/pickle.h"
 #include "grammar/torch_types.h"
 #include "grammar/zip.h"
+#include "model/decimal.h"
 
 typedef struct heft_torch_storage { /* memory of one or more tensors */
     heft_str key;                   /* name in the pickle and in the container */
@@ -20,6 +21,7 @@ typedef struct heft_torch_storage { /* memory of one or more tensors */
     uint32_t first_tensor;          /* first tensor that is a view of the storage, or HEFT_NONE */
     bool is_located, is_deflated;
     bool is_opaque; /* encrypted, or compressed by an unsupported method */
+    bool is_meta;   /* the device is "meta", whose storages have a size and no bytes */
     bool is_hidden; /* follows a storage of unknown size, so that the offset is not known */
 } heft_torch_storage;
 
@@ -140,6 +142,8 @@ typedef enum heft_torch_kind {
     HEFT_TORCH_BYTES,     /* bytes, as protocols before 3 store them */
     HEFT_TORCH_NUMBERS,   /* numbers, which are left out */
     HEFT_TORCH_ARRAY,     /* an array of NumPy, which is left out */
+    HEFT_TORCH_META,      /* a tensor of the device "meta", without bytes */
+    HEFT_TORCH_WRAPPER,   /* a tensor that consists of the tensors among its attributes */
     HEFT_TORCH_REFUSED    /* a call that rebuilds tensors in an unsupported form */
 } heft_torch_kind;
 
@@ -157,13 +161,29 @@ typedef struct heft_torch_interpretation {
     uint32_t value;    /* the container, or the call */
     uint32_t callable; /* function or class of a call */
     uint32_t args;     /* arguments of a call */
-    uint32_t state;    /* PIECE: the state of the tensor, or HEFT_NONE */
+    uint32_t state;    /* PIECE, WRAPPER: the state of the tensor, or HEFT_NONE */
 } heft_torch_interpretation;
 
 /* Interpret a value: look up calls in a table, and follow calls that only wrap an argument. */
 heft_torch_interpretation heft_torch_interpret(const heft_torch *t, uint32_t value);
 /* Add a note about a call that is not in the table, unless the same call was reported before. */
 void heft_torch_report(heft_torch *t, uint32_t object);
+
+/* ---- containers and objects: torch_object.c, torch_pick.c ---- */
+
+/* Return the key in Python's spelling; a key that is not a scalar is replaced by `index`, the
+ * position in the dictionary.  HEFT_NONE: an item of a list. */
+heft_str heft_torch_key_text(const heft_pickle *p, uint32_t key, uint32_t index,
+                             char buf[HEFT_F64_TEXT]);
+bool heft_torch_is_container(const heft_pickle *p, uint32_t value);
+/* Find the dictionaries of an object's state: the state or, of a tuple, the attributes and the
+ * slots.  Return false if the state has another form. */
+bool heft_torch_find_attributes(const heft_torch *t, uint32_t state, uint32_t dicts[2]);
+/* Return the attributes of an object, or HEFT_NONE. */
+uint32_t heft_torch_attributes(const heft_torch *t, uint32_t object);
+/* Set *root to the value that x->pick names, or to the root of the pickle.  HEFT_E_NOTFOUND: there
+ * is none. */
+heft_status heft_torch_pick(const heft_torch *t, uint32_t *root);
 
 /* ---- values of metadata: torch_scalar.c ---- */
 
@@ -196,11 +216,13 @@ heft_status heft_torch_digest(const heft_torch *t, heft_encoding e, uint32_t crc
 
 /* ---- sparse tensors: torch_sparse.c ---- */
 
-enum { HEFT_TORCH_SPARSE_PARTS = 3, HEFT_TORCH_LAYOUTS = 2 };
-typedef struct heft_torch_layout { /* a layout of sparse tensors */
+enum { HEFT_TORCH_SPARSE_PARTS = 4, HEFT_TORCH_LAYOUTS = 6, HEFT_TORCH_WRITTEN_LAYOUTS = 2 };
+typedef struct heft_torch_layout { /* a layout of sparse tensors; those that are written first */
     const char *name, *layout;     /* names in PyTorch and in Heft */
     const char *roles[HEFT_TORCH_SPARSE_PARTS];
     uint32_t parts, values; /* number of parts, index of the values; the shape follows */
+    uint32_t compressed;    /* the dimension that the first of three parts divides */
+    bool has_blocks;        /* each value is a matrix */
 } heft_torch_layout;
 extern const heft_torch_layout heft_torch_layouts[HEFT_TORCH_LAYOUTS];
 

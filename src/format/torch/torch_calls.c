@@ -18,6 +18,8 @@ typedef enum action {
     BYTES,
     NUMBERS, /* numbers that are left out */
     ARRAY,   /* an array of NumPy */
+    META,    /* a tensor without bytes */
+    WRAPPER, /* a tensor that consists of other tensors */
     REFUSE
 } action;
 
@@ -41,6 +43,8 @@ static const call calls[] = {
     { "torch._utils", "_rebuild_wrapper_subclass", PIECE, 0 },
     { "torch._tensor", "_rebuild_from_type_v2", REBUILD, 0 },
     { "torch._tensor", "_rebuild_from_type", REBUILD, 0 },
+    { "torch._utils", "_rebuild_meta_tensor_no_storage", META, 0 },
+    { "torch._utils", "_rebuild_nested_tensor", SPARSE, 0 },
     { "torch._utils", NULL, REFUSE, 0 },
     { "torch._tensor", NULL, REFUSE, 0 },
     { "torch.storage", "_load_from_bytes", REFUSE, 0 },
@@ -124,6 +128,17 @@ static heft_torch_interpretation interpret_dict(const heft_pickle *p, uint32_t v
     return m;
 }
 
+/* A tensor of any other subclass that is rebuilt like a piece consists of other tensors. */
+static const call wrapper = { "", "", WRAPPER, 0 };
+
+static bool is_piece(const heft_pickle *p, uint32_t class)
+{
+    heft_str name = { "", 0 };
+    if (heft_pickle_is(p, class, HEFT_PICKLE_GLOBAL))
+        name = heft_pickle_name(p, class);
+    return !name.len || heft_str_is(name, "DTensor") || heft_str_is(name, "ShardedTensor");
+}
+
 /* Interpret a single value; return true if *m now refers to another value that must be
  * interpreted. */
 static bool interpret_step(const heft_pickle *p, heft_torch_interpretation *m)
@@ -137,11 +152,16 @@ static bool interpret_step(const heft_pickle *p, heft_torch_interpretation *m)
     m->state = HEFT_NONE;
     const call *c = find_call(p, m->callable);
     if (c && c->action == REBUILD) {
+        uint32_t class = heft_pickle_item(p, m->args, 1);
         m->callable = heft_pickle_item(p, m->args, 0);
         m->state = heft_pickle_item(p, m->args, 3);
         m->args = heft_pickle_item(p, m->args, 2);
         c = find_call(p, m->callable);
         c = c && c->action == REBUILD ? NULL : c;
+        if (c && c->action == PIECE && !is_piece(p, class)) {
+            m->callable = class;
+            c = &wrapper;
+        }
     }
     uint32_t first = heft_pickle_item(p, m->args, 0);
     if (c && c->action == INSTANCE) {
@@ -165,7 +185,8 @@ static bool interpret_step(const heft_pickle *p, heft_torch_interpretation *m)
         [NUMBER] = HEFT_TORCH_NUMBER,   [DEVICE] = HEFT_TORCH_DEVICE,
         [INSTANCE] = HEFT_TORCH_OBJECT, [OPAQUE] = HEFT_TORCH_OPAQUE,
         [NUMBERS] = HEFT_TORCH_NUMBERS, [ARRAY] = HEFT_TORCH_ARRAY,
-        [REFUSE] = HEFT_TORCH_REFUSED,  [BYTES] = HEFT_TORCH_BYTES
+        [REFUSE] = HEFT_TORCH_REFUSED,  [BYTES] = HEFT_TORCH_BYTES,
+        [META] = HEFT_TORCH_META,       [WRAPPER] = HEFT_TORCH_WRAPPER
     };
     if (!c || (c->action == UNWRAP && first == HEFT_NONE && v->as.object.state != HEFT_NONE)) {
         m->kind = HEFT_TORCH_OBJECT;
@@ -188,7 +209,7 @@ static bool interpret_step(const heft_pickle *p, heft_torch_interpretation *m)
 heft_torch_interpretation heft_torch_interpret(const heft_torch *t, uint32_t value)
 {
     enum { MAX_STEPS = 8 }; /* a Parameter around a tensor takes two */
-    heft_torch_interpretation m = { .value = value };
+    heft_torch_interpretation m = { .value = value, .state = HEFT_NONE };
     for (uint32_t i = 0; interpret_step(&t->p, &m); i++)
         if (i == MAX_STEPS) {
             m.kind = HEFT_TORCH_OBJECT;

@@ -54,7 +54,7 @@ const heft_torch_layout *heft_torch_layout_of(const heft_index *x, uint32_t tens
 {
     const heft_torch_layout *l = heft_torch_layouts;
     heft_str layout = heft_ix_layout(x, tensor);
-    for (uint32_t i = 0; i < HEFT_TORCH_LAYOUTS; i++)
+    for (uint32_t i = 0; i < HEFT_TORCH_WRITTEN_LAYOUTS; i++)
         if (heft_str_is(layout, l[i].layout))
             return &l[i];
     return NULL;

@@ -1,12 +1,22 @@
-/* torch_sparse.c - reads sparse tensors: (layout, data), where data is (coords, values, shape, …)
- * or (row pointers, columns, values, shape).  The parts must be contiguous. */
+/* torch_sparse.c - reads tensors that consist of several: sparse tensors, (layout, data), where
+ * data is (coords, values, shape, ...) or (pointers, indices, values, shape), and nested tensors,
+ * (values, sizes, strides, offsets).  The parts must be contiguous. */
 #include "format/torch/torch.h"
 
-enum { MAX_PARTS = HEFT_TORCH_SPARSE_PARTS, LAYOUTS = HEFT_TORCH_LAYOUTS };
+enum {
+    MAX_PARTS = HEFT_TORCH_SPARSE_PARTS,
+    LAYOUTS = HEFT_TORCH_LAYOUTS,
+    NESTED = LAYOUTS - 1,
+    COMPRESSED = 3 /* parts of a layout with pointers */
+};
 
-const heft_torch_layout heft_torch_layouts[HEFT_TORCH_LAYOUTS] = {
-    { "torch.sparse_coo", "sparse_coo", { "coords", "values" }, 2, 1 },
-    { "torch.sparse_csr", "sparse_csr", { "indptr", "indices", "values" }, 3, 2 },
+const heft_torch_layout heft_torch_layouts[LAYOUTS] = {
+    { "torch.sparse_coo", "sparse_coo", { "coords", "values" }, 2, 1, 0, false },
+    { "torch.sparse_csr", "sparse_csr", { "indptr", "indices", "values" }, 3, 2, 0, false },
+    { "torch.sparse_csc", "sparse_csc", { "indptr", "indices", "values" }, 3, 2, 1, false },
+    { "torch.sparse_bsr", "sparse_bsr", { "indptr", "indices", "values" }, 3, 2, 0, true },
+    { "torch.sparse_bsc", "sparse_bsc", { "indptr", "indices", "values" }, 3, 2, 1, true },
+    { "", "nested", { "values", "sizes", "strides", "offsets" }, 4, 0, 0, false },
 };
 
 typedef struct sparse {
@@ -30,9 +40,9 @@ static uint32_t layout_of(const heft_pickle *p, uint32_t value)
     uint32_t text = heft_pickle_item(p, heft_pickle_at(p, value)->as.object.args, 0);
     if (!heft_pickle_is(p, text, HEFT_PICKLE_TEXT))
         return LAYOUTS;
-    while (n < LAYOUTS && !heft_str_is(heft_pickle_at(p, text)->as.s, heft_torch_layouts[n].name))
+    while (n < NESTED && !heft_str_is(heft_pickle_at(p, text)->as.s, heft_torch_layouts[n].name))
         n++;
-    return n;
+    return n < NESTED ? n : LAYOUTS;
 }
 
 static uint64_t dim(const heft_pickle *p, uint32_t size, uint32_t i)
@@ -42,21 +52,32 @@ static uint64_t dim(const heft_pickle *p, uint32_t size, uint32_t i)
     return n;
 }
 
+/* Check pointers, indices and values of a matrix, which may have blocks as values. */
+static bool fits_compressed(const heft_pickle *p, const sparse *s, const heft_torch_layout *l)
+{
+    const heft_torch_contiguous *pointers = &s->parts[0], *indices = &s->parts[1],
+                                *values = &s->parts[2];
+    uint64_t block = l->has_blocks ? dim(p, values->size, 1 + l->compressed) : 1;
+    return s->rank == 2 && pointers->rank == 1 && indices->rank == 1 && pointers->elements &&
+           block && dim(p, s->size, l->compressed) % block == 0 &&
+           pointers->elements - 1 == heft_div(dim(p, s->size, l->compressed), block) &&
+           indices->elements == dim(p, values->size, 0);
+}
+
 /* Check the shapes of the parts against each other; heft_file_verify() checks the values. */
 static heft_status check_counts(const heft_torch *t, const sparse *s)
 {
     const heft_pickle *p = &t->p;
-    const heft_torch_contiguous *first = &s->parts[0],
-                                *values = &s->parts[heft_torch_layouts[s->layout].values];
-    if (values->rank != 1)
+    const heft_torch_layout *l = &heft_torch_layouts[s->layout];
+    const heft_torch_contiguous *first = &s->parts[0], *values = &s->parts[l->values];
+    enum { BLOCK_RANK = 3 };
+    if (values->rank != (l->has_blocks ? BLOCK_RANK : 1))
         return fail(t, s, HEFT_E_UNSUPPORTED,
-                    "sparse tensors with dense blocks as values are not supported");
-    bool fits = first->rank == 2 && dim(p, first->size, 0) == s->rank &&
-                dim(p, first->size, 1) == values->elements;
-    if (heft_torch_layouts[s->layout].parts == MAX_PARTS)
-        fits = s->rank == 2 && first->rank == 1 && s->parts[1].rank == 1 && first->elements &&
-               first->elements - 1 == dim(p, s->size, 0) &&
-               s->parts[1].elements == values->elements;
+                    l->has_blocks ? "values that are not blocks of two dimensions are not supported"
+                                  : "sparse tensors with dense blocks as values are not supported");
+    bool fits = l->parts == COMPRESSED ? fits_compressed(p, s, l)
+                                       : first->rank == 2 && dim(p, first->size, 0) == s->rank &&
+                                             dim(p, first->size, 1) == values->elements;
     return fits ? HEFT_OK
                 : fail(t, s, HEFT_E_FORMAT,
                        "the parts of the sparse tensor have inconsistent shapes");
@@ -77,9 +98,38 @@ static heft_status read_shape(const heft_torch *t, sparse *s, uint32_t value)
     return HEFT_OK;
 }
 
+static heft_status take_parts(heft_torch *t, sparse *s, uint32_t data)
+{
+    for (uint32_t i = 0; i < heft_torch_layouts[s->layout].parts; i++) {
+        uint32_t part = heft_pickle_item(&t->p, data, i);
+        HEFT_TRY(part == HEFT_NONE
+                     ? fail(t, s, HEFT_E_FORMAT, "the sparse tensor has too few parts")
+                     : heft_torch_contiguous_of(t, s->name, part, &s->parts[i]));
+    }
+    return HEFT_OK;
+}
+
+/* Read a list of tensors of different shapes: its shape is that of all numbers in a row. */
+static heft_status read_nested(heft_torch *t, sparse *s, uint32_t args)
+{
+    s->layout = NESTED;
+    HEFT_TRY(take_parts(t, s, args));
+    s->rank = s->parts[0].rank;
+    s->size = s->parts[0].size;
+    const heft_torch_contiguous *sizes = &s->parts[1], *strides = &s->parts[2];
+    bool fits = s->rank == 1 && sizes->rank == 2 && strides->rank == 2 &&
+                sizes->elements == strides->elements &&
+                s->parts[3].elements == dim(&t->p, sizes->size, 0);
+    return fits ? HEFT_OK
+                : fail(t, s, HEFT_E_FORMAT,
+                       "the parts of the nested tensor have inconsistent shapes");
+}
+
 /* Read the parts and the shape. */
 static heft_status read_parts(heft_torch *t, sparse *s, const heft_torch_interpretation *m)
 {
+    if (heft_pickle_is_global(&t->p, m->callable, "torch._utils", "_rebuild_nested_tensor"))
+        return read_nested(t, s, m->args);
     uint32_t layout = heft_pickle_item(&t->p, m->args, 0);
     uint32_t data = heft_pickle_item(&t->p, m->args, 1);
     if (!heft_pickle_is(&t->p, layout, HEFT_PICKLE_OBJECT))
@@ -88,14 +138,25 @@ static heft_status read_parts(heft_torch *t, sparse *s, const heft_torch_interpr
     if (s->layout == LAYOUTS)
         return fail(t, s, HEFT_E_UNSUPPORTED, "the layout of the sparse tensor is not supported");
     uint32_t count = heft_torch_layouts[s->layout].parts;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t part = heft_pickle_item(&t->p, data, i);
-        HEFT_TRY(part == HEFT_NONE
-                     ? fail(t, s, HEFT_E_FORMAT, "the sparse tensor has too few parts")
-                     : heft_torch_contiguous_of(t, s->name, part, &s->parts[i]));
-    }
+    HEFT_TRY(take_parts(t, s, data));
     HEFT_TRY(read_shape(t, s, heft_pickle_item(&t->p, data, count)));
     return check_counts(t, s);
+}
+
+/* Add the shape of the blocks, which the shape of the tensor does not tell. */
+static heft_status add_block_shape(heft_torch *t, const sparse *s)
+{
+    heft_value v = { .kind = HEFT_KIND_LIST, .key = heft_lit("torch.block") };
+    if (!heft_torch_layouts[s->layout].has_blocks)
+        return HEFT_OK;
+    HEFT_TRY(heft_ix_attr(t->x, s->id, v));
+    for (uint32_t i = 1; i <= 2; i++) {
+        v = (heft_value){ .kind = HEFT_KIND_UINT, .key = { "", 0 } };
+        v.as.u = dim(&t->p, s->parts[2].size, i);
+        HEFT_TRY(heft_ix_attr(t->x, s->id, v));
+    }
+    heft_ix_attr_end(t->x);
+    return HEFT_OK;
 }
 
 heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_interpretation *m)
@@ -125,5 +186,5 @@ heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_int
         if (!st)
             st = heft_torch_digest(t, part->encoding, part->crc);
     }
-    return st;
+    return st ? st : add_block_shape(t, &s);
 }

@@ -112,6 +112,9 @@ static heft_status read_storage(const heft_torch *t, uint32_t persistent, heft_t
     if (!heft_pickle_is(p, key, HEFT_PICKLE_TEXT))
         return refuse(t, persistent, "the key is not a string");
     s->key = heft_pickle_at(p, key)->as.s;
+    uint32_t location = heft_pickle_item(p, id, 3);
+    s->is_meta = heft_pickle_is(p, location, HEFT_PICKLE_TEXT) &&
+                 heft_str_is(heft_pickle_at(p, location)->as.s, "meta");
     if (s->key.len > MAX_KEY) /* keys are compared often; in practice, keys are short numbers */
         return refuse(t, persistent, "the key has more than 1024 bytes");
     if (!heft_pickle_u64(&s->elements, p, heft_pickle_item(p, id, 4)))

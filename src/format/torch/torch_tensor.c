@@ -66,6 +66,8 @@ static heft_status find_storage(const heft_torch *t, view *v, uint32_t arg)
     if (v->s && v->s->is_hidden)
         return fail(t, v, HEFT_E_UNSUPPORTED,
                     "the storage follows one whose elements have an unknown size");
+    if (v->s && v->s->is_meta)
+        return fail(t, v, HEFT_E_UNSUPPORTED, "the device 'meta' has no bytes");
     if (!v->s || !v->s->is_located)
         return heft_error_set(t->x->err, HEFT_E_FORMAT, v->at,
                               "tensor %q: the storage %q is missing", v->name,
@@ -154,7 +156,8 @@ static heft_status read_signs(const heft_torch *t, view *v, uint32_t dict)
     bool has_sign = v->type->type == HEFT_C64 || v->type->type == HEFT_C128 ||
                     v->type->type == HEFT_F16 || v->type->type == HEFT_BF16 ||
                     v->type->type == HEFT_F32 || v->type->type == HEFT_F64;
-    return has_sign || !(v->signs & HEFT_P_NEGATED)
+    bool is_similar = v->signs && v->type->keeps_name; /* complex32 is read as other numbers */
+    return has_sign || !(v->signs & HEFT_P_NEGATED || is_similar)
                ? HEFT_OK
                : fail(t, v, HEFT_E_UNSUPPORTED, "the negative bit of a type without a sign");
 }
@@ -338,13 +341,29 @@ static heft_status add_channels(heft_torch *t, heft_str name, uint32_t params)
     return HEFT_OK;
 }
 
+/* List the storage of a tensor of an unknown type as a part of the file, so that its bytes can be
+ * read, and count when models are compared. */
+static heft_status list_bytes(heft_torch *t, const view *v)
+{
+    const heft_torch_storage *s = v->s;
+    bool is_listed = s && s->is_located && s->stored && !s->is_deflated && !s->is_opaque;
+    if (!is_listed || s->first_tensor != HEFT_NONE || t->x->pick.len)
+        return HEFT_OK;
+    HEFT_TRY(heft_ix_part(t->x, HEFT_NONE, v->name, HEFT_UNTYPED,
+                          (heft_range){ s->offset, s->stored }, s->stored, HEFT_RAW));
+    heft_ix_part_is_left_out(t->x);
+    return HEFT_OK;
+}
+
 heft_status heft_torch_tensor(heft_torch *t, heft_str name, const heft_torch_interpretation *m)
 {
     uint32_t id, params = heft_pickle_item(&t->p, m->args, QUANTIZER);
     view v = { .name = name };
     heft_status st = read_view(t, &v, m);
-    if (st)
-        return heft_torch_leave_unsupported(t, st, v.at);
+    if (st) {
+        HEFT_TRY(heft_torch_leave_unsupported(t, st, v.at));
+        return list_bytes(t, &v);
+    }
     st = add(t, &v, &id);
     if (st || m->form != HEFT_TORCH_QUANTIZED)
         return st;

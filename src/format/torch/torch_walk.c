@@ -41,35 +41,10 @@ static heft_status put(walk *w, heft_str s)
     return HEFT_OK;
 }
 
-/* Return the key in Python's spelling; a key that is not a scalar is replaced by the position in
- * the dictionary. */
-static heft_str key_text(const walk *w, uint32_t key, uint32_t index, char buf[HEFT_F64_TEXT])
-{
-    heft_value v = { .kind = HEFT_KIND_UINT };
-    const heft_pickle_value *k = key == HEFT_NONE ? NULL : heft_pickle_at(&w->t->p, key);
-    if (k && (k->kind == HEFT_PICKLE_TEXT || k->kind == HEFT_PICKLE_DECIMAL))
-        return k->as.s;
-    if (k && k->kind == HEFT_PICKLE_BOOL)
-        return heft_lit(k->as.b ? "True" : "False");
-    if (k && k->kind == HEFT_PICKLE_NONE)
-        return heft_lit("None");
-    v.as.u = index;
-    if (k && k->kind == HEFT_PICKLE_INT) {
-        v.kind = HEFT_KIND_INT;
-        v.as.i = k->as.i;
-    } else if (k && k->kind == HEFT_PICKLE_FLOAT) {
-        v.kind = HEFT_KIND_FLOAT;
-        v.as.f = k->as.f;
-    }
-    heft_str text = { "", 0 };
-    heft_value_text(&text, &v, buf);
-    return text;
-}
-
 static heft_status enter_name(walk *w, const frame *f, uint32_t key, uint32_t item)
 {
     char buf[HEFT_F64_TEXT];
-    heft_str text = key_text(w, key, f->index, buf);
+    heft_str text = heft_torch_key_text(&w->t->p, key, f->index, buf);
     w->path.len = f->path_len;
     if (f->path_len)
         HEFT_TRY(put(w, heft_lit(".")));
@@ -118,12 +93,6 @@ static heft_status enter(walk *w, uint32_t container, keys how, uint32_t marked,
                                      .is_argument = outer.is_argument,
                                      .skips_listed = outer.skips_listed };
     return heft_torch_charge(w->t, 1, at);
-}
-
-static bool is_container(uint8_t kind)
-{
-    return kind == HEFT_PICKLE_TUPLE || kind == HEFT_PICKLE_LIST || kind == HEFT_PICKLE_DICT ||
-           kind == HEFT_PICKLE_SET;
 }
 
 static bool is_dict(const walk *w, uint32_t value)
@@ -225,48 +194,18 @@ static heft_status enter_attributes(walk *w, uint32_t state, bool skip_scalars)
     return HEFT_OK;
 }
 
-/* Find the dictionaries of an object's state: the state or, of a tuple, the attributes and the
- * slots.  Return false if the state has another form. */
-static bool find_attributes(const walk *w, uint32_t state, uint32_t dicts[2])
-{
-    const heft_pickle *p = &w->t->p;
-    dicts[0] = state == HEFT_NONE ? state : heft_torch_interpret(w->t, state).value;
-    dicts[1] = HEFT_NONE;
-    if (state == HEFT_NONE || is_dict(w, dicts[0]))
-        return true;
-    if (!heft_pickle_is(p, dicts[0], HEFT_PICKLE_TUPLE))
-        return false;
-    state = dicts[0];
-    for (uint32_t i = 0; i < 2; i++) {
-        uint32_t part = heft_pickle_item(p, state, i);
-        bool is_none = part == HEFT_NONE || heft_pickle_is(p, part, HEFT_PICKLE_NONE);
-        if (!is_none && !is_dict(w, part))
-            return false;
-        dicts[i] = is_none ? HEFT_NONE : part;
-    }
-    return heft_pickle_item(p, state, 2) == HEFT_NONE;
-}
-
-/* Return the attributes of an object, or HEFT_NONE. */
-static uint32_t attributes(const walk *w, uint32_t object)
-{
-    uint32_t dicts[2];
-    bool has = find_attributes(w, heft_pickle_at(&w->t->p, object)->as.object.state, dicts);
-    return has ? dicts[dicts[0] == HEFT_NONE] : HEFT_NONE;
-}
-
 /* Enter the state of an object.  A class may store it in any form, such as a tuple of tensors. */
 static heft_status enter_state(walk *w, uint32_t state, bool skip_scalars)
 {
     uint32_t dicts[2];
-    if (find_attributes(w, state, dicts)) {
+    if (heft_torch_find_attributes(w->t, state, dicts)) {
         for (uint32_t i = 2; i--;)
             if (dicts[i] != HEFT_NONE)
                 HEFT_TRY(enter_attributes(w, dicts[i], skip_scalars));
         return HEFT_OK;
     }
     heft_torch_interpretation m = heft_torch_interpret(w->t, state);
-    if (is_container(heft_pickle_at(&w->t->p, m.value)->kind))
+    if (heft_torch_is_container(&w->t->p, m.value))
         return enter(w, m.value, COUNTED, HEFT_NONE, true);
     return m.kind == HEFT_TORCH_VALUE || m.kind == HEFT_TORCH_OPAQUE
                ? HEFT_OK
@@ -303,6 +242,28 @@ static heft_status enter_object(walk *w, uint32_t object, bool is_known)
     else if (!st)
         w->frames[depth].value = object;
     return st;
+}
+
+/* Enter the attributes of a tensor that consists of other tensors. */
+static heft_status enter_wrapper(walk *w, const heft_torch_interpretation *m)
+{
+    const heft_pickle *p = &w->t->p;
+    uint64_t at = heft_pickle_offset(p, m->value);
+    uint32_t depth = w->depth;
+    if (m->state == HEFT_NONE)
+        return leave_out(w, HEFT_LEFT_OUT, "torch/unreadable", at,
+                         "a tensor of a subclass has no attributes");
+    heft_ix_note_format(w->t->x, HEFT_NOTE, "torch/class", (heft_range){ at, 0 }, HEFT_NONE,
+                        "%q: an unknown class of tensors; the tensors in its attributes are listed",
+                        heft_pickle_name(p, m->callable));
+    if (!begin_listing(w, m->value))
+        return HEFT_OK;
+    HEFT_TRY(enter_state(w, m->state, true));
+    if (w->depth > depth)
+        w->frames[depth].value = m->value;
+    else
+        heft_pickle_at(p, m->value)->mark = false;
+    return HEFT_OK;
 }
 
 /* ---- metadata ---- */
@@ -426,13 +387,18 @@ static heft_status visit(walk *w, uint32_t value)
         return enter_object(w, m.value, m.kind == HEFT_TORCH_NAMESPACE);
     case HEFT_TORCH_ARRAY:
         return leave_out(w, HEFT_LEFT_OUT, "torch/array", at, "an array of NumPy");
+    case HEFT_TORCH_META:
+        return leave_out(w, HEFT_LEFT_OUT, "torch/unreadable", at,
+                         "a tensor of the device 'meta' has no bytes");
+    case HEFT_TORCH_WRAPPER:
+        return enter_wrapper(w, &m);
     case HEFT_TORCH_REFUSED:
         st = heft_error_set(
             w->t->x->err, HEFT_E_UNSUPPORTED, at, "%q: tensors rebuilt by %q are not supported",
             (heft_str){ w->path.ptr, w->path.len }, heft_pickle_name(&w->t->p, m.callable));
         return heft_torch_leave_unsupported(w->t, st, at);
     default:
-        if (m.kind == HEFT_TORCH_VALUE && is_container(heft_pickle_at(&w->t->p, m.value)->kind))
+        if (m.kind == HEFT_TORCH_VALUE && heft_torch_is_container(&w->t->p, m.value))
             return visit_container(w, m.value);
         return visit_scalar(w, value);
     }
@@ -488,64 +454,6 @@ static heft_status walk_from(walk *w, uint32_t root)
     return st;
 }
 
-/* ---- selection by --key ---- */
-
-/* Return the item with the longest key that the path begins with; *rest becomes the rest of the
- * path. */
-static uint32_t pick_member(const walk *w, uint32_t dict, heft_str path, heft_str *rest)
-{
-    const heft_pickle *p = &w->t->p;
-    char buf[HEFT_F64_TEXT];
-    uint32_t key, value, found = HEFT_NONE, index = 0;
-    size_t best = 0;
-    heft_pickle_items i = heft_pickle_items_of(p, dict);
-    bool is_keyed = is_dict(w, dict);
-    for (; heft_pickle_next(p, &i, &key); index++) {
-        value = key;
-        if (is_keyed)
-            heft_pickle_next(p, &i, &value);
-        heft_str text = key_text(w, is_keyed ? key : HEFT_NONE, index, buf);
-        bool fits = text.len <= path.len && !memcmp(text.ptr, path.ptr, text.len) &&
-                    (text.len == path.len || path.ptr[text.len] == '.');
-        if (!fits || (found != HEFT_NONE && text.len < best))
-            continue;
-        found = value;
-        best = text.len;
-    }
-    size_t used = best + (best < path.len);
-    *rest = (heft_str){ path.ptr + used, path.len - used };
-    return found;
-}
-
-static heft_status pick(const walk *w, uint32_t *root)
-{
-    heft_str path_left = w->t->x->pick;
-    *root = w->t->p.root;
-    while (path_left.len) {
-        heft_str rest;
-        heft_torch_interpretation m = heft_torch_interpret(w->t, *root);
-        const heft_pickle_value *v = heft_pickle_at(&w->t->p, m.value);
-        uint32_t container = HEFT_NONE;
-        if (m.kind == HEFT_TORCH_OBJECT || m.kind == HEFT_TORCH_NAMESPACE) {
-            container = attributes(w, m.value);
-            container = container != HEFT_NONE ? container : v->as.object.content;
-        } else if (m.kind == HEFT_TORCH_VALUE && is_container(v->kind)) {
-            container = m.value;
-        }
-        uint32_t found = container == HEFT_NONE ? container
-                                                : pick_member(w, container, path_left, &rest);
-        if (found == HEFT_NONE)
-            return heft_error_rule(w->t->x->err,
-                                   heft_error_plain(w->t->x->err, HEFT_E_NOTFOUND,
-                                                    "there is nothing under the key %q: no %q",
-                                                    w->t->x->pick, path_left),
-                                   "heft/no-key");
-        *root = found;
-        path_left = rest;
-    }
-    return HEFT_OK;
-}
-
 heft_status heft_torch_walk(heft_torch *t)
 {
     enum { EXTRA_FRAMES = 6 }; /* attributes, dictionaries, items and arguments share a level */
@@ -554,7 +462,7 @@ heft_status heft_torch_walk(heft_torch *t)
     w.frames = heft_arena_alloc(&t->x->arena, w.max_depth * sizeof *w.frames, 8);
     if (!w.frames)
         return heft_error_no_memory(w.t->x->err, purpose);
-    heft_status st = pick(&w, &root);
+    heft_status st = heft_torch_pick(t, &root);
     if (!st)
         st = walk_from(&w, root);
     heft_vec_free(&t->x->mem, &w.path, 1);

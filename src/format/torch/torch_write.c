@@ -8,6 +8,7 @@
 
 #include "base/crc.h"
 #include "format/losses.h"
+#include "format/shard_index.h"
 
 static const char where[] = "a PyTorch file";
 
@@ -318,3 +319,17 @@ heft_status heft_torch_write_trailer(const heft_plan *p, heft_out *o)
     const heft_torch_plan *t = p->priv;
     return heft_zip_plan_trailer(p, &t->zip, o);
 }
+
+/* ---- models in several files, in the layout of the transformers library ---- */
+
+static void put_shard_name(heft_out *o, heft_str stem, uint32_t i, uint32_t count)
+{
+    heft_shard_index_put_name(o, stem, i, count, ".bin");
+}
+
+static void put_shard_index(heft_out *o, const heft_shard_set *s)
+{
+    heft_shard_index_put(o, s, put_shard_name);
+}
+
+const heft_sharding heft_torch_sharding = { .name = put_shard_name, .index = put_shard_index };

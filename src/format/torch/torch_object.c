@@ -1,0 +1,62 @@
+/* torch_object.c - how containers and objects of a pickle hold their items: keys as text, and the
+ * attributes of an object. */
+#include "format/torch/torch.h"
+#include "model/values.h"
+
+heft_str heft_torch_key_text(const heft_pickle *p, uint32_t key, uint32_t index,
+                             char buf[HEFT_F64_TEXT])
+{
+    heft_value v = { .kind = HEFT_KIND_UINT };
+    const heft_pickle_value *k = key == HEFT_NONE ? NULL : heft_pickle_at(p, key);
+    if (k && (k->kind == HEFT_PICKLE_TEXT || k->kind == HEFT_PICKLE_DECIMAL))
+        return k->as.s;
+    if (k && k->kind == HEFT_PICKLE_BOOL)
+        return heft_lit(k->as.b ? "True" : "False");
+    if (k && k->kind == HEFT_PICKLE_NONE)
+        return heft_lit("None");
+    v.as.u = index;
+    if (k && k->kind == HEFT_PICKLE_INT) {
+        v.kind = HEFT_KIND_INT;
+        v.as.i = k->as.i;
+    } else if (k && k->kind == HEFT_PICKLE_FLOAT) {
+        v.kind = HEFT_KIND_FLOAT;
+        v.as.f = k->as.f;
+    }
+    heft_str text = { "", 0 };
+    heft_value_text(&text, &v, buf);
+    return text;
+}
+
+bool heft_torch_is_container(const heft_pickle *p, uint32_t value)
+{
+    uint8_t kind = heft_pickle_at(p, value)->kind;
+    return kind == HEFT_PICKLE_TUPLE || kind == HEFT_PICKLE_LIST || kind == HEFT_PICKLE_DICT ||
+           kind == HEFT_PICKLE_SET;
+}
+
+bool heft_torch_find_attributes(const heft_torch *t, uint32_t state, uint32_t dicts[2])
+{
+    const heft_pickle *p = &t->p;
+    dicts[0] = state == HEFT_NONE ? state : heft_torch_interpret(t, state).value;
+    dicts[1] = HEFT_NONE;
+    if (state == HEFT_NONE || heft_pickle_is(p, dicts[0], HEFT_PICKLE_DICT))
+        return true;
+    if (!heft_pickle_is(p, dicts[0], HEFT_PICKLE_TUPLE))
+        return false;
+    state = dicts[0];
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t part = heft_pickle_item(p, state, i);
+        bool is_none = part == HEFT_NONE || heft_pickle_is(p, part, HEFT_PICKLE_NONE);
+        if (!is_none && !heft_pickle_is(p, part, HEFT_PICKLE_DICT))
+            return false;
+        dicts[i] = is_none ? HEFT_NONE : part;
+    }
+    return heft_pickle_item(p, state, 2) == HEFT_NONE;
+}
+
+uint32_t heft_torch_attributes(const heft_torch *t, uint32_t object)
+{
+    uint32_t dicts[2];
+    bool has = heft_torch_find_attributes(t, heft_pickle_at(&t->p, object)->as.object.state, dicts);
+    return has ? dicts[dicts[0] == HEFT_NONE] : HEFT_NONE;
+}
