@@ -3,7 +3,7 @@
  * the test, or a function of the library is called directly. */
 #include "limited_host.h"
 
-#include "core/check/coverage.h"
+#include "core/check/verification.h"
 #include "core/read/open_file.h"
 #include "core/read/sparse_read.h"
 #include "core/read/stored_checksum.h"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/siphash.h"
+#include "base/name_hash.h"
 #include "guarded.h"
 
 static const uint64_t vectors[] = {

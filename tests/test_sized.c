@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "base/append_options.h"
 #include "base/error.h"
 #include "base/sized.h"
 

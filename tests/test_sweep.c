@@ -1,7 +1,7 @@
 /* test_sweep.c - verification of checksums in chunks, compared with a simple implementation. */
 #include "models.h"
 
-#include "core/check/checksum_sweep.h"
+#include "core/check/verification.h"
 
 enum { BYTES = 9 << 20, CHECKSUMS = 80 };
 

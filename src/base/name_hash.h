@@ -9,7 +9,9 @@
 #ifndef HEFT_NAME_HASH_H
 #define HEFT_NAME_HASH_H
 #include "base/compiler.h"
-#include "base/siphash.h"
+
+/* SipHash-1-3, a keyed hash. */
+uint64_t heft_siphash13(const uint64_t key[2], const void *data, size_t len);
 
 enum { /* name length in bytes; a small build has no multipliers, and hashes all names alike */
        HEFT_NAME_HASH_MIN = 8,

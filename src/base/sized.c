@@ -76,3 +76,21 @@ heft_status heft_host_check(const heft_host *h, heft_error *err)
             heft_sized_check(h->codecs[i]->size, offsetof(heft_codec, bound), "heft_codec", err));
     return HEFT_OK;
 }
+
+/* ---- options of appending ---- */
+
+heft_status heft_append_read_options(heft_append_settings *out, const heft_append_options *opt,
+                                     heft_error *err)
+{
+    *out = (heft_append_settings){ .append = HEFT_APPEND_OPTIONS_INIT,
+                                   .convert = HEFT_CONVERT_OPTIONS_INIT,
+                                   .write = HEFT_WRITE_OPTIONS_INIT };
+    heft_status st = heft_sized_copy(&out->append, sizeof out->append, opt, err);
+    if (!st)
+        st = heft_sized_copy(&out->convert, sizeof out->convert, out->append.convert, err);
+    if (!st)
+        st = heft_sized_copy(&out->write, sizeof out->write, out->convert.write, err);
+    out->append.convert = &out->convert;
+    out->convert.write = &out->write;
+    return st;
+}

@@ -2,6 +2,7 @@
  * functions.  docs/abi.md has the rules. */
 #ifndef HEFT_SIZED_H
 #define HEFT_SIZED_H
+#include <heft/editing.h>
 #include <heft/heft_ext.h>
 
 /* Copy the caller's options `from` over the defaults in `to`, a struct of `bytes` bytes; NULL keeps
@@ -21,5 +22,16 @@ static inline heft_status heft_digest_load(const heft_digest *d, heft_error *err
 {
     return HEFT_HAS(d, load) ? d->load(err) : HEFT_OK;
 }
+
+/* ---- options of appending ---- */
+
+/* Append options with the nested options; members that the caller does not set have defaults. */
+typedef struct heft_append_settings {
+    heft_append_options append; /* has pointers to convert and write: do not copy the struct */
+    heft_convert_options convert;
+    heft_write_options write;
+} heft_append_settings;
+heft_status heft_append_read_options(heft_append_settings *out, const heft_append_options *opt,
+                                     heft_error *err);
 
 #endif

@@ -10,7 +10,7 @@
 #include "base/path_risk.h"
 #include "base/sort.h"
 #include "grammar/json.h"
-#include "model/unique_keys.h"
+#include "model/values.h"
 
 typedef struct reader {
     const heft_shard_index_kind *kind;

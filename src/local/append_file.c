@@ -3,7 +3,7 @@
  * The new tensors are first written to an unnamed temporary file in the target's directory, in
  * their final form, so that every error in the tensors is found before the target is touched.  The
  * rest is an edit of the target. */
-#include "base/append_options.h"
+#include "base/sized.h"
 #include "port/save/sink_file.h"
 
 /* ---- the temporary file, as a sink ---- */

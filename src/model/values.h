@@ -16,4 +16,12 @@ bool heft_value_same(const heft_value *a, const heft_value *b);
  * children.  No container may be open.  Invalidates value numbers. */
 heft_status heft_ix_meta_keep_last(heft_index *x, uint32_t parent, uint32_t *dropped);
 
+/* ---- keys that must occur once ---- */
+
+/* Return HEFT_E_FORMAT if a top-level metadata key occurs twice; call at the end of a parse.
+ * `what` names the container in the message, e.g. "__metadata__". */
+heft_status heft_meta_unique(heft_index *x, const char *what);
+/* Return HEFT_E_FORMAT if an attribute of the tensor added last occurs twice. */
+heft_status heft_attrs_unique(heft_index *x, uint32_t tensor, const char *what);
+
 #endif

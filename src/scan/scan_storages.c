@@ -7,7 +7,7 @@
 #include "base/checked_math.h"
 #include "base/cursor.h"
 #include "base/error.h"
-#include "base/siphash.h"
+#include "base/name_hash.h"
 #include "base/sort.h"
 #include "base/text.h"
 #include "scan/scan.h"

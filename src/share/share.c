@@ -3,7 +3,7 @@
 
 #include "base/bisect.h"
 #include "base/blake3.h"
-#include "core/check/decoded_check.h"
+#include "core/check/verification.h"
 #include "core/write/convert/cast_losses.h"
 #include "core/write/plan/sink_calls.h"
 

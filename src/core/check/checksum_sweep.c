@@ -2,7 +2,7 @@
  * divide the file; each range between two borders is read once, on any thread, and its CRCs are
  * joined to checksums afterwards.  Digests without joinable states get their bytes in order, each
  * checksum on a single worker. */
-#include "core/check/checksum_sweep.h"
+#include "core/check/verification.h"
 
 #include "base/sort.h"
 

@@ -2,7 +2,7 @@
  *
  * The ends of both are sorted, and walked over together, so that the work is O(n log n) and shared
  * bytes count once.  The ledger does not answer this, because no byte has to be compared. */
-#include "core/check/coverage.h"
+#include "core/check/verification.h"
 
 #include "core/read/partial_crcs.h"
 

@@ -1,5 +1,5 @@
 /* decoded_check.c - checks the decoded bytes of parts, each part in a job. */
-#include "core/check/decoded_check.h"
+#include "core/check/verification.h"
 
 #include "core/read/chunks.h"
 #include "core/read/stream.h"

@@ -1,8 +1,8 @@
 /* doctor_truncated.c - opens a file with data that end early and a whole index: the
  * file is shown at the size that the index asks for, with zeros in place of the missing bytes. */
 #include "base/error.h"
-#include "core/check/checksum_sweep.h"
 #include "core/check/diagnosis.h"
+#include "core/check/verification.h"
 
 /* ---- the expected size ---- */
 

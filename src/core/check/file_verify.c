@@ -1,11 +1,8 @@
 /* file_verify.c - verifies a file: shards, checksums, structure, decoded values and sparse
  * tensors. */
-#include "core/check/file_verify.h"
+#include "core/check/verification.h"
 
 #include "core/check/box_check.h"
-#include "core/check/checksum_sweep.h"
-#include "core/check/coverage.h"
-#include "core/check/decoded_check.h"
 #include "core/read/sparse_read.h"
 
 typedef struct verify {

@@ -3,8 +3,7 @@
  * copy, by the stream of a part; after the copy, joined from the CRCs of the copied bytes. */
 #include "core/check/source_verifier.h"
 
-#include "core/check/checksum_sweep.h"
-#include "core/check/decoded_check.h"
+#include "core/check/verification.h"
 
 static bool covers_payload(const heft_index *x, const heft_stored_checksum *c)
 {

@@ -3,7 +3,7 @@
  * The new tensors are first converted to a separate file of the same format and version, so that
  * all errors of a conversion appear there.  The edit planner then plans the file again with the
  * tensors of both files: payloads stay as stored, header and index are written anew. */
-#include "base/append_options.h"
+#include "base/sized.h"
 #include "core/edit/edit.h"
 #include "core/read/decode.h"
 #include "core/shards/shard_join.h"

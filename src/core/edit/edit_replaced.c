@@ -4,7 +4,7 @@
  * bytes must follow the rules of the format. */
 #include "base/bisect.h"
 #include "base/sort.h"
-#include "core/check/file_verify.h"
+#include "core/check/verification.h"
 #include "core/edit/edit.h"
 #include "core/read/stored_checksum.h"
 

@@ -6,7 +6,6 @@
 #include "base/sort.h"
 #include "format/burnpack/burnpack.h"
 #include "format/losses.h"
-#include "model/unique_keys.h"
 #include "model/values.h"
 
 typedef struct id_list { /* tensors or values by number, sorted by name */

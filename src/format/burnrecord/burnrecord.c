@@ -15,7 +15,6 @@
  */
 #include "format/burnrecord/burnrecord.h"
 
-#include "model/unique_keys.h"
 #include "model/values.h"
 
 static const char what[] = "the record";

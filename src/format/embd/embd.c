@@ -16,7 +16,7 @@
 #include "format/embd/embd.h"
 
 #include "base/crc.h"
-#include "model/unique_keys.h"
+#include "model/values.h"
 
 enum {
     HEADER = HEFT_EMBD_HEADER,

@@ -2,7 +2,6 @@
 #include "base/crc.h"
 #include "format/embd/embd.h"
 #include "format/losses.h"
-#include "model/unique_keys.h"
 #include "model/values.h"
 
 enum {

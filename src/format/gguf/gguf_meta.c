@@ -12,7 +12,7 @@
 
 #include "model/float.h"
 #include "model/open_containers.h"
-#include "model/unique_keys.h"
+#include "model/values.h"
 
 enum { REPLACEMENT_BYTES = 3 };
 

@@ -6,7 +6,7 @@
 #include "format/attribute_metadata.h"
 #include "format/gguf/gguf.h"
 #include "format/losses.h"
-#include "model/unique_keys.h"
+#include "model/values.h"
 #include "model/vocab.h"
 
 typedef struct gguf_plan { /* heft_plan.priv */

@@ -12,7 +12,7 @@
 
 #include "model/parallel.h"
 #include "model/records.h"
-#include "model/unique_keys.h"
+#include "model/values.h"
 
 enum {
     HEADER = 24,

@@ -13,7 +13,7 @@
 #include "base/bisect.h"
 #include "format/attribute_metadata.h"
 #include "format/shard_index.h"
-#include "model/unique_keys.h"
+#include "model/values.h"
 
 /* ---- offsets of the data ---- */
 

@@ -9,7 +9,6 @@
 #include "format/losses.h"
 #include "format/safetensors/safetensors.h"
 #include "grammar/json.h"
-#include "model/unique_keys.h"
 #include "model/values.h"
 
 typedef struct st_plan { /* heft_plan.priv */

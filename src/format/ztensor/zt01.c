@@ -8,7 +8,7 @@
  * "sparsecoo" and "sparsecsr" tensors have all their data in one range, which is kept as raw bytes.
  */
 #include "format/ztensor/ztensor.h"
-#include "model/unique_keys.h"
+#include "model/values.h"
 
 enum { NAME, OFFSET, SIZE, DTYPE, LAYOUT, SHAPE, ENCODING, ENDIANNESS, CHECKSUM, FIELDS };
 

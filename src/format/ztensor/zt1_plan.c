@@ -1,7 +1,6 @@
 /* zt1_plan.c - decides which tensors and metadata zTensor 1.0, 1.1 and 1.2 can store. */
 #include "format/losses.h"
 #include "format/ztensor/zt1_write.h"
-#include "model/unique_keys.h"
 #include "model/values.h"
 
 static bool is_sparse(const heft_ix_tensor_row *row)

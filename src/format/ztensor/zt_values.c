@@ -1,7 +1,7 @@
 /* zt_values.c - reads and writes attributes as CBOR items. */
 #include "format/ztensor/ztensor.h"
 #include "model/open_containers.h"
-#include "model/unique_keys.h"
+#include "model/values.h"
 
 /* ---- reading ---- */
 

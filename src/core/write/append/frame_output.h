@@ -6,7 +6,7 @@
  * additions while a file grows. Appending to an existing file is an edit (core/edit). */
 #ifndef HEFT_FRAME_OUTPUT_H
 #define HEFT_FRAME_OUTPUT_H
-#include "core/check/checksum_sweep.h"
+#include "core/check/verification.h"
 #include "core/read/progress.h"
 #include "core/read/stream.h"
 #include "core/write/plan/plan.h"

@@ -3,7 +3,7 @@
 
 #include <heft/scheme.h>
 
-#include "core/check/decoded_check.h"
+#include "core/check/verification.h"
 #include "core/read/decode.h"
 #include "core/write/convert/cast_losses.h"
 #include "core/write/convert/copy.h"

@@ -3,7 +3,7 @@
 #include "core/write/convert/dedup.h"
 
 #include "base/blake3.h"
-#include "base/siphash.h"
+#include "base/name_hash.h"
 #include "base/sort.h"
 #include "core/read/chunks.h"
 

@@ -2,7 +2,7 @@
 #include "core/write/plan/plan.h"
 
 #include "core/write/plan/copy_metadata.h"
-#include "model/unique_keys.h"
+#include "model/values.h"
 
 static heft_status check_options(heft_planner *p, heft_error *err)
 {

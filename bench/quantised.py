@@ -1,0 +1,77 @@
+"""quantised.py - figures of models that are stored by a quantisation scheme."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+from harness import HEFT, MIB, ROOT, measure_in_turns, speed
+
+sys.path.insert(0, str(ROOT / "tests/py"))
+
+SIZE, GROUP = 4096, 128  # rows and columns of a weight; columns in a group
+# Bits of an ordinary scale: special numbers take another time.
+ORDINARY = {"U8": 127, "F8_E4M3": 0x38, "F16": 0x2400, "BF16": 0x3C80, "F32": 0x3C800000}
+
+
+def models():
+    """Yield the title of a model, its convention, the parts of a weight and the settings."""
+    import numpy as np
+
+    import quantised_cases as cases
+    import quantised_models as build
+    rng, shape = np.random.default_rng(1), (SIZE, SIZE)
+    groups = {"shape": shape, "groups": SIZE // GROUP}
+    for title, names, parts, settings in (
+            ("fp8, blocks", "inverse", build.fp8(rng, shape, block=(128, 128)),
+             cases.blocks(128, 128)),
+            ("mxfp4", "packed", build.mxfp4(rng, shape),
+             cases.compressed("mxfp4-pack-quantized", 4, "group", 32, kind="float")),
+            ("nvfp4", "modelopt", build.nvfp4(rng, shape, ORDINARY["F32"]),
+             cases.MODELOPT["NVFP4"]),
+            ("gptq", "qweight", build.gptq(rng, bits=4, **groups), cases.gptq(4, GROUP)),
+            ("awq", "qweight", build.awq(rng, **groups), cases.awq(GROUP)),
+            ("pack-quantized", "packed", build.pack_quantised(rng, bits=4, **groups),
+             cases.packed(4, GROUP))):
+        for role in {"scale", "global_scale"} & set(parts):
+            parts[role].bits[...] = ORDINARY[parts[role].dtype]
+        yield title, cases.Weight(names, None, None, {}), parts, settings
+
+
+def write_model(folder, layers, weight, parts, settings):
+    """Write a model with the same weight in every layer."""
+    import quantised_cases as cases
+    import quantised_models as build
+    tensors = {}
+    for i in range(layers):
+        names = cases.stored_names(weight, i)[1]
+        tensors.update({names[role]: part for role, part in parts.items()})
+    build.write(pathlib.Path(folder), tensors, settings)
+
+
+def dequantising(r, inputs, formats, quick):
+    """heft convert --dequantize to bf16 with two threads, compared with cp of the output; 1 GiB of
+    bf16, page cache warm."""
+    try:
+        import numpy  # noqa: F401
+    except ImportError:
+        print("  numpy is not installed")
+        return
+    layers = 4 if quick else 32
+    for title, weight, parts, settings in models() if "safetensors" in formats else ():
+        folder, out, copy = (inputs.path(n) for n in ("model", "out.safetensors", "copy"))
+        write_model(folder, layers, weight, parts, settings)
+        convert = [HEFT, "convert", "--dequantize=bf16", "--no-sync", "--threads", "2", folder, out]
+        subprocess.run(convert, check=True, stderr=subprocess.DEVNULL)
+        kept = inputs.path("kept.safetensors")
+        os.rename(out, kept)
+        size = os.path.getsize(kept)
+        if size < layers * SIZE * SIZE * 2:
+            sys.exit(f"{title}: {size // MIB} MiB were written, so weights were left as they are")
+        took = measure_in_turns(3 if quick else 5, {
+            "heft": lambda: inputs.timed(*convert, targets=(copy, out)),
+            "cp": lambda: inputs.timed("cp", kept, copy, targets=(copy, out))})
+        r.faster(f"{title} to bf16", took["heft"], took["cp"], "cp", 0.8,
+                 own=(speed(size, took["heft"]), "GB/s"))
+        inputs.drop(out, copy, kept)
+        shutil.rmtree(folder)
