@@ -256,6 +256,8 @@ static int convert(request *r)
     int code = open_input(r, &f);
     if (!code && j->dequantize)
         code = dequantise(&d, j->session, f, r->in, j->dequantize);
+    else if (!code && !j->rules.raw_tensors)
+        code = dequantise_check_target(f, r->in, j->target);
     const heft_file *in = d.model ? d.model : f;
     if (!code)
         code = j->share.number || j->finish ? job_convert_share(j, in) : job_convert(j, in);
