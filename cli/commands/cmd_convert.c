@@ -295,6 +295,8 @@ static int convert(request *r)
         code = dequantise(&d, j->session, f, r->in, j->dequantize);
     if (!code && j->quantise.args.count && !j->mix.info.name)
         code = quantise(&q, &j->quantise, j->session, f, r->in, quantise_target(r));
+    if (!code && !d.model && !q.plan && !j->rules.raw_tensors)
+        code = dequantise_check_target(f, r->in, j->target);
     const heft_file *in = q.plan ? heft_quantisation_file(q.plan) : d.model ? d.model : f;
     if (!code)
         code = j->share.number || j->finish ? job_convert_share(j, in) : job_convert(j, in);

@@ -269,7 +269,43 @@ static void put_texts(json *j, const char *key, const char *const *texts, size_t
     json_end(j, ']');
 }
 
-static void put_dtypes(json *j)
+/* The types of quantised tensors, each by a tensor that has it. Their numbers follow those of the
+ * element types. */
+typedef struct quantised_types {
+    uint32_t first[64], count;
+} quantised_types;
+
+/* Return the number of a tensor's type. Beyond the capacity, a quantised tensor has the element
+ * type of its numbers. */
+static uint32_t type_number(quantised_types *q, const report *r, uint32_t tensor)
+{
+    enum { MOST = sizeof q->first / sizeof *q->first };
+    uint32_t k = 0, dtype = heft_tensor_at(r->v->f, tensor).dtype;
+    if (view_quantised(r->v, tensor) == HEFT_NONE)
+        return dtype;
+    while (k < q->count && !view_has_same_type(r->v, q->first[k], tensor))
+        k++;
+    if (k == MOST)
+        return dtype;
+    if (k == q->count)
+        q->first[q->count++] = tensor;
+    return HEFT_DTYPES + k;
+}
+
+static void put_quantised_types(json *j, quantised_types *q, const report *r)
+{
+    for (uint32_t i = 0; i < heft_tensor_count(r->v->f); i++)
+        (void)type_number(q, r, i);
+    for (uint32_t k = 0; k < q->count; k++) {
+        char buf[VIEW_TYPE_BYTES];
+        outbuf type;
+        out_open_fixed(&type, -1, buf, sizeof buf);
+        view_put_type(&type, r->v, q->first[k]);
+        json_str(j, (heft_str){ type.buf, type.used });
+    }
+}
+
+static void put_dtypes(json *j, quantised_types *q, const report *r)
 {
     json_member_begin(j, "dtypes", '[');
     for (heft_dtype t = 0; t < HEFT_DTYPES; t++)
@@ -277,6 +313,7 @@ static void put_dtypes(json *j)
             json_str(j, str_of(dtype_name(t)));
         else
             json_null(j);
+    put_quantised_types(j, q, r);
     json_end(j, ']');
 }
 
@@ -313,14 +350,14 @@ static void put_statistics(json *j, const summary *s)
     json_end(j, ']');
 }
 
-static void put_tensor(json *j, const report *r, uint32_t i)
+static void put_tensor(json *j, const report *r, quantised_types *q, uint32_t i)
 {
     static const summary none;
     heft_tensor t = heft_tensor_at(r->v->f, i);
     json_line(j);
     json_begin(j, '[');
     json_str(j, t.name);
-    json_u64(j, t.dtype);
+    json_u64(j, type_number(q, r, i));
     json_begin(j, '[');
     for (uint32_t k = 0; k < t.rank; k++)
         json_u64(j, t.dims[k]);
@@ -333,12 +370,13 @@ static void put_tensor(json *j, const report *r, uint32_t i)
 
 static void put_tensors(page *p, json *j, const report *r)
 {
-    put_dtypes(j);
+    quantised_types q = { .count = 0 };
+    put_dtypes(j, &q, r);
     put_texts(j, "columns", columns, sizeof columns / sizeof *columns);
     json_member_bool(j, "has_statistics", r->sums);
     json_member_begin(j, "tensors", '[');
     for (uint32_t i = 0; i < heft_tensor_count(r->v->f) && !p->status; i++) {
-        put_tensor(j, r, i);
+        put_tensor(j, r, &q, i);
         flush_if_large(p);
     }
     json_end(j, ']');

@@ -1,5 +1,6 @@
 #include "models/dequantise.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "models/model.h"
@@ -42,6 +43,39 @@ int dequantise(dequantised *d, const session *s, const heft_file *f, const char 
         code = say_error(path, &err);
     if (!code)
         say_decoded(s, d, path);
+    return code;
+}
+
+/* Programs that read these formats know no tensors of several parts. */
+static bool holds_schemes(const heft_format *target)
+{
+    static const char *const without[] = { "mag",  "embd",     "gptrs-checkpoint", "gptrs-archive",
+                                           "gguf", "burnpack", "burn-record" };
+    for (size_t i = 0; i < sizeof without / sizeof *without; i++)
+        if (!strcmp(heft_format_name(target), without[i]))
+            return false;
+    return true;
+}
+
+int dequantise_check_target(const heft_file *f, const char *path, const heft_format *target)
+{
+    heft_schemes *s = NULL;
+    if (target == heft_file_format(f) || holds_schemes(target))
+        return CODE_DONE;
+    int code = quantised_open(&s, f, path);
+    if (!code && heft_schemes_count(s)) {
+        heft_quantised q = heft_schemes_at(s, 0);
+        heft_error err = { .status = HEFT_E_UNSUPPORTED,
+                           .rule = "heft/quantised",
+                           .offset = HEFT_NOWHERE };
+        snprintf(err.message, sizeof err.message,
+                 "tensor '%.*s' is quantised (%.*s), for which %s files have no form. "
+                 "--dequantize decodes it; --raw-tensors stores the parts as tensors of their own",
+                 (int)q.name.len, q.name.ptr, (int)q.scheme.len, q.scheme.ptr,
+                 heft_format_name(target));
+        code = say_error(path, &err);
+    }
+    heft_schemes_close(s);
     return code;
 }
 

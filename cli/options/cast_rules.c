@@ -100,10 +100,25 @@ static bool is_quantised(const cast_rules *c, const heft_tensor *t)
            heft_schemes_find(c->schemes, heft_tensor_find(c->f, t->name)) != HEFT_NONE;
 }
 
+/* Return whether the tensor is a scale, or another part beside the packed numbers. */
+static bool is_scale(const cast_rules *c, const heft_tensor *t)
+{
+    uint32_t tensor = c->schemes ? heft_tensor_find(c->f, t->name) : HEFT_NONE;
+    uint32_t q = tensor == HEFT_NONE ? HEFT_NONE : heft_schemes_find(c->schemes, tensor);
+    uint32_t count = q == HEFT_NONE ? 0 : heft_schemes_at(c->schemes, q).part_count;
+    for (uint32_t k = 0; k < count; k++) {
+        heft_quantised_part p = heft_schemes_part_at(c->schemes, q, k);
+        if (p.tensor == tensor)
+            return strcmp(p.role, "weight") != 0 && strcmp(p.role, "data") != 0;
+    }
+    return false;
+}
+
+/* A source type selects no scales: they stay, unless a pattern alone names them. */
 static bool matches(bool *no_memory, const cast_rules *c, const cast_rule *r, const heft_tensor *t)
 {
     bool suits = !is_for_floats(r) || is_float(t->dtype) || is_quantised(c, t);
-    return suits && (!r->from || t->dtype == r->from) &&
+    return suits && (!r->from || (t->dtype == r->from && !is_scale(c, t))) &&
            (!r->glob || name_matches(no_memory, t->name, r->glob));
 }
 
@@ -128,6 +143,19 @@ static void check_rule(unmatched *u, const cast_rules *c, const cast_rule *r, co
     unmatched_say(u, "cast", r->glob && !r->from ? r->glob : arg);
     if (r->glob && !r->from && *suggest_dtype(hint, r->glob))
         say(MESSAGE_INFO, u->path, "'%s' is a pattern here, not an element type%s", r->glob, hint);
+}
+
+/* Say how many scales a rule with a source type leaves as they are. */
+static void say_scales(const unmatched *u, const cast_rules *c, const cast_rule *r)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; r->from && i < heft_tensor_count(u->f); i++) {
+        heft_tensor t = heft_tensor_at(u->f, i);
+        count += t.dtype == r->from && is_scale(c, &t);
+    }
+    if (count)
+        say(MESSAGE_NOTE, u->path, "%u scale%s of quantised tensors keep%s the type %s", count,
+            count == 1 ? "" : "s", count == 1 ? "s" : "", dtype_name(r->from));
 }
 
 /* Write how many tensors of each type keep it although a rule for all floats is given. */
@@ -169,6 +197,7 @@ void cast_rules_check(unmatched *u, const cast_rules *c)
             for_floats = &c->items[i];
         else if (c->items[i].glob || c->items[i].from)
             check_rule(u, c, &c->items[i], c->args.item[i]);
+        say_scales(u, c, &c->items[i]);
     }
     if (for_floats)
         say_kept(u, c, for_floats);

@@ -168,6 +168,8 @@ class Change:
     cosine: float | None = ...
     compared: int | None = ...
     first: tuple[int, ...] | None = ...
+    type_a: str | None = ...
+    type_b: str | None = ...
 
 @dataclass(frozen=True)
 class Renamed:
@@ -212,6 +214,7 @@ class TensorStats:
     sparsity: float | None
     quantiles: dict[int, float] | None
     first_not_finite: tuple[int, ...] | None
+    type: str | None = ...
 
 @dataclass(frozen=True)
 class ModuleStats:
@@ -268,6 +271,7 @@ class TypeSum:
     tensors: int
     parameters: int
     bytes: int
+    type: str | None = ...
 
 @dataclass(frozen=True)
 class ModuleSum:
@@ -290,6 +294,7 @@ class Quantised:
     variant: str | None = ...
     bits: int | None = ...
     block: tuple[int, ...] | None = ...
+    parameters: int | None = ...
 
 @dataclass(frozen=True)
 class Info(Result):
@@ -410,6 +415,7 @@ def diff(
     b: str | os.PathLike[str],
     patterns: str | Iterable[str] = ...,
     *,
+    raw_tensors: bool = ...,
     atol: float | None = ...,
     rtol: float | None = ...,
     ulp: int | None = ...,
@@ -479,6 +485,8 @@ def edit(
 def hash(
     file: str | os.PathLike[str],
     *,
+    raw_tensors: bool = ...,
+    logical: bool = ...,
     key: str | None = ...,
     view: Mapping[str, str] | None = ...,
     access: str | None = ...,
@@ -496,6 +504,7 @@ def hash(
 def info(
     file: str | os.PathLike[str],
     *,
+    raw_tensors: bool = ...,
     verbose: bool = ...,
     key: str | None = ...,
     view: Mapping[str, str] | None = ...,
@@ -628,6 +637,7 @@ def stats(
     file: str | os.PathLike[str],
     patterns: str | Iterable[str] = ...,
     *,
+    raw_tensors: bool = ...,
     tree: bool = ...,
     depth: int | None = ...,
     finite: bool = ...,

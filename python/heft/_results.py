@@ -236,7 +236,8 @@ class Change:
     """A difference of a tensor: what is dtype, shape, layout (a and b say which) or value.
 
     The numbers of a value are None for parts without numbers and where they are undefined. first:
-    position of the first element that differs."""
+    position of the first element that differs. type_a, type_b: of a quantised tensor and its
+    partner, "fp8-block/bf16"."""
     name: str
     what: str
     a: str | tuple[int, ...] | None = _as(_shape_or_text, default=None)
@@ -250,6 +251,8 @@ class Change:
     cosine: float | None = _as(_real, default=None)
     compared: int | None = None
     first: tuple[int, ...] | None = _as(_shape_or_text, default=None)
+    type_a: str | None = None
+    type_b: str | None = None
 
 
 @dataclass(frozen=True)
@@ -291,7 +294,7 @@ class Digests(Result):
 class TensorStats:
     """Statistics of the finite values of a tensor; None for a part without numbers. sparsity: the
     share of zeros; quantiles: percentiles by percent, {1: ..., 50: ...}; first_not_finite: position
-    of the first NaN or infinity."""
+    of the first NaN or infinity; type: of a quantised tensor, "fp8-block/bf16"."""
     name: str
     dtype: str | None
     shape: tuple[int, ...] = _as(tuple)
@@ -307,6 +310,7 @@ class TensorStats:
     sparsity: float | None
     quantiles: dict[int, float] | None = _as(_quantiles)
     first_not_finite: tuple[int, ...] | None = _as(_shape_or_text)
+    type: str | None = None
 
 
 @dataclass(frozen=True)
@@ -373,11 +377,13 @@ class Shard:
 
 @dataclass(frozen=True)
 class TypeSum:
-    """Sums over the tensors of an element type; tied tensors count once in parameters and bytes."""
+    """Sums over the tensors of an element type; tied tensors count once in parameters and bytes.
+    type: of quantised tensors, "fp8-block/bf16"."""
     dtype: str | None
     tensors: int
     parameters: int
     bytes: int
+    type: str | None = None
 
 
 @dataclass(frozen=True)
@@ -401,13 +407,15 @@ class ModelKind:
 class Quantised:
     """Sums over quantised tensors of the same kind. scheme: "fp8", "awq"; bits: of a stored element,
     if known; block: rows and columns of the elements with the same scale, 0 for all; tensors: their
-    number; parts: of the stored tensors that represent them."""
+    number; parts: of the stored tensors that represent them; parameters: None if the scheme is not
+    decoded."""
     scheme: str
     tensors: int
     parts: int
     variant: str | None = None
     bits: int | None = None
     block: tuple[int, ...] | None = _as(_shape_or_text, default=None)
+    parameters: int | None = None
 
 
 @dataclass(frozen=True)

@@ -77,14 +77,15 @@ heft_status heft_loss_type(heft_plan *p, const char *rule, uint32_t tensor, cons
                                 "element type %s cannot be stored in %s (f32 cannot hold all its "
                                 "values; leave it out: heft convert --drop %s%s%s)",
                                 heft_dtype_name(type), where, quote, pattern, quote);
+    if (is_part) /* a cast would lose the scale */
+        return heft_loss_report(p, HEFT_FAULT, rule, tensor,
+                                "element type %s cannot be stored in %s (it is part of a "
+                                "quantised tensor; decode it: heft convert --dequantize)",
+                                heft_dtype_name(type), where);
     return heft_loss_report(p, HEFT_FAULT, rule, tensor,
-                            "element type %s cannot be stored in %s (%s: heft convert %s--cast "
+                            "element type %s cannot be stored in %s (cast it: heft convert --cast "
                             "%s%s=f32%s)",
-                            heft_dtype_name(type), where,
-                            is_part ? "it is part of a quantised tensor, whose scale a cast does "
-                                      "not apply; cast the stored numbers"
-                                    : "cast it",
-                            is_part ? "--raw-tensors " : "", quote, pattern, quote);
+                            heft_dtype_name(type), where, quote, pattern, quote);
 }
 
 heft_status heft_loss_index_type(heft_plan *p, const char *rule, uint32_t tensor,

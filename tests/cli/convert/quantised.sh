@@ -14,7 +14,7 @@ write_safetensors('new/model.safetensors', {
 echo '{"quantization_config": {"quant_method": "awq", "bits": 4}}' > awq/config.json
 echo '{"quantization_config": {"quant_method": "newest"}}' > new/config.json
 for cast in bf16 'f16=f32' 'l.qweight=f32' '*.qzeros=i64' 'norm.*=bf16'; do
-    echo "== $cast"; $HEFT convert --cast "$cast" awq a.safetensors || echo "= $?"
+    echo "== $cast"; $HEFT convert -f --cast "$cast" awq a.safetensors || echo "= $?"
 done
 echo "== fp8"; $HEFT convert --cast bf16 fp8 b.safetensors || echo "= $?"
 echo "== transpose"; $HEFT convert --transpose l.weight fp8 b.safetensors || echo "= $?"
