@@ -14,7 +14,7 @@ enum { NO, YES, WRONG };
 
 typedef struct row {
     const char *pattern, *name;
-    int result; /* as Python's re.match() has it */
+    int result; /* result of Python's re.match() */
 } row;
 
 static const row rows[] = {

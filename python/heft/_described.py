@@ -89,7 +89,7 @@ DESCRIBED = (
      "list", "convert the element type; first match counts; also GLOB=DTYPE"),
     ("raw-tensors", "convert append",
      "flag", "cast parts of quantised tensors as numbers, without their scales"),
-    ("dequantize", "convert merge split append",
+    ("dequantize", "convert split merge append",
      "maybe", "decode quantised tensors, to bf16, f16 or f32"),
     ("quantize", "convert",
      "list", "quantise weights: fp8, mxfp4, int4:64 ...; GLOB=none: not these"),

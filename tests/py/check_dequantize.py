@@ -47,7 +47,7 @@ def heft(*args):
     return subprocess.run([HEFT, *map(str, args)], capture_output=True, text=True, check=False)
 
 
-SEED = [""] # of this round
+SEED = [""] # seed of this round
 
 
 def seeded(text):

@@ -165,7 +165,8 @@ def awq_words(rng, shape, group):
     scale = plain(rng, "F16", (columns // group, rows))
 
     def ordered(of):
-        eights = np.ascontiguousarray(of.T).reshape(of.shape[1], -1, 8)[..., [0, 2, 4, 6, 1, 3, 5, 7]]
+        eights = np.ascontiguousarray(of.T).reshape(of.shape[1], -1, 8)
+        eights = eights[..., [0, 2, 4, 6, 1, 3, 5, 7]]
         return Stored("I32", np.frombuffer(halves(eights), np.int32).reshape(of.shape[1], -1))
 
     parts = {".qweight": ordered(codes), ".scales": scale, ".qzeros": ordered(zero)}
