@@ -280,6 +280,24 @@ def decoding(r, inputs, formats, quick):
             r.missing(f"{name} to f32", "ggml", 1.0)
 
 
+# Types with the speed that is asked of them; ggml is 1.  The bench program compares the bytes, too.
+ENCODED_TYPES = (("q4_0", 3), ("q4_1", 1), ("q5_0", 1), ("q5_1", 1), ("q8_0", 3), ("q2_k", 4),
+                 ("q3_k", 4), ("q4_k", 4), ("q5_k", 4), ("q6_k", 4), ("iq4_nl", 4), ("iq4_xs", 4))
+
+
+def encoding(r, inputs, formats, quick):
+    """heft_block_encode() of rows of 4096 columns on a single thread, compared with ggml's
+    reference functions; processor time, 16 MiB of f32."""
+    library = find_ggml()
+    for name, times in ENCODED_TYPES[:2] if quick else ENCODED_TYPES:
+        runs = library and program("encode", library, name, 4 if quick else 16, 5)
+        if runs:
+            ours, theirs, _ = zip(*runs[1:])
+            r.faster(f"f32 to {name}", ours, theirs, "ggml", times)
+        else:
+            r.missing(f"f32 to {name}", "ggml", times)
+
+
 # ---- cost against size -------------------------------------------------------------------------
 
 

@@ -29,8 +29,9 @@ SECTIONS = [
     indexes.opening, indexes.scaling, indexes.listing, indexes.ggml, indexes.finding,
     payloads.verifying, payloads.converting, payloads.replacing, payloads.sharing, payloads.memory,
     payloads.loading, payloads.cold, slow_files.slow_files, payloads.writing,
-    payloads.compressing, payloads.casting, payloads.decoding, quantised.dequantising,
-    payloads.growing, servers.remote, others.python, others.package, others.tensors_in_python,
+    payloads.compressing, payloads.casting, payloads.decoding, payloads.encoding,
+    quantised.dequantising, payloads.growing, servers.remote, others.python, others.package,
+    others.tensors_in_python,
     others.hashing, others.summarising, others.comparing, others.parameters, others.embedding,
     others.browser, builds.peers
 ]

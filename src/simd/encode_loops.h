@@ -13,12 +13,19 @@ static void weigh(float *restrict weights, const float *restrict x,
         weights[i] = importance[i] * __builtin_sqrtf(variance + x[i] * x[i]);
 }
 
+/* Codes are integers of 32 bits first: compilers would otherwise make loops of as many elements as
+ * a vector has bytes, more than a group has. */
 static void codes_of(uint8_t *restrict codes, const float *restrict x, size_t n, float minimum,
                      float scale, int32_t least, int32_t top)
 {
-    for (size_t i = 0; i < n; i++)
-        codes[i] =
-            (uint8_t)(heft_clamp(heft_nearest_int((x[i] + minimum) / scale), least, top) - least);
+    enum { STEP = 16 };
+    for (size_t i = 0; i < n; i += STEP) {
+        int32_t c[STEP];
+        for (size_t k = 0; k < STEP; k++)
+            c[k] = heft_clamp(heft_nearest_int((x[i + k] + minimum) / scale), least, top) - least;
+        for (size_t k = 0; k < STEP; k++)
+            codes[i + k] = (uint8_t)c[k];
+    }
 }
 
 /* ---- blocks whose range decides ---- */
@@ -63,6 +70,17 @@ static size_t q8_0_blocks(uint8_t *restrict out, const float *restrict x, size_t
     return i;
 }
 
+static inline void put_codes(uint8_t *restrict b, block32 l, const uint32_t codes[ELEMENTS32])
+{
+    uint32_t high = 0;
+    for (uint32_t k = 0; k < HALF32; k++)
+        b[l.codes_at + k] = (uint8_t)((codes[k] & 15) | codes[k + HALF32] << 4);
+    for (uint32_t k = 0; l.high_at && k < ELEMENTS32; k++)
+        high |= (codes[k] >> 4) << k;
+    for (uint32_t k = 0; l.high_at && k < 4; k++)
+        b[l.high_at + k] = (uint8_t)(high >> 8 * k);
+}
+
 /* Encode blocks of q4_0 or q5_0. */
 static inline size_t symmetric_blocks(uint8_t *restrict out, heft_dtype to, block32 l,
                                       const float *restrict x, size_t n)
@@ -70,7 +88,7 @@ static inline size_t symmetric_blocks(uint8_t *restrict out, heft_dtype to, bloc
     const int32_t top = 2 * l.zero_code - 1;
     size_t i = 0;
     for (; i < n; i += ELEMENTS32, out += l.codes_at + HALF32) {
-        uint32_t greatest = greatest_bits(x + i), plus = 0, minus = 0, codes[ELEMENTS32], high = 0;
+        uint32_t greatest = greatest_bits(x + i), plus = 0, minus = 0, codes[ELEMENTS32];
         for (uint32_t k = 0; k < ELEMENTS32; k++) {
             plus |= heft_f32_bits(x[i + k]) == greatest;
             minus |= heft_f32_bits(x[i + k]) == (greatest | 0x80000000);
@@ -80,20 +98,59 @@ static inline size_t symmetric_blocks(uint8_t *restrict out, heft_dtype to, bloc
             heft_row_encode_with(&heft_portable_fits, out, to, x + i, ELEMENTS32, NULL);
             continue;
         }
-        float extreme = heft_f32_of(greatest ? greatest | minus << 31 : 0),
-              scale = extreme / -(float)l.zero_code;
-        float inverse = heft_reciprocal(scale);
+        float extreme = heft_f32_of(greatest ? greatest | minus << 31 : 0);
+        float scale = extreme / -(float)l.zero_code, inverse = heft_reciprocal(scale);
         heft_put_half(out, scale);
         for (uint32_t k = 0; k < ELEMENTS32; k++) {
             int32_t code = (int32_t)(x[i + k] * inverse + ((float)l.zero_code + 0.5f));
             codes[k] = (uint32_t)(code < top ? code : top);
         }
-        for (uint32_t k = 0; k < HALF32; k++)
-            out[l.codes_at + k] = (uint8_t)((codes[k] & 15) | codes[k + HALF32] << 4);
-        for (uint32_t k = 0; l.high_at && k < ELEMENTS32; k++)
-            high |= (codes[k] >> 4) << k;
-        for (uint32_t k = 0; l.high_at && k < 4; k++)
-            out[l.high_at + k] = (uint8_t)(high >> 8 * k);
+        put_codes(out, l, codes);
+    }
+    return i;
+}
+
+static inline void range_of_block(float *min, float *max, const float *x)
+{
+    lanes least, most, v;
+    memcpy(&least, x, sizeof least);
+    most = least;
+    for (uint32_t i = LANES; i < ELEMENTS32; i += LANES) {
+        memcpy(&v, x + i, sizeof v);
+        least = least_of(v, least);
+        most = most_of(v, most);
+    }
+    *min = least[0];
+    *max = most[0];
+    for (uint32_t k = 1; k < LANES; k++) {
+        *min = least[k] < *min ? least[k] : *min;
+        *max = most[k] > *max ? most[k] : *max;
+    }
+}
+
+/* Encode blocks of q4_1 or q5_1.  The portable form does blocks where the minimum is 0, whose sign
+ * is the one of the first zero. */
+static inline size_t affine_blocks(uint8_t *restrict out, heft_dtype to, block32 l,
+                                   const float *restrict x, size_t n)
+{
+    const int32_t top = l.high_at ? 31 : 15;
+    size_t i = 0;
+    for (; i < n; i += ELEMENTS32, out += l.codes_at + HALF32) {
+        uint32_t codes[ELEMENTS32];
+        float min, max;
+        range_of_block(&min, &max, x + i);
+        if (min == 0 || !is_usual(greatest_bits(x + i)) || !is_usual(heft_f32_bits(max - min))) {
+            heft_row_encode_with(&heft_portable_fits, out, to, x + i, ELEMENTS32, NULL);
+            continue;
+        }
+        float scale = (max - min) / (float)top, inverse = heft_reciprocal(scale);
+        heft_put_half(out, scale);
+        heft_put_half(out + l.minimum_at, min);
+        for (uint32_t k = 0; k < ELEMENTS32; k++) {
+            int32_t code = (int32_t)((x[i + k] - min) * inverse + 0.5f);
+            codes[k] = (uint32_t)(code < top ? code : top);
+        }
+        put_codes(out, l, codes);
     }
     return i;
 }
@@ -107,6 +164,10 @@ static size_t range_blocks(uint8_t *out, heft_dtype to, const float *x, size_t n
         return symmetric_blocks(out, to, q4_0, x, n);
     case HEFT_Q5_0:
         return symmetric_blocks(out, to, q5_0, x, n);
+    case HEFT_Q4_1:
+        return affine_blocks(out, to, q4_1, x, n);
+    case HEFT_Q5_1:
+        return affine_blocks(out, to, q5_1, x, n);
     default:
         return 0;
     }

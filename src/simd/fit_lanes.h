@@ -303,64 +303,84 @@ static inline lanes nearest_of_any(lanes v)
     return pick(is_number, __builtin_convertvector(whole, lanes), splat(0));
 }
 
-/* Return true if the code of a lane has changed. */
-static inline bool refine(const lane_groups *g, const lanes *weighted, lanes *codes,
-                          lane_products *p)
-{
-    const lanes zero = splat(0);
-    uint32_t changed = 0;
-    for (uint32_t i = 0; i < REFINED; i++) {
-        lane_products without = { p->with_codes - weighted[i] * codes[i],
-                                  p->squares - g->weights[i] * codes[i] * codes[i] };
-        lanes better = clamped(nearest_of_any(g->x[i] * without.squares / without.with_codes),
-                               -REFINED_HALF, REFINED_HALF - 1);
-        lane_products with = { without.with_codes + weighted[i] * better,
-                               without.squares + g->weights[i] * better * better };
-        lanes ours = with.with_codes * with.with_codes * p->squares;
-        lane_mask takes = is_less(zero, without.with_codes) & is_less(zero, with.squares) &
-                          is_less(p->with_codes * p->with_codes * with.squares, ours) &
-                          is_less(zero, magnitude(better - codes[i]));
-        codes[i] = pick(takes, better, codes[i]);
-        p->with_codes = pick(takes, with.with_codes, p->with_codes);
-        p->squares = pick(takes, with.squares, p->squares);
-        changed |= mask_bits(takes);
-    }
-    return changed != 0;
-}
+typedef struct lane_refined {
+    lane_groups g;
+    lanes weighted[REFINED], codes[REFINED], extreme;
+    lane_products p;
+} lane_refined;
 
-static uint32_t refined_lanes(const lane_groups *g, lanes *scale, lanes *codes)
+static inline void begin_refined(lane_refined *r, size_t groups, const float *x)
 {
-    enum { ROUNDS = 5 };
     const float half = REFINED_HALF;
-    lanes weighted[REFINED], extreme = extreme_of(g->x, REFINED);
-    lane_products p = { splat(0), splat(0) };
+    load_groups(&r->g, REFINED, groups, x, NULL);
+    r->extreme = extreme_of(r->g.x, REFINED);
+    r->p = (lane_products){ splat(0), splat(0) };
+    lanes inverse = splat(-half) / r->extreme;
     for (uint32_t i = 0; i < REFINED; i++) {
-        weighted[i] = g->weights[i] * g->x[i];
-        codes[i] = clamped(nearest(splat(-half) / extreme * g->x[i]), -half, half - 1);
-        p.with_codes += weighted[i] * codes[i];
-        p.squares += g->weights[i] * codes[i] * codes[i];
+        r->weighted[i] = r->g.weights[i] * r->g.x[i];
+        r->codes[i] = clamped(nearest(inverse * r->g.x[i]), -half, half - 1);
+        r->p.with_codes += r->weighted[i] * r->codes[i];
+        r->p.squares += r->g.weights[i] * r->codes[i] * r->codes[i];
     }
-    for (uint32_t i = 0; i < ROUNDS && refine(g, weighted, codes, &p); i++)
-        continue;
-    for (uint32_t i = 0; i < REFINED; i++)
-        codes[i] += half;
-    *scale = pick(is_less(splat(0), p.squares), p.with_codes / p.squares, splat(0));
-    return not_below(g->strange, 1) | zero_lanes(extreme);
 }
 
+/* Return the lanes whose code i has changed. */
+static inline uint32_t refine_code(lane_refined *r, uint32_t i)
+{
+    const lanes zero = splat(0), x = r->g.x[i], weight = r->g.weights[i], code = r->codes[i];
+    lane_products old = r->p;
+    lanes with_codes = old.with_codes - r->weighted[i] * code;
+    lanes squares = old.squares - weight * code * code;
+    lane_mask is_positive = is_less(zero, with_codes);
+    lanes better = clamped(nearest_of_any(x * squares / with_codes), -REFINED_HALF,
+                           REFINED_HALF - 1);
+    with_codes += r->weighted[i] * better;
+    squares += weight * better * better;
+    lane_mask takes = is_positive & is_less(zero, squares) &
+                      is_less(old.with_codes * old.with_codes * squares,
+                              with_codes * with_codes * old.squares) &
+                      is_less(zero, magnitude(better - code));
+    r->codes[i] = pick(takes, better, code);
+    r->p.with_codes = pick(takes, with_codes, old.with_codes);
+    r->p.squares = pick(takes, squares, old.squares);
+    return mask_bits(takes);
+}
+
+static inline void end_refined(const lane_refined *r, size_t groups, const float *x, float *scales,
+                               uint8_t *codes)
+{
+    lanes c[REFINED];
+    lanes scale = pick(is_less(splat(0), r->p.squares), r->p.with_codes / r->p.squares, splat(0));
+    uint32_t left = not_below(r->g.strange, 1) | zero_lanes(r->extreme);
+    for (uint32_t i = 0; i < REFINED; i++)
+        c[i] = r->codes[i] + REFINED_HALF;
+    store_lanes(scales, scale, groups);
+    store_codes(codes, c, REFINED, groups);
+    for (size_t k = 0; k < groups; k++)
+        if (left >> k & 1)
+            heft_portable_fits.refined(1, x + k * REFINED, scales + k, codes + k * REFINED);
+}
+
+/* Two vectors of groups at a time, because each step waits for the one before. */
 static void refined(size_t groups, const float *x, float *scales, uint8_t *codes)
 {
-    for (size_t at = 0, m; at < groups; at += m) {
-        lane_groups g;
-        lanes scale, c[REFINED];
-        m = groups - at < LANES ? groups - at : LANES;
-        load_groups(&g, REFINED, m, x + at * REFINED, NULL);
-        uint32_t left = refined_lanes(&g, &scale, c);
-        store_lanes(scales + at, scale, m);
-        store_codes(codes + at * REFINED, c, REFINED, m);
-        for (size_t k = at; k < at + m; k++)
-            if (left >> (k - at) & 1)
-                heft_portable_fits.refined(1, x + k * REFINED, scales + k, codes + k * REFINED);
+    enum { ROUNDS = 5 };
+    for (size_t at = 0, m, first; at < groups; at += m) {
+        lane_refined r[2];
+        m = groups - at < 2 * LANES ? groups - at : 2 * LANES;
+        first = m < LANES ? m : LANES;
+        begin_refined(&r[0], first, x + at * REFINED);
+        begin_refined(&r[1], m - first, x + (m > first ? at + first : at) * REFINED);
+
+        uint32_t changed = 1;
+        for (uint32_t round = 0; round < ROUNDS && changed; round++) {
+            changed = 0;
+            for (uint32_t i = 0; i < REFINED; i++)
+                changed |= refine_code(&r[0], i) | refine_code(&r[1], i);
+        }
+        end_refined(&r[0], first, x + at * REFINED, scales + at, codes + at * REFINED);
+        end_refined(&r[1], m - first, x + (at + first) * REFINED, scales + at + first,
+                    codes + (at + first) * REFINED);
     }
 }
 
