@@ -22,7 +22,7 @@ typedef struct number {
 
 typedef struct chosen {
     heft_str name;
-    uint64_t columns, matrices; /* of the whole tensor; 0 columns: it has no elements */
+    uint64_t columns, matrices; /* matrices: the product of all but two dimensions */
     uint64_t block;             /* the number in "blk.N."; HEFT_NOWHERE: none */
     uint32_t kind;
     heft_dtype to, instead_of;
@@ -417,8 +417,7 @@ static heft_status fail_unknown_mix(const heft_mix *m)
     heft_out o = { .buf = text, .cap = sizeof text };
     for (uint32_t i = 0; heft_mix_info_at(i).name; i++) {
         heft_mix_info info = heft_mix_info_at(i);
-        if (heft_dtype_kind_of(info.dtype) == HEFT_DTYPE_BLOCK &&
-            heft_block_encode_refusal(info.dtype))
+        if (info.refusal)
             continue;
         heft_out_str(&o, heft_lit(i ? ", " : ""));
         heft_out_str(&o, heft_lit(info.name));
