@@ -140,8 +140,7 @@ static uint32_t facts_of(const heft_mix *m, const chosen *t, uint32_t *unknown)
     set_fact(unknown, HEFT_MIX_GQA_4, !m->heads.is_known);
     set_fact(&facts, is_falcon ? HEFT_MIX_FALCON : HEFT_MIX_NOT_FALCON, has_architecture);
     set_fact(&facts, HEFT_MIX_EIGHT_EXPERTS, m->experts.value == 8);
-    set_fact(&facts, HEFT_MIX_GQA_4,
-             has_heads && heft_div(m->heads.value, (uint32_t)m->kv_heads.value) >= 4);
+    set_fact(&facts, HEFT_MIX_GQA_4, has_heads && heft_div(m->heads.value, m->kv_heads.value) >= 4);
     set_fact(&facts, HEFT_MIX_70B, is_70b(m));
     set_fact(&facts, HEFT_MIX_FIRST_TWO, m->v_at < 2);
     set_fact(&facts, HEFT_MIX_FIRST_FOUR, m->v_at < 4);
