@@ -386,6 +386,27 @@ static heft_status is_quantised(bool *out, const heft_file *file, heft_str tenso
     return HEFT_OK;
 }
 
+/* mix.h: importance */
+static heft_status read_importance(heft_importance **out, const heft_file *imatrix, heft_error *err)
+{
+    return heft_importance_open(out, imatrix, err);
+}
+
+/* mix.h: mixes */
+static heft_status print_types(const heft_file *file, const heft_importance *importance,
+                               heft_error *err)
+{
+    heft_mix_options opt = HEFT_MIX_OPTIONS_INIT;
+    heft_mix *mix;
+    opt.mix = "q8_0";
+    opt.importance = importance;
+    heft_status st = heft_mix_open(&mix, file, &opt, err);
+    for (uint32_t i = 0; !st && i < heft_tensor_count(file); i++)
+        puts(heft_dtype_get(heft_mix_at(mix, i).to)->name);
+    heft_mix_close(mix);
+    return st;
+}
+
 /* write.h: writing */
 static heft_status write_one(const char *path, const float *values, uint64_t count, heft_error *err)
 {
@@ -713,6 +734,9 @@ static void read_model(const char *path)
     require(bring_into_memory(file, 0, &err), "populate");
     require(!fits_profile(&sound, file, HEFT_STR("{\"name\": \"any\"}"), &err) && sound, "profile");
     require(!is_quantised(&sound, file, heft_tensor_at(file, 0).name, &err) && !sound, "schemes");
+    heft_importance *importance;
+    require(read_importance(&importance, file, &err) == HEFT_E_FORMAT, "no imatrix");
+    require(!print_types(file, importance, &err), "mix");
     heft_file_close(file);
     file = NULL;
     require(open_state_dict(&file, path, &err) == HEFT_E_UNSUPPORTED, "key");

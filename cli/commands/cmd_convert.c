@@ -264,9 +264,9 @@ static int decode_for_mix(dequantised *d, const job *j, const heft_file *f)
         return code;
     if (!j->quantise.requantise)
         return say_status(HEFT_E_UNSUPPORTED, j->source,
-                          "%u tensors are quantised already: quantising them to %s adds a second "
-                          "loss; --requantize allows this",
-                          count, j->mix.info.name);
+                          "%u tensor%s quantised already: a mix adds a second loss; "
+                          "--requantize allows this",
+                          count, count == 1 ? " is" : "s are");
     return dequantise(d, j->session, f, j->source, "f32");
 }
 

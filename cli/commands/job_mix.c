@@ -23,7 +23,9 @@ typedef struct type_rule {
 static int read_type(heft_dtype *to, const char *text)
 {
     *to = heft_dtype_find(str_of(text));
-    return *to ? CODE_DONE : say_unknown_dtype("convert", text);
+    return *to ? CODE_DONE
+               : say_usage("convert", "unknown element type '%s': `heft formats --types` lists all",
+                           text);
 }
 
 static int read_regex(type_rule *r, const char *arg)
@@ -110,13 +112,44 @@ static const char *find_name(const job *j)
     return NULL;
 }
 
+static bool is_method(const char *name)
+{
+    size_t len = strcspn(name, ":");
+    if (len == 4 && !memcmp(name, "none", len))
+        return true;
+    for (uint32_t i = 0; heft_quantise_method_at(i).name; i++)
+        if (strlen(heft_quantise_method_at(i).name) == len &&
+            !memcmp(heft_quantise_method_at(i).name, name, len))
+            return true;
+    return false;
+}
+
+static int say_unknown(const char *name)
+{
+    outbuf text;
+    out_open(&text, -1);
+    for (uint32_t i = 0; heft_quantise_method_at(i).name; i++)
+        out_format(&text, "%s%s", i ? ", " : "", heft_quantise_method_at(i).name);
+    out_text(&text, "; mixes of GGUF are ");
+    for (uint32_t i = 0; heft_mix_info_at(i).name; i++)
+        if (!heft_mix_info_at(i).refusal)
+            out_format(&text, "%s%s", i ? ", " : "", heft_mix_info_at(i).name);
+    int code = say_usage("convert", "--quantize knows no '%s': schemes are %s", name,
+                         out_cstr(&text));
+    out_free(&text);
+    return code;
+}
+
 int job_mix_prepare(job *j)
 {
     job_mix *m = &j->mix;
     const char *name = find_name(j);
     bool has_options = m->types.count || m->embedding || m->output || m->imatrix || m->pure ||
                        m->keeps_output;
-    if (!name || !heft_mix_find(&m->info, str_of(name)))
+    bool is_mix = name && heft_mix_find(&m->info, str_of(name));
+    if (name && !is_mix && !is_method(name))
+        return say_unknown(name);
+    if (!is_mix)
         return has_options ? say_usage("convert",
                                        "--tensor-type, --pure, --imatrix and the types of single "
                                        "tensors need a mix of GGUF: --quantize q4_k_m")
@@ -266,7 +299,8 @@ int job_mix_choose(job *j, const heft_file *f)
     j->rules.mix = m->mix;
     j->rules.mixed = f;
     j->convert.allow_nan = j->quantise.allow_nan;
-    bool has_rules = heft_dtype_get(m->info.dtype)->kind == HEFT_DTYPE_BLOCK && !m->pure;
+    bool has_rules = heft_dtype_get(m->info.dtype)->kind == HEFT_DTYPE_BLOCK && !m->pure &&
+                     m->info.dtype != HEFT_Q8_0;
     if (has_rules && !count_known_names(j, f))
         say(MESSAGE_WARNING, j->source,
             "no tensor has a name of ggml (\"blk.0.attn_v.weight\"): the rules of %s know none of "

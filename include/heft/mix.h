@@ -44,9 +44,10 @@ HEFT_API uint32_t heft_importance_chunks(const heft_importance *m);
 /* ---- mixes -------------------------------------------------------------------------------- */
 
 typedef struct heft_mix_info {
-    const char *name;   /* "q4_k_m"; NULL: there is no such mix */
-    uint32_t file_type; /* the value of general.file_type */
-    heft_dtype dtype;   /* the type of most weights */
+    const char *name;    /* "q4_k_m"; NULL: there is no such mix */
+    uint32_t file_type;  /* the value of general.file_type */
+    heft_dtype dtype;    /* the type of most weights */
+    const char *refusal; /* why files of the mix are not written; NULL: they are.  Static. */
 } heft_mix_info;
 /* Return mix i of the table; name is NULL after the last.  Mixes whose types cannot be encoded are
  * listed, too: heft_mix_open() refuses them. */
@@ -68,10 +69,10 @@ typedef struct heft_mix_options {
     /* Metadata that replace or add to those of the file. */
     const heft_value *set;
     size_t set_count;
-    const heft_importance *importance; /* or NULL; must outlive the mix */
+    const heft_importance *importance; /* must outlive the mix; NULL: none */
     heft_str importance_file;          /* its name, for the metadata; may be empty */
-    heft_dtype output_type;            /* of output.weight; HEFT_UNTYPED: by the rules */
-    heft_dtype embedding_type;         /* of token_embd.weight; HEFT_UNTYPED: by the rules */
+    heft_dtype output_type;            /* type of output.weight; HEFT_UNTYPED: by the rules */
+    heft_dtype embedding_type;         /* type of token_embd.weight; HEFT_UNTYPED: by the rules */
     bool pure;                         /* all weights get the default type */
     bool keeps_output;                 /* output.weight keeps its type */
     bool requantise;                   /* also weights that are stored with a loss already */
@@ -111,7 +112,7 @@ typedef struct heft_mix_item {
     const char *reason; /* why the tensor keeps its type, "norm"; NULL: it does not.  Static. */
     bool is_left_out;   /* by `keep` */
     uint64_t bytes, new_bytes;
-    const float *importance; /* of each column, for each matrix; or NULL */
+    const float *importance; /* numbers for the columns of each matrix; or NULL */
     uint64_t reserved[2];    /* 0 */
 } heft_mix_item;
 /* Return what becomes of a tensor of the file. */

@@ -22,7 +22,7 @@ typedef struct number {
 
 typedef struct chosen {
     heft_str name;
-    uint64_t columns, matrices; /* of the whole tensor; 0 columns: it has no elements */
+    uint64_t columns, matrices; /* matrices: the product of all but two dimensions */
     uint64_t block;             /* the number in "blk.N."; HEFT_NOWHERE: none */
     uint32_t kind;
     heft_dtype to, instead_of;
@@ -140,8 +140,7 @@ static uint32_t facts_of(const heft_mix *m, const chosen *t, uint32_t *unknown)
     set_fact(unknown, HEFT_MIX_GQA_4, !m->heads.is_known);
     set_fact(&facts, is_falcon ? HEFT_MIX_FALCON : HEFT_MIX_NOT_FALCON, has_architecture);
     set_fact(&facts, HEFT_MIX_EIGHT_EXPERTS, m->experts.value == 8);
-    set_fact(&facts, HEFT_MIX_GQA_4,
-             has_heads && heft_div(m->heads.value, (uint32_t)m->kv_heads.value) >= 4);
+    set_fact(&facts, HEFT_MIX_GQA_4, has_heads && heft_div(m->heads.value, m->kv_heads.value) >= 4);
     set_fact(&facts, HEFT_MIX_70B, is_70b(m));
     set_fact(&facts, HEFT_MIX_FIRST_TWO, m->v_at < 2);
     set_fact(&facts, HEFT_MIX_FIRST_FOUR, m->v_at < 4);
@@ -417,8 +416,7 @@ static heft_status fail_unknown_mix(const heft_mix *m)
     heft_out o = { .buf = text, .cap = sizeof text };
     for (uint32_t i = 0; heft_mix_info_at(i).name; i++) {
         heft_mix_info info = heft_mix_info_at(i);
-        if (heft_dtype_kind_of(info.dtype) == HEFT_DTYPE_BLOCK &&
-            heft_block_encode_refusal(info.dtype))
+        if (info.refusal)
             continue;
         heft_out_str(&o, heft_lit(i ? ", " : ""));
         heft_out_str(&o, heft_lit(info.name));

@@ -2,47 +2,48 @@
 #include "mix/mix_table.h"
 
 #include "base/text.h"
+#include "model/block_encode.h"
 #include "model/dtype.h"
 
 /* ---- mixes ---- */
 
 /* By number.  Names in small letters, since users write them so. */
 static const heft_mix_info mixes[] = {
-    { "f32", HEFT_MIX_F32, HEFT_F32 },
-    { "f16", HEFT_MIX_F16, HEFT_F16 },
-    { "q4_0", HEFT_MIX_Q4_0, HEFT_Q4_0 },
-    { "q4_1", HEFT_MIX_Q4_1, HEFT_Q4_1 },
-    { "q8_0", HEFT_MIX_Q8_0, HEFT_Q8_0 },
-    { "q5_0", HEFT_MIX_Q5_0, HEFT_Q5_0 },
-    { "q5_1", HEFT_MIX_Q5_1, HEFT_Q5_1 },
-    { "q2_k", HEFT_MIX_Q2_K, HEFT_Q2_K },
-    { "q3_k_s", HEFT_MIX_Q3_K_S, HEFT_Q3_K },
-    { "q3_k_m", HEFT_MIX_Q3_K_M, HEFT_Q3_K },
-    { "q3_k_l", HEFT_MIX_Q3_K_L, HEFT_Q3_K },
-    { "q4_k_s", HEFT_MIX_Q4_K_S, HEFT_Q4_K },
-    { "q4_k_m", HEFT_MIX_Q4_K_M, HEFT_Q4_K },
-    { "q5_k_s", HEFT_MIX_Q5_K_S, HEFT_Q5_K },
-    { "q5_k_m", HEFT_MIX_Q5_K_M, HEFT_Q5_K },
-    { "q6_k", HEFT_MIX_Q6_K, HEFT_Q6_K },
-    { "iq2_xxs", 19, HEFT_IQ2_XXS },
-    { "iq2_xs", 20, HEFT_IQ2_XS },
-    { "q2_k_s", HEFT_MIX_Q2_K_S, HEFT_Q2_K },
-    { "iq3_xs", 22, HEFT_IQ3_S },
-    { "iq3_xxs", 23, HEFT_IQ3_XXS },
-    { "iq1_s", 24, HEFT_IQ1_S },
-    { "iq4_nl", HEFT_MIX_IQ4_NL, HEFT_IQ4_NL },
-    { "iq3_s", 26, HEFT_IQ3_S },
-    { "iq3_m", 27, HEFT_IQ3_S },
-    { "iq2_s", 28, HEFT_IQ2_XS },
-    { "iq2_m", 29, HEFT_IQ2_S },
-    { "iq4_xs", HEFT_MIX_IQ4_XS, HEFT_IQ4_XS },
-    { "iq1_m", 31, HEFT_IQ1_M },
-    { "bf16", HEFT_MIX_BF16, HEFT_BF16 },
-    { "tq1_0", HEFT_MIX_TQ1_0, HEFT_TQ1_0 },
-    { "tq2_0", HEFT_MIX_TQ2_0, HEFT_TQ2_0 },
-    { "mxfp4_moe", HEFT_MIX_MXFP4_MOE, HEFT_MXFP4 },
-    { "q1_0", HEFT_MIX_Q1_0, HEFT_Q1_0 },
-    { "q2_0", HEFT_MIX_Q2_0, HEFT_Q2_0 },
+    { "f32", HEFT_MIX_F32, HEFT_F32, NULL },
+    { "f16", HEFT_MIX_F16, HEFT_F16, NULL },
+    { "q4_0", HEFT_MIX_Q4_0, HEFT_Q4_0, NULL },
+    { "q4_1", HEFT_MIX_Q4_1, HEFT_Q4_1, NULL },
+    { "q8_0", HEFT_MIX_Q8_0, HEFT_Q8_0, NULL },
+    { "q5_0", HEFT_MIX_Q5_0, HEFT_Q5_0, NULL },
+    { "q5_1", HEFT_MIX_Q5_1, HEFT_Q5_1, NULL },
+    { "q2_k", HEFT_MIX_Q2_K, HEFT_Q2_K, NULL },
+    { "q3_k_s", HEFT_MIX_Q3_K_S, HEFT_Q3_K, NULL },
+    { "q3_k_m", HEFT_MIX_Q3_K_M, HEFT_Q3_K, NULL },
+    { "q3_k_l", HEFT_MIX_Q3_K_L, HEFT_Q3_K, NULL },
+    { "q4_k_s", HEFT_MIX_Q4_K_S, HEFT_Q4_K, NULL },
+    { "q4_k_m", HEFT_MIX_Q4_K_M, HEFT_Q4_K, NULL },
+    { "q5_k_s", HEFT_MIX_Q5_K_S, HEFT_Q5_K, NULL },
+    { "q5_k_m", HEFT_MIX_Q5_K_M, HEFT_Q5_K, NULL },
+    { "q6_k", HEFT_MIX_Q6_K, HEFT_Q6_K, NULL },
+    { "iq2_xxs", 19, HEFT_IQ2_XXS, NULL },
+    { "iq2_xs", 20, HEFT_IQ2_XS, NULL },
+    { "q2_k_s", HEFT_MIX_Q2_K_S, HEFT_Q2_K, NULL },
+    { "iq3_xs", 22, HEFT_IQ3_S, NULL },
+    { "iq3_xxs", 23, HEFT_IQ3_XXS, NULL },
+    { "iq1_s", 24, HEFT_IQ1_S, NULL },
+    { "iq4_nl", HEFT_MIX_IQ4_NL, HEFT_IQ4_NL, NULL },
+    { "iq3_s", 26, HEFT_IQ3_S, NULL },
+    { "iq3_m", 27, HEFT_IQ3_S, NULL },
+    { "iq2_s", 28, HEFT_IQ2_XS, NULL },
+    { "iq2_m", 29, HEFT_IQ2_S, NULL },
+    { "iq4_xs", HEFT_MIX_IQ4_XS, HEFT_IQ4_XS, NULL },
+    { "iq1_m", 31, HEFT_IQ1_M, NULL },
+    { "bf16", HEFT_MIX_BF16, HEFT_BF16, NULL },
+    { "tq1_0", HEFT_MIX_TQ1_0, HEFT_TQ1_0, NULL },
+    { "tq2_0", HEFT_MIX_TQ2_0, HEFT_TQ2_0, NULL },
+    { "mxfp4_moe", HEFT_MIX_MXFP4_MOE, HEFT_MXFP4, NULL },
+    { "q1_0", HEFT_MIX_Q1_0, HEFT_Q1_0, NULL },
+    { "q2_0", HEFT_MIX_Q2_0, HEFT_Q2_0, NULL },
 };
 
 static const struct {
@@ -51,7 +52,12 @@ static const struct {
 
 heft_mix_info heft_mix_info_at(uint32_t i)
 {
-    return i < sizeof mixes / sizeof *mixes ? mixes[i] : (heft_mix_info){ NULL, 0, HEFT_UNTYPED };
+    heft_mix_info info = { .name = NULL };
+    if (i < sizeof mixes / sizeof *mixes)
+        info = mixes[i];
+    if (heft_dtype_kind_of(info.dtype) == HEFT_DTYPE_BLOCK)
+        info.refusal = heft_block_encode_refusal(info.dtype);
+    return info;
 }
 
 static bool is_same(heft_str a, const char *b)
@@ -70,9 +76,9 @@ bool heft_mix_find(heft_mix_info *out, heft_str name)
     for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
         if (is_same(name, aliases[i].name))
             name = heft_lit(aliases[i].mix);
-    for (size_t i = 0; i < sizeof mixes / sizeof *mixes; i++)
+    for (uint32_t i = 0; i < sizeof mixes / sizeof *mixes; i++)
         if (is_same(name, mixes[i].name)) {
-            *out = mixes[i];
+            *out = heft_mix_info_at(i);
             return true;
         }
     return false;

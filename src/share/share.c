@@ -16,8 +16,11 @@ enum {
 
 static heft_copy_context context(heft_share_plan *p, heft_ledger *v)
 {
-    return (
-        heft_copy_context){ .p = &p->c.p, .in = p->c.in, .origins = p->c.origins.ptr, .ledger = v };
+    return (heft_copy_context){ .p = &p->c.p,
+                                .in = p->c.in,
+                                .origins = p->c.origins.ptr,
+                                .ledger = v,
+                                .allow_nan = p->c.opt.allow_nan };
 }
 
 static heft_status refuse_unplannable(heft_share_plan *p, uint32_t count)

@@ -160,6 +160,18 @@ static void add_crcs(heft_blake3 *h, const heft_partial_crcs *s)
     add_u64(h, s->digest_count);
 }
 
+/* Shares that encode rows must agree on the importance of their columns. */
+static void add_encoding(heft_blake3 *h, const heft_copy_context *copying, const heft_origin *o)
+{
+    uint64_t rows = o->row ? heft_div(o->elements, o->row) : 0;
+    uint64_t matrices = o->matrix_rows ? heft_div(rows, o->matrix_rows) : 0;
+    add_u64(h, o->row);
+    add_u64(h, copying->allow_nan);
+    add_u64(h, o->importance != NULL);
+    if (o->importance)
+        heft_blake3_update(h, o->importance, (size_t)(matrices * o->row) * sizeof *o->importance);
+}
+
 static void add_parts(heft_blake3 *h, const heft_copy_context *copying)
 {
     const heft_planner *p = copying->p;
@@ -172,6 +184,7 @@ static void add_parts(heft_blake3 *h, const heft_copy_context *copying)
                                  o->tensor,     o->nonzero,  heft_part_is_whole(copying, part) };
         for (size_t k = 0; k < sizeof all / sizeof *all; k++)
             add_u64(h, all[k]);
+        add_encoding(h, copying, o);
         add_text(h, heft_lit(d ? d->name : ""));
     }
 }

@@ -89,7 +89,7 @@ class Check:
 def with_importance(check, tensors, old):
     entries = gguf_models.importance(tensors)
     path = str(check.dir / ("imatrix.dat" if old else "imatrix.gguf"))
-    if old:  # one count for an entry
+    if old:  # An entry has one count.
         entries = {n: (s, c * 0 + c[0, 0]) for n, (s, c) in entries.items()}
         gguf_models.write_old_importance(path, entries)
     else:

@@ -5,7 +5,7 @@ import pathlib
 import numpy
 
 BINS = "node_modules/@node-llama-cpp/linux-x64/bins/linux-x64"
-NO_TYPE = 43  # as many types as ggml has
+NO_TYPE = 43  # the number of types of ggml
 
 
 class Importance(ctypes.Structure):
@@ -39,7 +39,7 @@ class Llama:
         self.lib.llama_model_quantize.restype = ctypes.c_uint32
         self.lib.llama_model_quantize_default_params.restype = Options
         self.messages = []
-        self.log = LOG(lambda level, line, ctx: self.messages.append(line.decode("utf-8", "replace")))
+        self.log = LOG(lambda level, line, ctx: self.messages.append(line.decode()))
         self.lib.llama_log_set(self.log, None)
 
     def quantize(self, source, target, file_type, importance=None, overrides=(), **options):

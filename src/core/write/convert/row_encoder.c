@@ -1,4 +1,4 @@
-/* row_encoder.c - rows are cast to f32, checked, and encoded with the importance of their columns. */
+/* row_encoder.c - rows are cast to f32, checked and encoded. */
 #include "core/write/convert/row_encoder.h"
 
 #include "base/checked_math.h"
