@@ -222,13 +222,6 @@ heft_str heft_element_indices(char buf[HEFT_INDICES_TEXT], const uint64_t *dims,
 
 /* ---- runs ---- */
 
-uint64_t heft_box_elements(const heft_boxes *b, uint32_t box)
-{
-    uint64_t n = 1;
-    (void)heft_product(&n, heft_box_sizes(b, box), b->rank);
-    return n;
-}
-
 heft_box_runs heft_box_runs_of(const heft_boxes *b, uint32_t box)
 {
     heft_box_runs r = { .dims = b->dims,

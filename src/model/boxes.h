@@ -68,8 +68,6 @@ static inline const uint64_t *heft_box_sizes(const heft_boxes *b, uint32_t box)
 {
     return b->numbers ? heft_box_offsets(b, box) + b->rank : NULL;
 }
-/* Return the number of elements of a box. */
-uint64_t heft_box_elements(const heft_boxes *b, uint32_t box);
 
 /* The fault of boxes: the first element, in row-major order, that is not in exactly one. */
 typedef struct heft_box_fault {
