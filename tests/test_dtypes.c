@@ -197,6 +197,7 @@ static const struct stored {
     { "gptrs-archive", NULL, "i32 f16 bf16 f32" },
     { "safetensors", NULL,
       "bool " INTS " f16 bf16 f32 f64 " F8 " f8_e8m0 f6_e2m3 f6_e3m2 f4_e2m1 c64" },
+    { "torch", NULL, "bool " INTS " f16 bf16 f32 f64 " F8 " f8_e8m0 c64 c128" },
     { "embd", "1.0", "u8 i8 u16 i16 u32 i32 f16 bf16 f32" },
     { "embd", "simple", "f32" },
     { "npy", NULL, "bool " INTS " f16 f32 f64 c64 c128" },

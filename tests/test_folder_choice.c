@@ -151,8 +151,16 @@ static void other_files_of_a_named_index(void **state)
 static void checkpoints_in_pieces(void **state)
 {
     static const row rows[] = {
-        { ".metadata __0_0.distcp", "a distributed checkpoint (DCP)", HEFT_E_UNSUPPORTED },
-        { "__0_0.distcp common.pt", "a distributed checkpoint (DCP)", HEFT_E_UNSUPPORTED },
+        { ".metadata __0_0.distcp", ".metadata", HEFT_OK },
+        { "__0_0.distcp common.pt .metadata metadata.json", ".metadata", HEFT_OK },
+        { ".metadata model" S, "model" S, HEFT_OK },
+        { "model" S " .metadata __0_0.distcp", "model" S " ~.metadata !__0_0.distcp", HEFT_OK },
+        { "__0_0.distcp common.pt", "was not finished", HEFT_E_UNSUPPORTED },
+        { "pytorch_model_fsdp_0/ a.txt", "'pytorch_model_fsdp_0': open that folder",
+          HEFT_E_UNSUPPORTED },
+        { "model_world_size_2_rank_1.pt model_world_size_2_rank_0.pt "
+          "optim_world_size_2_rank_0.pt extra_state_world_size_2_rank_0.pt",
+          "model_world_size_2_rank_0.pt +model_world_size_2_rank_1.pt", HEFT_OK },
         { "metadata.json common.pt", "'common.pt' has pieces", HEFT_E_UNSUPPORTED },
         { "common.pt", "common.pt", HEFT_OK },
         { "mp_rank_00/ a.txt", "'mp_rank_00' has pieces", HEFT_E_UNSUPPORTED },

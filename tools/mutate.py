@@ -53,7 +53,7 @@ BLOCKS = WORK / "blocks.json"  # ids of each file: the first, and how many
 BUILD = TREE / "build"  # inside, since heft finds profiles in ../share
 ACCEPTED = TOP / "tools/mutants.tsv"
 RUNTIME = TOP / "tools/mutant.h"
-LAYERS = ["base", "model", "grammar", "format", "companion", "folder", "scheme", "logical", "scan",
+LAYERS = ["base", "model", "grammar", "format", "companion", "folder", "scheme", "logical", "mix", "scan",
           "sign", "share", "core", "params", "simd", "port", "local", "cli"]
 SUITES = {"unit", "engine", "formats", "cli", "samples", "fuzz", "oracle", "examples"}
 TEMPLATES = {"src/simd/blake3_lanes.h"}  # need names that are defined before they are included

@@ -8,7 +8,7 @@ const GAP = 64 << 10;
 /** Request for an index whose length is not stated, from inputs without streams. */
 const GUESS = 16 << 20;
 /** Formats whose index has no stated length. */
-const UNSTATED = new Set(["gguf", "mag", "embd", "burn-record", "gptrs-archive", "gptrs-checkpoint"]);
+const UNSTATED = new Set(["gguf", "mag", "embd", "burn-record", "flax", "gptrs-archive", "gptrs-checkpoint"]);
 const RESTARTS = 64;
 /** Bytes that are copied to the core at once. */
 const SLICE = 1 << 20;

@@ -221,14 +221,14 @@ static int put_slice(outbuf *o, slice_reader *r, const char *path)
     return st ? say_error(path, &err) : CODE_DONE;
 }
 
-static int cat_slice(const session *s, const heft_file *f, const char *path, uint32_t tensor,
+static int cat_slice(const session *s, const model_view *v, const char *path, uint32_t tensor,
                      const char *text, heft_dtype as, bool npy, output *to)
 {
     slice_reader *r = malloc(sizeof *r);
     if (!r)
         return say_status(HEFT_E_NOMEM, path, "no memory for a buffer");
-    int code = slice_reader_open(r, s, f, path, tensor, text, as);
-    content c = { .f = f,
+    int code = slice_reader_open(r, s, v, path, tensor, text, as);
+    content c = { .f = v->f,
                   .path = path,
                   .descr = numpy_name(r->type),
                   .dims = r->slice.shape,
@@ -282,33 +282,47 @@ static int put_vocabulary(const heft_vocab *v, const heft_file *f, const char *p
     return output_end(to, model_check_unchanged(f, path));
 }
 
-static int cat(const session *s, const heft_file *f, const char *path, request *r)
+static int cat(const session *s, const model_view *v, const char *path, request *r)
 {
-    content c = { .f = f, .path = path };
     const char *text = NULL;
+    bool has_tensor = r->name || r->id;
+    const heft_file *f = has_tensor ? v->f : v->stored;
+    content c = { .f = f, .path = path };
     uint32_t tensor = HEFT_NONE;
-    if (r->name || r->id)
-        tensor = r->id ? model_find_id(f, path, r->id) : slice_find(&text, f, path, r->name);
-    if ((r->name || r->id) && tensor == HEFT_NONE)
-        return model_code_of_missing(f);
+    if (has_tensor)
+        tensor = r->id ? model_find_id(f, path, r->id) : slice_find(&text, v, path, r->name);
+    if (has_tensor && tensor == HEFT_NONE)
+        return model_code_of_missing(v->stored);
     if ((text || r->cast) && r->role)
         return say_usage("cat", "--part has no slices and no --cast");
     if (text || r->cast)
-        return cat_slice(s, f, path, tensor, text, r->as, r->npy, &r->to);
+        return cat_slice(s, v, path, tensor, text, r->as, r->npy, &r->to);
     c.part = model_part(f, path, tensor, r->role);
     if (c.part == HEFT_NONE)
-        return model_code_of_missing(f);
+        return model_code_of_missing(v->stored);
     if (r->npy && !set_shape(&c, tensor, r->role))
         return CODE_CANNOT;
-    return put_content(&c, &r->to);
+    int code = has_tensor ? view_verify(v, s, path, tensor) : CODE_DONE;
+    return code ? code : put_content(&c, &r->to);
+}
+
+static int open_and_cat(const session *s, const heft_file *f, const char *path, request *r)
+{
+    model_view v = model_view_of_stored(f);
+    int code = r->name || r->id ? model_view_open(&v, s, f, path, VIEW_TO_READ) : CODE_DONE;
+    if (!code)
+        code = cat(s, &v, path, r);
+    model_view_close(&v);
+    return code;
 }
 
 static const opt options[] = {
-    { "part", 'p', OPT_TEXT, AT(request, role), "ROLE", "write this part instead of the data" },
+    { "part", 'p', OPT_TEXT, AT_NAME(request, role, NAMES_ROLE), "ROLE",
+      "write this part instead of the data" },
     { "id", 0, OPT_TEXT, AT(request, id), "ID", MODEL_ID_HELP },
-    { "cast", 0, OPT_TEXT, AT(request, cast), "DTYPE", "convert to another element type" },
-    { "raw-tensors", 0, OPT_FLAG, SETTING(raw_tensors), NULL,
-      "cast parts of quantised tensors as numbers, without their scales" },
+    { "cast", 0, OPT_TEXT, AT_NAME(request, cast, NAMES_DTYPE), "DTYPE",
+      "convert to another element type" },
+    { "raw-tensors", 0, OPT_FLAG, SETTING(raw_tensors), NULL, RAW_TENSORS_HELP },
     { "npy", 0, OPT_FLAG, AT(request, npy), NULL, "write a NumPy file (.npy)" },
     { "output", 'o', OPT_OUTPUT, AT(request, to.path), "OUT", "write to this file; - is stdout" },
     { "force", 'f', OPT_FLAG, AT(request, to.force), NULL,
@@ -345,8 +359,10 @@ static int run(const session *s, void *ctx)
     heft_vocab *v = NULL; /* set if the part is a vocabulary, which is written as text */
     if (!r->name && !r->id && !r->npy && !strcmp(r->role, "vocab"))
         code = vocab_find(&v, f, s->args.item[0]);
-    if (!code)
-        code = v ? put_vocabulary(v, f, s->args.item[0], &r->to) : cat(s, f, s->args.item[0], r);
+    if (!code && v)
+        code = put_vocabulary(v, f, s->args.item[0], &r->to);
+    else if (!code)
+        code = open_and_cat(s, f, s->args.item[0], r);
     heft_vocab_close(v);
     heft_file_close(f);
     return code;

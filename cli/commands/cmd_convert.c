@@ -12,6 +12,7 @@
 #include "models/dequantise.h"
 #include "models/inputs.h"
 #include "models/model.h"
+#include "models/quantised.h"
 #include "models/quantised_model.h"
 #include "options/command.h"
 #include "process/stdin_file.h"
@@ -206,7 +207,7 @@ static int say_unused_vocab(const request *r, const heft_file *f)
     return code;
 }
 
-static int say_done(const request *r)
+static int say_done(const request *r, const heft_file *in)
 {
     const job *j = &r->job;
     if (j->session->verbose && !j->written.missing)
@@ -217,6 +218,7 @@ static int say_done(const request *r)
     outbuf o;
     out_open(&o, STDOUT_FILENO);
     if (j->dry_run) {
+        job_mix_print(&o, j, in);
         out_message(&o, j->out);
         out_format(&o, ": %llu bytes\n", (unsigned long long)j->bytes);
     }
@@ -263,6 +265,23 @@ static quantise_output quantise_target(const request *r)
                               .no_sync = j->no_sync };
 }
 
+/* A mix quantises what quantised tensors represent, in f32, so that no rounding is added. */
+static int decode_for_mix(dequantised *d, const job *j, const heft_file *f)
+{
+    heft_schemes *found;
+    int code = quantised_open(&found, f, j->source);
+    uint32_t count = code ? 0 : heft_schemes_count(found);
+    heft_schemes_close(code ? NULL : found);
+    if (!count)
+        return code;
+    if (!j->quantise.requantise)
+        return say_status(HEFT_E_UNSUPPORTED, j->source,
+                          "%u tensors are quantised already: quantising them to %s adds a second "
+                          "loss; --requantize allows this",
+                          count, j->mix.info.name);
+    return dequantise(d, j->session, f, j->source, "f32");
+}
+
 static int convert(request *r)
 {
     heft_file *f = NULL;
@@ -270,19 +289,21 @@ static int convert(request *r)
     dequantised d = { NULL, NULL };
     quantised_model q = { .plan = NULL };
     int code = open_input(r, &f);
+    if (!code && j->mix.info.name && !j->dequantize)
+        code = decode_for_mix(&d, j, f);
     if (!code && j->dequantize)
         code = dequantise(&d, j->session, f, r->in, j->dequantize);
-    if (!code && j->quantise.args.count)
+    if (!code && j->quantise.args.count && !j->mix.info.name)
         code = quantise(&q, &j->quantise, j->session, f, r->in, quantise_target(r));
     const heft_file *in = q.plan ? heft_quantisation_file(q.plan) : d.model ? d.model : f;
     if (!code)
         code = j->share.number || j->finish ? job_convert_share(j, in) : job_convert(j, in);
     if (!code && q.plan)
         code = quantised_end(&q, j->session, quantise_target(r));
+    if (!code)
+        code = say_done(r, in);
     quantised_release(&q);
     dequantised_release(&d);
-    if (!code)
-        code = say_done(r);
     if (!code)
         job_say_result(j);
     heft_file_close(f);

@@ -13,6 +13,7 @@
 
 typedef struct request {
     comparison c;
+    model_view view_a, view_b;
     diff_style style;
     metadata_diff metadata; /* without changes if --ignore-metadata is given */
     bool as_json, ignores_metadata;
@@ -39,6 +40,8 @@ static int print_text(outbuf *o, const request *r)
     int code = diff_table_print(o, &r->c, &r->style);
     if (r->style.raw)
         return code;
+    if (!code)
+        code = diff_table_print_worst(o, &r->c, &r->style);
     metadata_diff_print(o, &r->metadata, r->c.session->verbose ? UINT32_MAX : SHOWN);
     comparison_put_summary(o, &r->c);
     if (r->metadata.count)
@@ -118,6 +121,18 @@ static void json_side(json *j, const char *key, const heft_file *f, uint32_t id,
         json_member_str(j, key, heft_tensor_layout_name(f, id));
 }
 
+/* Write the types of a pair that holds a quantised tensor, or a block type. */
+static void json_types(json *j, const comparison *c, const pair *p)
+{
+    char buf[VIEW_TYPE_BYTES];
+    for (int of_b = 0; of_b < 2 && comparison_is_lossy(c, p); of_b++) {
+        outbuf type;
+        out_open_fixed(&type, -1, buf, sizeof buf);
+        view_put_type(&type, of_b ? c->view_b : c->view_a, of_b ? p->b : p->a);
+        json_member_str(j, of_b ? "type_b" : "type_a", (heft_str){ type.buf, type.used });
+    }
+}
+
 static void json_change(json *j, const comparison *c, const pair *p, uint32_t change)
 {
     json_line(j);
@@ -126,6 +141,7 @@ static void json_change(json *j, const comparison *c, const pair *p, uint32_t ch
     json_member_str(j, "what", str_of(change_name(change)));
     if (change == CHANGED_VALUE) {
         json_value_change(j, c, p);
+        json_types(j, c, p);
     } else {
         json_side(j, "a", c->a, p->a, change);
         json_side(j, "b", c->b, p->b, change);
@@ -178,7 +194,7 @@ static int diff(request *r)
         return code;
     r->metadata = (metadata_diff){ .equal = true };
     if (!r->ignores_metadata)
-        code = metadata_diff_find(&r->metadata, c->a, c->b, c->path_a);
+        code = metadata_diff_find(&r->metadata, c->view_a->stored, c->view_b->stored, c->path_a);
     if (code)
         return code;
     out_open(&o, STDOUT_FILENO);
@@ -187,9 +203,9 @@ static int diff(request *r)
     else if (!r->c.session->quiet)
         code = print_text(&o, r);
     if (!code)
-        code = model_check_unchanged(c->a, c->path_a);
+        code = model_check_unchanged(c->view_a->stored, c->path_a);
     if (!code)
-        code = model_check_unchanged(c->b, c->path_b);
+        code = model_check_unchanged(c->view_b->stored, c->path_b);
     return out_end(&o, code || is_equal(r) ? code : CODE_FOUND);
 }
 
@@ -205,14 +221,16 @@ static const opt options[] = {
       "compare the tensors only" },
     { "trust-digests", 0, OPT_FLAG, AT(request, c.trusts_digests), NULL,
       "do not read tensors with equal SHA-256 in both files" },
-    { "rename", 0, OPT_LIST, AT(request, c.rename.args), RENAMES_VALUE,
+    { "rename", 0, OPT_LIST, AT_NAME(request, c.rename.args, NAMES_TENSOR), RENAMES_VALUE,
       "rename tensors of A before the comparison" },
     { "tree", 0, OPT_FLAG, AT(request, style.tree), NULL, "show the modules with sums" },
     { "depth", 0, OPT_NUMBER, AT(request, style.depth), "N",
       "fold modules at this depth of --tree" },
-    { "sort", 0, OPT_TEXT, AT_WORD(request, style.sort, "name differ max-abs max-rel rmse"), "KEY",
-      "sort by name, differ, max-abs, max-rel or rmse" },
+    { "sort", 0, OPT_TEXT,
+      AT_WORD(request, style.sort, "name differ max-abs max-rel rmse nmse cosine"), "KEY",
+      "sort by name, differ, max-abs, max-rel, rmse, nmse or cosine" },
     { "limit", 0, OPT_NUMBER, AT(request, style.limit), "N", "show at most N tensors" },
+    { "raw-tensors", 0, OPT_FLAG, SETTING(raw_tensors), NULL, RAW_TENSORS_HELP },
     { "raw", 0, OPT_FLAG, AT(request, style.raw), NULL,
       "print tab-separated rows of tensors, no titles" },
     { "json", 0, OPT_FLAG, AT(request, as_json), NULL, "print one JSON document" },
@@ -224,7 +242,10 @@ static int run(const session *s, void *ctx)
 {
     request *r = ctx;
     comparison *c = &r->c;
+    heft_file *a = NULL, *b = NULL;
     c->session = s;
+    c->view_a = &r->view_a;
+    c->view_b = &r->view_b;
     c->path_a = s->args.item[0];
     c->path_b = s->args.item[1];
     c->globs = s->args.item + 2;
@@ -235,17 +256,23 @@ static int run(const session *s, void *ctx)
     if (!code)
         code = renames_prepare(&c->rename, "diff");
     if (!code)
-        code = model_open_key_optional(s, &c->a, c->path_a);
+        code = model_open_key_optional(s, &a, c->path_a);
     if (!code)
-        code = model_open_key_optional(s, &c->b, c->path_b);
+        code = model_open_key_optional(s, &b, c->path_b);
     if (!code)
-        code = array_types_check(s, c->b, c->path_b);
+        code = array_types_check(s, b, c->path_b);
+    if (!code)
+        code = model_view_open(&r->view_a, s, a, c->path_a, VIEW_TO_READ);
+    if (!code)
+        code = model_view_open(&r->view_b, s, b, c->path_b, VIEW_TO_READ);
     if (!code)
         code = diff(r);
     metadata_diff_free(&r->metadata);
     comparison_release(c);
-    heft_file_close(c->a);
-    heft_file_close(c->b);
+    model_view_close(&r->view_a);
+    model_view_close(&r->view_b);
+    heft_file_close(a);
+    heft_file_close(b);
     return code;
 }
 

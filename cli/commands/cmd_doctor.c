@@ -252,7 +252,7 @@ typedef struct request {
 static const opt options[] = {
     { "output", 'o', OPT_OUTPUT, AT(request, job.out), "OUT",
       "write the intact tensors to a new file" },
-    { "to", 't', OPT_TEXT, AT(request, job.to), "FORMAT",
+    { "to", 't', OPT_TEXT, AT_NAME(request, job.to, NAMES_FORMAT), "FORMAT",
       "format of OUT (default: by the suffix of OUT)" },
     { "allow-loss", 0, OPT_FLAG, AT(request, job.allow_loss), NULL,
       "leave out or alter what the format of OUT cannot represent" },

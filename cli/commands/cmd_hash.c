@@ -5,7 +5,7 @@
 
 #include <heft/check.h>
 
-#include "models/model.h"
+#include "models/model_view.h"
 #include "options/command.h"
 #include "options/glob_rules.h"
 #include "process/progress_line.h"
@@ -13,7 +13,8 @@
 
 /* The digests of a file: of the model, unless patterns select tensors, and of tensors. */
 typedef struct digests {
-    const heft_file *f;
+    model_view view;
+    const heft_file *f; /* of the view */
     const char *path;
     selection chosen;
     heft_hash *tensors, model; /* one per selected tensor */
@@ -95,6 +96,7 @@ typedef struct request {
     outbuf *o;
     json all;
     bool as_json, is_list; /* is_list: there are several files */
+    bool is_logical;       /* what quantised tensors represent is hashed */
     bool has_document;     /* the digests of a file are printed */
     opt_args files, globs;
     bool *matches; /* by pattern: a tensor of some file matches */
@@ -119,9 +121,20 @@ static int select_tensors(digests *d, const request *r)
                : CODE_SYSTEM;
 }
 
+/* The digests of decoded tensors are those of their parts. */
+static int verify_quantised(const digests *d, const session *s)
+{
+    int code = CODE_DONE;
+    for (uint32_t i = 0; i < d->chosen.count && !code; i++)
+        code = view_verify(&d->view, s, d->path, selected(&d->chosen, i));
+    return code;
+}
+
 static int hash_open(request *r, digests *d)
 {
     int code = select_tensors(d, r);
+    if (!code)
+        code = verify_quantised(d, r->session);
     d->tensors = code ? NULL : malloc(((size_t)d->chosen.count + 1) * sizeof *d->tensors);
     if (!code && !d->tensors)
         code = say_status(HEFT_E_NOMEM, d->path, "no memory for the digests");
@@ -133,7 +146,7 @@ static int hash_open(request *r, digests *d)
     else if (!code)
         print_text(r->o, d, r->is_list);
     if (!code)
-        code = model_check_unchanged(d->f, d->path);
+        code = model_check_unchanged(d->view.stored, d->path);
     return code || d->has_model || r->globs.count ? code : say_error(d->path, &d->why);
 }
 
@@ -142,11 +155,15 @@ static int hash_file(request *r, const char *path)
     heft_file *f = NULL;
     digests d = { .path = path };
     int code = model_open_whole(r->session, &f, path);
-    d.f = f;
+    d.view = model_view_of_stored(f);
+    if (!code && r->is_logical)
+        code = model_view_open(&d.view, r->session, f, path, VIEW_TO_READ);
+    d.f = d.view.f;
     if (!code)
         code = hash_open(r, &d);
     free(d.tensors);
     free(d.chosen.ids);
+    model_view_close(&d.view);
     heft_file_close(f);
     return code;
 }
@@ -205,6 +222,9 @@ static int hash(request *r)
 }
 
 static const opt options[] = {
+    { "logical", 0, OPT_FLAG, AT(request, is_logical), NULL,
+      "decode quantised tensors, and hash what they represent" },
+    { "raw-tensors", 0, OPT_FLAG, SETTING(raw_tensors), NULL, RAW_TENSORS_HELP },
     { "json", 0, OPT_FLAG, AT(request, as_json), NULL,
       "print one JSON document; a list for several files" },
     { .name = NULL },
@@ -214,6 +234,8 @@ static int run(const session *s, void *ctx)
 {
     request *r = ctx;
     r->session = s;
+    if (r->is_logical && s->raw_tensors)
+        return say_usage("hash", "both --logical and --raw-tensors given: use only one");
     divide(r, &s->args);
     return hash(r);
 }
@@ -226,7 +248,8 @@ const command command_hash = {
         "Prints a digest of every tensor and of the model, equal for equal tensors in any\n"
         "format. A tensor's digest covers element type, shape, layout and decoded bytes; the\n"
         "model's digest covers the sorted names and digests. An argument after the first that\n"
-        "is not a file is a pattern: only the tensors that match one of them are hashed.",
+        "is not a file is a pattern: only the tensors that match one of them are hashed.\n"
+        "Quantised tensors are hashed as they are stored, unless --logical is given.",
     .example = "heft hash model.zt",
     .group = GROUP_CHECK,
     .traits = COMMAND_PAGED | COMMAND_CHECKS_PARTS,

@@ -20,19 +20,20 @@ typedef struct facts {
     heft_file *f;
     const char *path;
     heft_vocab *vocab; /* NULL: none */
-    uint32_t *tied;
+    uint32_t *tied;    /* of the view */
     model_sums sums;
     model_kind kind;
     pipeline pipeline;
-    heft_schemes *schemes;
+    model_view view;
+    heft_schemes *schemes; /* also with --raw-tensors */
 } facts;
 
 /* Return the number of elements, of tied tensors too. */
-static uint64_t count_elements(const heft_file *f)
+static uint64_t count_elements(const model_view *v)
 {
     totals sum = { 0, 0, 0 };
-    for (uint32_t i = 0; i < heft_tensor_count(f); i++)
-        totals_add(&sum, f, NULL, i);
+    for (uint32_t i = 0; i < heft_tensor_count(v->f); i++)
+        totals_add(&sum, v, NULL, i);
     return sum.parameters;
 }
 
@@ -77,13 +78,11 @@ static void put_format(outbuf *o, const heft_format *format, heft_str version)
 static void put_types(outbuf *o, const model_sums *sums)
 {
     const char *separator = " (";
-    for (heft_dtype t = 0; t < HEFT_DTYPES; t++)
-        if (sums->of_type[t].tensors) {
-            const char *name = dtype_name(t);
-            out_format(o, "%s%llu %s", separator, (unsigned long long)sums->of_type[t].tensors,
-                       name ? name : "untyped");
-            separator = ", ";
-        }
+    for (uint32_t i = 0; i < sums->type_count; i++) {
+        out_format(o, "%s%llu ", separator, (unsigned long long)sums->types[i].sum.tensors);
+        model_sums_put_type(o, sums, i);
+        separator = ", ";
+    }
     out_text(o, *separator == ',' ? ")\n" : "\n");
 }
 
@@ -309,16 +308,16 @@ static void print_text(outbuf *o, const session *s, const facts *v)
     put_generator(o, f);
     put_bytes(o, "Size", model_size(f));
     label(o, "Tensors");
-    out_u64(o, heft_tensor_count(f));
+    out_u64(o, heft_tensor_count(v->view.f));
     put_types(o, &v->sums);
     label(o, "Elements");
-    out_format(o, "%llu\n", (unsigned long long)count_elements(f));
+    out_format(o, "%llu\n", (unsigned long long)count_elements(&v->view));
     put_bytes(o, "Data", count_bytes(f));
     model_kind_print(o, &v->kind);
-    quantised_print(o, v->schemes);
+    quantised_print(o, v->schemes, v->view.decoded);
     pipeline_print(o, &v->pipeline, f);
     model_sums_print(o, &v->sums);
-    put_tied(o, f, v->tied);
+    put_tied(o, v->view.f, v->tied);
     label(o, "Alignment");
     out_format(o, "%llu\n", (unsigned long long)heft_file_alignment(f));
     put_record(o, f);
@@ -420,12 +419,12 @@ static void print_json(json *j, const session *s, const facts *v)
     if (heft_file_generator(f).len)
         json_member_str(j, "generator", heft_file_generator(f));
     model_kind_json(j, &v->kind);
-    quantised_json(j, v->schemes);
+    quantised_json(j, v->schemes, v->view.decoded);
     pipeline_json(j, &v->pipeline, f);
-    json_member_u64(j, "tensors", heft_tensor_count(f));
+    json_member_u64(j, "tensors", heft_tensor_count(v->view.f));
     json_member_u64(j, "bytes", count_bytes(f));
     model_sums_json(j, &v->sums);
-    json_tied(j, f, v->tied);
+    json_tied(j, v->view.f, v->tied);
     json_member_u64(j, "alignment", heft_file_alignment(f));
     json_record(j, f);
     json_metadata(j, f);
@@ -453,18 +452,23 @@ static int facts_open(facts *v, const session *s, const char *path)
     if (!code)
         code = pipeline_read(&v->pipeline, v->f, path);
     if (!code)
+        code = model_view_open(&v->view, s, v->f, path, VIEW_TO_LIST);
+    if (!code && s->raw_tensors)
         code = quantised_open(&v->schemes, v->f, path);
     if (code)
         return code;
-    v->tied = model_find_tied(v->f, path);
-    return v->tied && model_sums_open(&v->sums, v->f, path, v->tied) ? CODE_DONE : CODE_SYSTEM;
+    v->schemes = v->schemes ? v->schemes : v->view.schemes;
+    v->tied = model_find_tied(v->view.f, path);
+    return v->tied && model_sums_open(&v->sums, &v->view, path, v->tied) ? CODE_DONE : CODE_SYSTEM;
 }
 
 static void facts_close(facts *v)
 {
     model_sums_close(&v->sums);
     pipeline_free(&v->pipeline);
-    heft_schemes_close(v->schemes);
+    if (v->schemes != v->view.schemes)
+        heft_schemes_close(v->schemes);
+    model_view_close(&v->view);
     free(v->tied);
     heft_vocab_close(v->vocab);
     heft_file_close(v->f);
@@ -511,6 +515,7 @@ typedef struct request {
 static const opt options[] = {
     { "json", 0, OPT_FLAG, AT(request, as_json), NULL,
       "print one JSON document; a list for several files" },
+    { "raw-tensors", 0, OPT_FLAG, SETTING(raw_tensors), NULL, RAW_TENSORS_HELP },
     { "verbose", 'v', OPT_FLAG, SETTING(verbose), NULL,
       "also print the memory used by the index, and all metadata" },
     { .name = NULL },

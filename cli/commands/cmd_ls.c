@@ -12,21 +12,26 @@
 #include "values/tree_table.h"
 
 typedef struct listing {
-    const heft_file *f;
+    const model_view *v;
+    const heft_file *f;   /* the stored file, which has the parts */
     bool bytes;           /* print sizes in bytes */
-    const uint32_t *tied; /* tied[i]: first tensor with the bytes of tensor i */
+    const uint32_t *tied; /* tied[i]: first tensor of v->f with the bytes of tensor i */
 } listing;
 
 /* ---- columns ---- */
 
-/* Return the part that the table describes: "data", otherwise the first part. */
-static bool first_part(heft_part *p, const table_row *row)
+/* Return the part that the table describes: "data", otherwise the first part; of a quantised tensor
+ * that of its first stored tensor. */
+static bool first_part(heft_part *p, const listing *l, uint32_t tensor)
 {
-    const listing *l = row->ctx;
-    uint32_t part = heft_part_find(l->f, row->id, HEFT_STR("data"));
-    if (part == HEFT_NONE && !row->tensor.part_count)
+    uint32_t stored = view_stored(l->v, tensor);
+    if (stored == HEFT_NONE)
         return false;
-    *p = heft_part_at(l->f, part == HEFT_NONE ? row->tensor.first_part : part);
+    heft_tensor t = heft_tensor_at(l->f, stored);
+    uint32_t part = heft_part_find(l->f, stored, HEFT_STR("data"));
+    if (part == HEFT_NONE && !t.part_count)
+        return false;
+    *p = heft_part_at(l->f, part == HEFT_NONE ? t.first_part : part);
     return true;
 }
 
@@ -37,18 +42,18 @@ static void put_cell(outbuf *o, const table_row *row, int field)
     const listing *l = row->ctx;
     const heft_tensor *t = &row->tensor;
     heft_part p = { .encoding = HEFT_RAW };
-    bool has = field < ENCODING || first_part(&p, row);
-    uint64_t bytes = field == SIZE ? heft_tensor_bytes(l->f, row->id) : 0;
+    bool has = field < ENCODING || first_part(&p, l, row->id);
+    uint64_t bytes = field == SIZE ? view_bytes(l->v, row->id) : 0;
     if (field == NAME)
         out_name(o, t->name);
     else if (field == DTYPE)
-        out_dtype(o, t->dtype);
+        view_put_type(o, l->v, row->id);
     else if (field == SHAPE)
         out_shape(o, t->dims, t->rank);
     else if (field == SIZE && bytes != HEFT_UNKNOWN_LENGTH)
         out_size_or_bytes(o, bytes, l->bytes);
     else if (field == LAYOUT)
-        out_name(o, heft_tensor_layout_name(l->f, row->id));
+        out_name(o, heft_tensor_layout_name(l->v->f, row->id));
     else if (field == ENCODING && has)
         out_text(o, encoding_name(p.encoding));
     else if (field == OFFSET && has)
@@ -56,7 +61,7 @@ static void put_cell(outbuf *o, const table_row *row, int field)
     else if (field == SHARD && has && p.shard)
         out_name(o, heft_shard_file_at(l->f, p.shard - 1).name);
     else if (field == TIED && l->tied[row->id] != row->id)
-        out_name(o, heft_tensor_at(l->f, l->tied[row->id]).name);
+        out_name(o, heft_tensor_at(l->v->f, l->tied[row->id]).name);
     else
         out_char(o, '-');
 }
@@ -74,7 +79,7 @@ static size_t choose_columns(column out[LONG_COLUMNS + 2], const listing *l, boo
     size_t n = is_long ? LONG_COLUMNS : SHORT_COLUMNS;
     bool has_tied = false;
     memcpy(out, columns, sizeof columns);
-    for (uint32_t i = 0; is_long && i < heft_tensor_count(l->f) && !has_tied; i++)
+    for (uint32_t i = 0; is_long && i < heft_tensor_count(l->v->f) && !has_tied; i++)
         has_tied = l->tied[i] != i;
     if (is_long && heft_shard_file_count(l->f))
         out[n++] = (column){ "FILE", false, SHARD };
@@ -85,10 +90,13 @@ static size_t choose_columns(column out[LONG_COLUMNS + 2], const listing *l, boo
 
 /* ---- JSON ---- */
 
-static void json_part(json *j, const heft_file *f, heft_part p)
+/* tensor: name of the stored tensor, for a quantised one. */
+static void json_part(json *j, const heft_file *f, heft_part p, heft_str tensor, heft_str role)
 {
     json_begin(j, '{');
-    json_member_str(j, "role", p.role);
+    json_member_str(j, "role", role);
+    if (tensor.ptr)
+        json_member_str(j, "tensor", tensor);
     json_member_dtype(j, "dtype", p.dtype);
     json_member_u64(j, "offset", p.offset);
     json_member_u64(j, "stored", p.stored);
@@ -119,9 +127,35 @@ static void json_attributes(json *j, const heft_file *f, uint32_t id)
     json_end(j, '}');
 }
 
+/* A quantised tensor has the parts of its stored tensors, with their roles in the scheme. */
+static void json_quantised_parts(json *j, const listing *l, uint32_t quantised)
+{
+    uint32_t count = heft_schemes_at(l->v->schemes, quantised).part_count;
+    for (uint32_t k = 0; k < count; k++) {
+        heft_quantised_part q = heft_schemes_part_at(l->v->schemes, quantised, k);
+        heft_tensor t = heft_tensor_at(l->f, q.tensor);
+        for (uint32_t i = 0; i < t.part_count; i++)
+            json_part(j, l->f, heft_part_at(l->f, t.first_part + i), t.name, str_of(q.role));
+    }
+}
+
+static void json_parts(json *j, const listing *l, uint32_t id)
+{
+    uint32_t quantised = view_quantised(l->v, id), stored = view_stored(l->v, id);
+    heft_tensor t = { .part_count = 0 };
+    if (quantised != HEFT_NONE)
+        json_quantised_parts(j, l, quantised);
+    else if (stored != HEFT_NONE)
+        t = heft_tensor_at(l->f, stored);
+    for (uint32_t i = 0; i < t.part_count; i++) {
+        heft_part p = heft_part_at(l->f, t.first_part + i);
+        json_part(j, l->f, p, (heft_str){ NULL, 0 }, p.role);
+    }
+}
+
 static void json_tensor(json *j, const listing *l, uint32_t id)
 {
-    const heft_file *f = l->f;
+    const heft_file *f = l->v->f;
     heft_tensor t = heft_tensor_at(f, id);
     json_begin(j, '{');
     json_member_str(j, "name", t.name);
@@ -130,9 +164,9 @@ static void json_tensor(json *j, const listing *l, uint32_t id)
     json_member_str(j, "layout", heft_tensor_layout_name(f, id));
     json_member_length(j, "nbytes", heft_tensor_bytes(f, id));
     json_member_begin(j, "parts", '[');
-    for (uint32_t i = 0; i < t.part_count; i++)
-        json_part(j, f, heft_part_at(f, t.first_part + i));
+    json_parts(j, l, id);
     json_end(j, ']');
+    view_json(j, l->v, id);
     json_attributes(j, f, id);
     if (l->tied[id] != id)
         json_member_str(j, "tied_to", heft_tensor_at(f, l->tied[id]).name);
@@ -171,7 +205,7 @@ static void print_table(outbuf *o, const listing *l, const selection *s, const r
                 .width = choose_columns(chosen, l, r->is_long),
                 .cell = put_cell,
                 .ctx = l,
-                .tensors_of = l->f,
+                .tensors_of = l->v->f,
                 .rows = s->ids,
                 .count = s->count,
                 .threads = r->session->threads,
@@ -183,7 +217,7 @@ static void print_totals(outbuf *o, const listing *l, const selection *s, uint32
 {
     totals sum = { 0, 0, 0 };
     for (uint32_t i = 0; i < s->count; i++)
-        totals_add(&sum, l->f, NULL, selected(s, i));
+        totals_add(&sum, l->v, NULL, selected(s, i));
     if (shown < s->count)
         out_format(o, "%u of ", shown);
     out_totals(o, &sum, l->bytes);
@@ -200,7 +234,7 @@ static int list(const listing *l, const char *path, const selection *s, const re
     if (r->json)
         print_json(&o, l, path, &shown);
     else if (r->tree)
-        ok = tree_table_print(&o, l->f, path, s,
+        ok = tree_table_print(&o, l->v, path, s,
                               &(tree_style){ r->depth, r->raw, r->bytes, r->session->threads });
     else
         print_table(&o, l, &shown, r);
@@ -227,20 +261,23 @@ static int open_and_list(const session *s, const request *r)
     const opt_args *args = &s->args;
     const char *path = args->item[0];
     bool needs_tied = r->is_long || r->json;
-    heft_file *f;
+    heft_file *f = NULL;
+    model_view v = { .f = NULL };
     selection chosen = { NULL, 0 };
     int code = model_open(s, &f, path);
-    if (code)
-        return code;
-    uint32_t *tied = needs_tied ? model_find_tied(f, path) : NULL;
-    listing l = { f, r->bytes || r->raw, tied };
-    code = CODE_SYSTEM;
-    if ((tied || !needs_tied) &&
-        model_select(s, &chosen, f, path, args->item + 1, args->count - 1) &&
-        listing_order_apply(&chosen, &r->order, f, path))
-        code = list(&l, path, &chosen, r);
+    if (!code)
+        code = model_view_open(&v, s, f, path, VIEW_TO_LIST);
+    uint32_t *tied = !code && needs_tied ? model_find_tied(v.f, path) : NULL;
+    listing l = { &v, f, r->bytes || r->raw, tied };
+    if (!code)
+        code = (tied || !needs_tied) &&
+                       model_select(s, &chosen, v.f, path, args->item + 1, args->count - 1) &&
+                       listing_order_apply(&chosen, &r->order, &v, path)
+                   ? list(&l, path, &chosen, r)
+                   : CODE_SYSTEM;
     free(chosen.ids);
     free(tied);
+    model_view_close(&v);
     heft_file_close(f);
     return code;
 }
@@ -251,10 +288,11 @@ static const opt options[] = {
     { "depth", 0, OPT_NUMBER, AT(request, depth), "N", "fold modules at this depth of --tree" },
     { "sort", 0, OPT_TEXT, AT_WORD(request, order.sort, "name size offset dtype"), "KEY",
       "sort by name, size, offset or dtype" },
-    { "dtype", 0, OPT_LIST, AT(request, order.dtypes), "DTYPE",
+    { "dtype", 0, OPT_LIST, AT_NAME(request, order.dtypes, NAMES_DTYPE), "DTYPE",
       "only this element type; repeatable" },
     { "limit", 0, OPT_NUMBER, AT(request, order.limit), "N", "show at most N tensors" },
     { "totals", 0, OPT_FLAG, AT(request, totals), NULL, "print the sums, as on a terminal" },
+    { "raw-tensors", 0, OPT_FLAG, SETTING(raw_tensors), NULL, RAW_TENSORS_HELP },
     { "bytes", 'b', OPT_FLAG, AT(request, bytes), NULL, "print sizes in bytes" },
     { "raw", 0, OPT_FLAG, AT(request, raw), NULL,
       "print tab-separated rows, sizes in bytes, no titles" },

@@ -82,11 +82,11 @@ static int verify(report *figures, const request *r)
 /* Wrong digests are findings of the page, not errors. */
 static int compute(report *figures, const request *r)
 {
-    selection every = { NULL, heft_tensor_count(figures->f) };
+    selection every = { NULL, heft_tensor_count(figures->v->f) };
     const statistics_options none = { .verifies = false };
     int code = verify(figures, r);
     if (!code && !r->quick)
-        code = statistics_compute(r->session, &figures->sums, figures->f, r->in, &every, &none);
+        code = statistics_compute(r->session, &figures->sums, figures->v, r->in, &every, &none);
     return code;
 }
 
@@ -114,7 +114,7 @@ static int write_page(request *r, const report *figures)
         st = interrupt_error(&err);
     int code = st ? CODE_DONE : model_check_unchanged(figures->f, r->in);
     if (!st && !code && figures->other)
-        code = model_check_unchanged(figures->other->b, r->other);
+        code = model_check_unchanged(figures->other->view_b->stored, r->other);
     if (st || code)
         heft_sink_discard(sink);
     else
@@ -122,17 +122,17 @@ static int write_page(request *r, const report *figures)
     return st ? say_error(target, &err) : code;
 }
 
-static int open_inputs(heft_file **f, comparison *c, const request *r)
+static int open_inputs(heft_file **f, heft_file **other, const request *r)
 {
     heft_error err;
     int code = check_output(r, NULL, NULL);
     if (!code && model_open_to_verify(r->session, f, r->in, &err))
         code = model_say_open_error(r->session, r->in, &err);
     if (!code && r->other)
-        code = model_open_key_optional(r->session, &c->b, r->other);
+        code = model_open_key_optional(r->session, other, r->other);
     if (!code)
-        code = array_types_check(r->session, r->other ? c->b : *f, r->other ? r->other : r->in);
-    return code ? code : check_output(r, *f, c->b);
+        code = array_types_check(r->session, r->other ? *other : *f, r->other ? r->other : r->in);
+    return code ? code : check_output(r, *f, *other);
 }
 
 static int make_report(request *r)
@@ -141,10 +141,18 @@ static int make_report(request *r)
     /* The page lists wrong checksums: they are no errors. */
     session forgiving = *r->session;
     forgiving.no_verify = true;
-    comparison c = { .session = &forgiving, .path_a = r->in, .path_b = r->other };
-    heft_file *f = NULL;
-    int code = open_inputs(&f, &c, r);
-    figures.f = c.a = f;
+    model_view a = { .f = NULL }, b = { .f = NULL };
+    comparison c = {
+        .session = &forgiving, .path_a = r->in, .path_b = r->other, .view_a = &a, .view_b = &b
+    };
+    heft_file *f = NULL, *other = NULL;
+    int code = open_inputs(&f, &other, r);
+    figures.f = f;
+    figures.v = &a;
+    if (!code)
+        code = model_view_open(&a, &forgiving, f, r->in, VIEW_TO_LIST);
+    if (!code && r->other)
+        code = model_view_open(&b, &forgiving, other, r->other, VIEW_TO_LIST);
     if (!code)
         code = compute(&figures, r);
     if (!code && r->other)
@@ -155,7 +163,9 @@ static int make_report(request *r)
     free(figures.sums);
     out_free(&figures.findings);
     comparison_release(&c);
-    heft_file_close(c.b);
+    model_view_close(&a);
+    model_view_close(&b);
+    heft_file_close(other);
     heft_file_close(f);
     return code;
 }
@@ -163,6 +173,7 @@ static int make_report(request *r)
 static const opt options[] = {
     { "output", 'o', OPT_OUTPUT, AT(request, out), "OUT",
       "write the page here (report.html); - is stdout" },
+    { "raw-tensors", 0, OPT_FLAG, SETTING(raw_tensors), NULL, RAW_TENSORS_HELP },
     { "quick", 0, OPT_FLAG, AT(request, quick), NULL,
       "leave out statistics and checksums of the data" },
     { "force", 'f', OPT_FLAG, AT(request, force), NULL, "replace OUT" },

@@ -33,6 +33,7 @@ typedef struct bill {
     model_kind kind;
     model_facts facts;
     pipeline pipeline;
+    model_view view;
     model_sums sums;
     uint32_t *tied;
     heft_hash digest;
@@ -123,15 +124,17 @@ static void put_properties(json *j, const bill *b)
     json_member_begin(j, "properties", '[');
     put_property(j, "heft:model-digest", str_of(hex));
     put_property(j, "heft:format", str_of(heft_format_name(heft_file_format(b->f))));
-    put_count(j, "heft:tensors", heft_tensor_count(b->f));
+    put_count(j, "heft:tensors", heft_tensor_count(b->view.f));
     put_count(j, "heft:parameters", b->sums.all.parameters);
     put_count(j, "heft:bytes", b->sums.all.bytes);
-    for (heft_dtype t = 0; t < HEFT_DTYPES; t++)
-        if (b->sums.of_type[t].tensors) {
-            const char *type = dtype_name(t);
-            snprintf(name, sizeof name, "heft:tensors:%s", type ? type : "untyped");
-            put_count(j, name, b->sums.of_type[t].tensors);
-        }
+    for (uint32_t i = 0; i < b->sums.type_count; i++) {
+        outbuf type;
+        out_open_fixed(&type, -1, name, sizeof name - 1);
+        out_text(&type, "heft:tensors:");
+        model_sums_put_type(&type, &b->sums, i);
+        name[type.used] = '\0';
+        put_count(j, name, b->sums.types[i].sum.tensors);
+    }
     if (b->facts.library.len)
         put_property(j, "heft:library", b->facts.library);
     for (uint32_t i = 0; i < b->facts.languages.count; i++)
@@ -419,8 +422,11 @@ static int collect(bill *b)
         code = pipeline_read(&b->pipeline, b->f, b->path);
     if (code)
         return code;
-    b->tied = model_find_tied(b->f, b->path);
-    if (!b->tied || !model_sums_open(&b->sums, b->f, b->path, b->tied))
+    code = model_view_open(&b->view, b->session, b->f, b->path, VIEW_TO_LIST);
+    if (code)
+        return code;
+    b->tied = model_find_tied(b->view.f, b->path);
+    if (!b->tied || !model_sums_open(&b->sums, &b->view, b->path, b->tied))
         return CODE_SYSTEM;
     heft_hash *tensors = malloc(((size_t)heft_tensor_count(b->f) + 1) * sizeof *tensors);
     if (!tensors)
@@ -464,6 +470,7 @@ static int run(const session *s, void *ctx)
     model_facts_free(&b->facts);
     pipeline_free(&b->pipeline);
     free(b->tied);
+    model_view_close(&b->view);
     heft_file_close(b->f);
     return code;
 }

@@ -230,14 +230,14 @@ static const opt options[] = {
       "print one JSON document; a list for several files" },
     { "name", 0, OPT_TEXT, AT(scan_options, name), "NAME",
       "name of the file that is read from standard input" },
-    { "verbose", 'v', OPT_FLAG, AT(scan_options, lists_all), NULL,
-      "list the files without a finding, too" },
+    { "verbose", 'v', OPT_FLAG, SETTING(verbose), NULL, "list the files without a finding, too" },
     { .name = NULL },
 };
 
 static int run(const session *s, void *ctx)
 {
     scan_options *how = ctx;
+    how->lists_all = s->verbose;
     if (how->name && !has_stdin(&s->args))
         return say_usage("scan", "--name is for standard input: name the input '-'");
     return scan_arguments(&s->args, how);

@@ -6,7 +6,6 @@
 
 #include "models/checks.h"
 #include "models/model.h"
-#include "models/unscaled.h"
 #include "options/cast_rules.h"
 #include "options/command.h"
 #include "text/number_text.h"
@@ -426,14 +425,14 @@ static int show(outbuf *o, const heft_file *f, const char *path, uint32_t tensor
     return code;
 }
 
-static int show_slice(outbuf *o, const session *s, const heft_file *f, const char *path,
+static int show_slice(outbuf *o, const session *s, const model_view *v, const char *path,
                       uint32_t tensor, const char *text, heft_dtype as)
 {
     slice_reader *r = malloc(sizeof *r);
     if (!r)
         return say_status(HEFT_E_NOMEM, path, "no memory for a buffer");
-    int code = slice_reader_open(r, s, f, path, tensor, text, as);
-    array a = { .f = f,
+    int code = slice_reader_open(r, s, v, path, tensor, text, as);
+    array a = { .f = v->f,
                 .path = path,
                 .part = r->part,
                 .type = r->type,
@@ -452,15 +451,20 @@ static int show_slice(outbuf *o, const session *s, const heft_file *f, const cha
 
 /* Print all parts of the tensor, or nothing if one of the parts is damaged or the file has
  * changed. */
-static int show_whole(outbuf *o, const session *s, const heft_file *f, const char *path,
+static int show_whole(outbuf *o, const session *s, const model_view *v, const char *path,
                       uint32_t tensor, const char *slice_text, heft_dtype as)
 {
     outbuf text;
     out_open(&text, -1);
-    int code = slice_text || as ? show_slice(&text, s, f, path, tensor, slice_text, as)
-                                : show(&text, f, path, tensor);
+    bool is_slice = slice_text || as;
+    heft_tensor t = heft_tensor_at(v->f, tensor);
+    bool is_read_whole = !is_slice && tensor_elements(&t) <= SUMMARIZED;
+    int code = is_read_whole ? view_verify(v, s, path, tensor) : CODE_DONE;
     if (!code)
-        code = model_check_unchanged(f, path);
+        code = is_slice ? show_slice(&text, s, v, path, tensor, slice_text, as)
+                        : show(&text, v->f, path, tensor);
+    if (!code)
+        code = model_check_unchanged(v->stored, path);
     if (!code)
         out_bytes(o, text.buf, text.used);
     o->os = text.os ? text.os : o->os;
@@ -476,37 +480,27 @@ typedef struct request {
 
 static const opt options[] = {
     { "json", 0, OPT_FLAG, AT(request, as_json), NULL, "print all values as one JSON document" },
-    { "cast", 0, OPT_TEXT, AT(request, cast), "DTYPE", "convert to another element type" },
-    { "raw-tensors", 0, OPT_FLAG, SETTING(raw_tensors), NULL,
-      "cast parts of quantised tensors as numbers, without their scales" },
+    { "cast", 0, OPT_TEXT, AT_NAME(request, cast, NAMES_DTYPE), "DTYPE",
+      "convert to another element type" },
+    { "raw-tensors", 0, OPT_FLAG, SETTING(raw_tensors), NULL, RAW_TENSORS_HELP },
     { "id", 0, OPT_TEXT, AT(request, id), "ID", MODEL_ID_HELP },
     { .name = NULL },
 };
 
-static int warn_of_scale(const session *s, const heft_file *f, const char *path, uint32_t tensor)
-{
-    unscaled u = { .count = 0 };
-    int code = unscaled_add(&u, s, f, path, tensor);
-    unscaled_end(&u, path);
-    return code;
-}
-
-static int show_tensor(const session *s, request *r, const heft_file *f, const char *path,
+static int show_tensor(const session *s, request *r, const model_view *v, const char *path,
                        const char *name)
 {
     const char *text = NULL;
     outbuf o;
     int code;
-    uint32_t tensor = r->id ? model_find_id(f, path, r->id) : slice_find(&text, f, path, name);
+    uint32_t tensor = r->id ? model_find_id(v->f, path, r->id) : slice_find(&text, v, path, name);
     out_open(&o, STDOUT_FILENO);
     if (tensor == HEFT_NONE)
-        code = model_code_of_missing(f);
+        code = model_code_of_missing(v->stored);
     else if (r->as_json)
-        code = show_json(&o, s, f, path, tensor, text, r->as);
+        code = show_json(&o, s, v, path, tensor, text, r->as);
     else
-        code = show_whole(&o, s, f, path, tensor, text, r->as);
-    if (!code && !r->as)
-        code = warn_of_scale(s, f, path, tensor);
+        code = show_whole(&o, s, v, path, tensor, text, r->as);
     return out_end(&o, code);
 }
 
@@ -514,6 +508,7 @@ static int run(const session *s, void *ctx)
 {
     request *r = ctx;
     heft_file *f;
+    model_view v;
     if ((s->args.count == 1) == !r->id)
         return say_usage("show", r->id ? "both TENSOR and --id given: use only one"
                                        : "expected TENSOR or --id");
@@ -522,7 +517,10 @@ static int run(const session *s, void *ctx)
     int code = model_open(s, &f, s->args.item[0]);
     if (code)
         return code;
-    code = show_tensor(s, r, f, s->args.item[0], s->args.item[1]);
+    code = model_view_open(&v, s, f, s->args.item[0], VIEW_TO_READ);
+    if (!code)
+        code = show_tensor(s, r, &v, s->args.item[0], s->args.item[1]);
+    model_view_close(&v);
     heft_file_close(f);
     return code;
 }

@@ -13,7 +13,8 @@
 
 typedef struct stats_run {
     const session *session;
-    const heft_file *f;
+    model_view view;
+    const heft_file *f; /* of the view */
     const char *path;
     selection chosen;
     summary *sums;      /* one per selected tensor */
@@ -142,14 +143,15 @@ static void put_cell(outbuf *o, const table_row *row, int field)
     else if (kind_of(field) == NAME)
         out_name(o, tensor_of(v, row->id).name);
     else if (kind_of(field) == DTYPE)
-        out_dtype(o, tensor_of(v, row->id).dtype);
+        view_put_type(o, &v->view, selected(&v->chosen, row->id));
     else
         put_number(o, v, s, field);
 }
 
 /* ---- modules ---- */
 
-/* Return the element type that all tensors of a module have, or HEFT_UNTYPED. */
+/* Return the element type that all tensors of a module have, or HEFT_UNTYPED. Quantised tensors
+ * have those of their numbers. */
 static heft_dtype common_type(const stats_run *v, const module_row *r)
 {
     heft_dtype type = heft_tensor_at(v->f, v->tree.members[r->first].id).dtype;
@@ -273,6 +275,7 @@ static void json_tensor(json *j, const stats_run *v, uint32_t row)
     json_member_str(j, "name", t.name);
     json_member_dtype(j, "dtype", t.dtype);
     json_member_shape(j, "shape", t.dims, t.rank);
+    view_json_type(j, &v->view, selected(&v->chosen, row));
     json_numbers(j, s);
     json_quantiles(j, s);
     json_member_begin(j, "histogram", '[');
@@ -304,7 +307,7 @@ static void json_modules(json *j, const stats_run *v)
 static void print_json(outbuf *o, const stats_run *v)
 {
     json j = json_open(o);
-    json_file_head(&j, v->f, v->path);
+    json_file_head(&j, v->view.stored, v->path);
     json_member_begin(&j, "tensors", '[');
     for (uint32_t i = 0; i < v->chosen.count; i++) {
         json_line(&j);
@@ -366,7 +369,7 @@ static int stats(stats_run *v)
 {
     outbuf o;
     const statistics_options options = { true, v->quantiles || v->as_json };
-    int code = statistics_compute(v->session, &v->sums, v->f, v->path, &v->chosen, &options);
+    int code = statistics_compute(v->session, &v->sums, &v->view, v->path, &v->chosen, &options);
     if (!code && v->as_tree)
         code = build_tree(v);
     if (code)
@@ -377,7 +380,7 @@ static int stats(stats_run *v)
     else
         print_table(&o, v);
     int found = v->finite ? say_not_finite(v) : CODE_DONE;
-    code = model_check_unchanged(v->f, v->path);
+    code = model_check_unchanged(v->view.stored, v->path);
     return out_end(&o, code ? code : found);
 }
 
@@ -389,6 +392,7 @@ static const opt options[] = {
     { "depth", 0, OPT_NUMBER, AT(stats_run, depth), "N", "fold modules at this depth of --tree" },
     { "finite", 0, OPT_FLAG, AT(stats_run, finite), NULL,
       "exit with 1 if there is a NaN or an infinity" },
+    { "raw-tensors", 0, OPT_FLAG, SETTING(raw_tensors), NULL, RAW_TENSORS_HELP },
     { "raw", 0, OPT_FLAG, AT(stats_run, raw), NULL, "print tab-separated rows, no titles" },
     { "json", 0, OPT_FLAG, AT(stats_run, as_json), NULL, "print one JSON document" },
     { .name = NULL },
@@ -404,15 +408,18 @@ static int run(const session *s, void *ctx)
     v->session = s;
     v->path = s->args.item[0];
     int code = model_open_whole(s, &f, v->path);
-    v->f = f;
     if (!code)
-        code = model_select(s, &v->chosen, f, v->path, s->args.item + 1, s->args.count - 1)
+        code = model_view_open(&v->view, s, f, v->path, VIEW_TO_READ);
+    v->f = v->view.f;
+    if (!code)
+        code = model_select(s, &v->chosen, v->f, v->path, s->args.item + 1, s->args.count - 1)
                    ? stats(v)
                    : CODE_SYSTEM;
     free(v->chosen.ids);
     free(v->sums);
     free(v->tree_sums);
     module_tree_close(&v->tree);
+    model_view_close(&v->view);
     heft_file_close(f);
     return code;
 }

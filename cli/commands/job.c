@@ -16,13 +16,18 @@ enum { C = JOB_CONVERT, M = JOB_MERGE, S = JOB_SPLIT, A = JOB_APPEND, E = JOB_ED
 
 const shared_opt job_options[] = {
     { C | A, { .name = OPT_TITLE, .help = "Choose tensors" } },
-    { C | A, { "keep", 0, OPT_LIST, AT(job, rules.keep), "GLOB", "keep only tensors that match" } },
-    { C | A, { "drop", 0, OPT_LIST, AT(job, rules.drop), "GLOB", "leave out tensors that match" } },
+    { C | A,
+      { "keep", 0, OPT_LIST, AT_NAME(job, rules.keep, NAMES_GLOB), "GLOB",
+        "keep only tensors that match" } },
+    { C | A,
+      { "drop", 0, OPT_LIST, AT_NAME(job, rules.drop, NAMES_GLOB), "GLOB",
+        "leave out tensors that match" } },
     { C | M | A | E, { .name = OPT_TITLE, .help = "Change tensors" } },
     { C | A | E,
-      { "rename", 0, OPT_LIST, AT(job, rules.rename.args), RENAMES_VALUE, RENAMES_HELP } },
+      { "rename", 0, OPT_LIST, AT_NAME(job, rules.rename.args, NAMES_TENSOR), RENAMES_VALUE,
+        RENAMES_HELP } },
     { C | A,
-      { "cast", 0, OPT_LIST, AT(job, rules.cast.args), "[GLOB:][FROM=]DTYPE",
+      { "cast", 0, OPT_LIST, AT_NAME(job, rules.cast.args, NAMES_DTYPE_OF), "[GLOB:][FROM=]DTYPE",
         "convert the element type; first match counts; also GLOB=DTYPE" } },
     { C | A,
       { "raw-tensors", 0, OPT_FLAG, AT(job, rules.raw_tensors), NULL,
@@ -40,23 +45,39 @@ const shared_opt job_options[] = {
       { "allow-nan", 0, OPT_FLAG, AT(job, quantise.allow_nan), NULL,
         "quantise weights with NaN and infinities" } },
     { C,
-      { "transpose", 0, OPT_LIST, AT(job, rules.transpose), "GLOB",
+      { "tensor-type", 0, OPT_LIST, AT(job, mix.types), "REGEX=TYPE",
+        "with a mix: the type of tensors that match; first match counts" } },
+    { C,
+      { "token-embedding-type", 0, OPT_TEXT, AT(job, mix.embedding), "TYPE",
+        "with a mix: the type of the token embedding" } },
+    { C,
+      { "output-tensor-type", 0, OPT_TEXT, AT(job, mix.output), "TYPE",
+        "with a mix: the type of output.weight" } },
+    { C,
+      { "leave-output-tensor", 0, OPT_FLAG, AT(job, mix.keeps_output), NULL,
+        "with a mix: output.weight keeps its type" } },
+    { C, { "pure", 0, OPT_FLAG, AT(job, mix.pure), NULL, "with a mix: one type for all weights" } },
+    { C,
+      { "imatrix", 0, OPT_FILE, AT(job, mix.imatrix), "FILE",
+        "with a mix: importance of columns, from llama-imatrix" } },
+    { C,
+      { "transpose", 0, OPT_LIST, AT_NAME(job, rules.transpose, NAMES_GLOB), "GLOB",
         "transpose matrices that match" } },
     { C,
-      { "densify", 0, OPT_LIST, AT(job, rules.densify), "GLOB",
+      { "densify", 0, OPT_LIST, AT_NAME(job, rules.densify, NAMES_GLOB), "GLOB",
         "convert sparse tensors to dense" } },
     { C,
-      { "sparsify", 0, OPT_LIST, AT(job, rules.sparsify.args), "[GLOB=]csr|coo",
+      { "sparsify", 0, OPT_LIST, AT_NAME(job, rules.sparsify.args, NAMES_LAYOUT), "[GLOB=]csr|coo",
         "convert dense tensors to sparse" } },
     { M | A,
       { "duplicates", 0, OPT_TEXT, AT_WORD(job, duplicates, "first last"), "first|last",
         "which tensor of a name to keep (default: error)" } },
     { C | M | E,
-      { "requires-grad", 0, OPT_LIST, AT(job, rules.gptrs.grads.args), "[GLOB=]BOOL",
-        "mark tensors as trained: true, false or unset (gpt-rs)" } },
+      { "requires-grad", 0, OPT_LIST, AT_NAME(job, rules.gptrs.grads.args, NAMES_STATE),
+        "[GLOB=]BOOL", "mark tensors as trained: true, false or unset (gpt-rs)" } },
     { C | M | E, { .name = OPT_TITLE, .help = "Change ids" } },
     { C | M | E,
-      { "set-id", 0, OPT_LIST, AT(job, rules.ids.set), "NAME=ID",
+      { "set-id", 0, OPT_LIST, AT_NAME(job, rules.ids.set, NAMES_TENSOR), "NAME=ID",
         "set a Burn id: a number, Burn's text, or none" } },
     { C | M | E,
       { "new-ids", 0, OPT_FLAG, AT(job, rules.ids.all_new), NULL,
@@ -72,12 +93,12 @@ const shared_opt job_options[] = {
         "derive base ids from names, or none (gpt-rs)" } },
     { C | M | S | E, { .name = OPT_TITLE, .help = "Change metadata and companions" } },
     { C | E,
-      { "set", 0, OPT_LIST, AT(job, rules.set.args), "KEY=VALUE",
+      { "set", 0, OPT_LIST, AT_NAME(job, rules.set.args, NAMES_KEY_TO_SET), "KEY=VALUE",
         "set metadata; KEY:TYPE=VALUE: u64, f32, str, [i32] ..." } },
     { C | E,
       { "set-file", 0, OPT_KEY_FILES, AT(job, rules.set.files), "KEY=FILE",
         "set metadata to the text of a file" } },
-    { E, { "unset", 0, OPT_LIST, AT(job, unset), "KEY", "remove metadata" } },
+    { E, { "unset", 0, OPT_LIST, AT_NAME(job, unset, NAMES_KEY), "KEY", "remove metadata" } },
     { C | M | S,
       { "no-format-key", 0, OPT_FLAG, AT(job, convert.exact_metadata), NULL,
         "do not add \"format\" to metadata of safetensors" } },
@@ -93,11 +114,13 @@ const shared_opt job_options[] = {
       { "config", 0, OPT_FILE, AT(job, config), "FILE", "configuration of the model (gpt-rs)" } },
     { C | M | S | A, { .name = OPT_TITLE, .help = "Choose format and storage" } },
     { C | M,
-      { "to", 't', OPT_TEXT, AT(job, to), "FORMAT",
+      { "to", 't', OPT_TEXT, AT_NAME(job, to, NAMES_FORMAT), "FORMAT",
         "target format (default: by the suffix of OUT)" } },
-    { S, { "to", 't', OPT_TEXT, AT(job, to), "FORMAT", "target format (default: that of IN)" } },
+    { S,
+      { "to", 't', OPT_TEXT, AT_NAME(job, to, NAMES_FORMAT), "FORMAT",
+        "target format (default: that of IN)" } },
     { C | M,
-      { "format-version", 0, OPT_TEXT, AT(job, version), "V",
+      { "format-version", 0, OPT_TEXT, AT_NAME(job, version, NAMES_VERSION), "V",
         "version of the target format, see `heft formats`" } },
     { S,
       { "max-size", 's', OPT_SIZE, AT(job, max_bytes), "N",
@@ -105,10 +128,10 @@ const shared_opt job_options[] = {
     { S, { "count", 'c', OPT_NUMBER, AT(job, count), "N", "minimum number of files" } },
     { S, { "name", 0, OPT_TEXT, AT(job, stem), "STEM", "beginning of the files' names" } },
     { C | M | S | A,
-      { "compress", 0, OPT_LIST, AT(job, rules.storage.compress.args), "[GLOB=]zstd[:N]",
-        "compress parts; none: store raw" } },
+      { "compress", 0, OPT_LIST, AT_NAME(job, rules.storage.compress.args, NAMES_ENCODING),
+        "[GLOB=]zstd[:N]", "compress parts; none: store raw" } },
     { C | M | S | A,
-      { "digest", 0, OPT_LIST, AT(job, rules.storage.digest.args), "[GLOB=]NAME",
+      { "digest", 0, OPT_LIST, AT_NAME(job, rules.storage.digest.args, NAMES_DIGEST), "[GLOB=]NAME",
         "digest of each part: crc32c, sha256, xxh3, none" } },
     { C | M | A, { "align", 0, OPT_NUMBER, AT(job, align), "N", "align payloads to N bytes" } },
     { C | M | S | A | E, { .name = OPT_TITLE, .help = "Control the run" } },
@@ -192,6 +215,7 @@ void job_begin(const session *s, void *zeroed)
 void job_release(job *j)
 {
     rules_release(&j->rules);
+    job_mix_release(j);
     text_free(j->config_text);
     heft_vocab_close(j->new_vocab);
 }
@@ -204,6 +228,8 @@ int job_prepare(job *j)
     if (j->align > UINT32_C(1) << 31 || (j->align & (j->align - 1)))
         return say_usage(cmd, "--align must be a power of two below 2^32");
     int code = job_prepare_share(j);
+    if (!code)
+        code = job_mix_prepare(j);
     return code ? code : rules_prepare(&j->rules, cmd, &j->write);
 }
 
@@ -227,13 +253,8 @@ static const heft_format *find_format(const char *word)
 
 static int say_no_writer(const job *j)
 {
-    const char *name = heft_format_name(j->target);
-    if (!strcmp(name, "torch"))
-        return say_status(HEFT_E_UNSUPPORTED, j->out,
-                          "heft does not write PyTorch files: they are pickles, and loading a "
-                          "pickle can run code. Use --to safetensors, which "
-                          "safetensors.torch.load_file() reads");
-    return say_status(HEFT_E_UNSUPPORTED, j->out, "this build cannot write %s", name);
+    return say_status(HEFT_E_UNSUPPORTED, j->out, "this build cannot write %s",
+                      heft_format_name(j->target));
 }
 
 int job_choose_target(job *j)
@@ -401,6 +422,12 @@ int job_check_rules(job *j, const heft_file *f)
 {
     int code = rules_check(&j->rules, j->session, f, j->source);
     bool can_list = heft_format_caps(j->target) & HEFT_CAN_LISTS;
+    if (!code)
+        code = set_options_resolve(&j->rules.set, f, can_list, j->source);
+    rules_set(&j->rules, &j->convert);
+    if (code || !j->mix.info.name)
+        return code;
+    code = job_mix_choose(j, f);
     if (!code)
         code = set_options_resolve(&j->rules.set, f, can_list, j->source);
     rules_set(&j->rules, &j->convert);

@@ -9,6 +9,7 @@
 #include <heft/share.h>
 #include <sys/stat.h>
 
+#include "commands/job_mix.h"
 #include "models/quantised_model.h"
 #include "models/vocab_file.h"
 #include "options/command.h"
@@ -31,6 +32,7 @@ typedef struct job {
     const char *out, *to, *version, *duplicates, *generator, *config, *vocab, *special, *stem;
     const char *dequantize; /* element type, "": of each tensor its own; NULL: not asked */
     quantise_options quantise;
+    job_mix mix;
     uint64_t align, max_bytes, count;
     bool allow_loss, dry_run, force, no_sync, finish, abort, resume;
     const char *share_text; /* "I/N", "auto" or NULL */

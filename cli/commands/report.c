@@ -11,6 +11,7 @@
 #include "process/stdin_file.h"
 #include "process/textfile.h"
 #include "text/number_text.h"
+#include "text/open_values.h"
 
 void report_add_finding(void *ctx, const heft_finding *x)
 {
@@ -112,10 +113,9 @@ static void put_missing(json *j, const heft_file *f)
 static void put_file(json *j, const report *r)
 {
     uint64_t bytes = 0, elements = 0;
-    for (uint32_t i = 0; i < heft_tensor_count(r->f); i++) {
-        heft_tensor t = heft_tensor_at(r->f, i);
-        uint64_t n = tensor_elements(&t);
-        bytes += heft_tensor_bytes(r->f, i);
+    for (uint32_t i = 0; i < heft_tensor_count(r->v->f); i++) {
+        uint64_t n = view_parameters(r->v, i);
+        bytes += view_bytes(r->v, i);
         elements += n < UINT64_MAX - elements ? n : UINT64_MAX - elements;
     }
     json_member_begin(j, "file", '{');
@@ -125,7 +125,7 @@ static void put_file(json *j, const report *r)
     json_member_text(j, "version", heft_file_version(r->f));
     json_member_u64(j, "size", model_size(r->f));
     json_member_u64(j, "shards", heft_shard_file_count(r->f));
-    json_member_u64(j, "tensors", heft_tensor_count(r->f));
+    json_member_u64(j, "tensors", heft_tensor_count(r->v->f));
     json_member_u64(j, "elements", elements);
     json_member_u64(j, "bytes", bytes);
     put_missing(j, r->f);
@@ -183,20 +183,15 @@ static void put_value(json *j, const heft_value *v, outbuf *text, outbuf *scratc
     put_cut(j, (heft_str){ text->buf, text->used }, length, unit, scratch);
 }
 
-typedef struct level {        /* an open list or map */
-    uint32_t remaining, next; /* next: number of the next item of a list */
-    size_t path;              /* length of the path of the list or map */
-    bool is_list;
-} level;
-
-/* The path of the value that comes next: keys and numbers of items, joined by dots. */
-static void extend_path(outbuf *path, level *parent, const heft_value *v)
+/* Set the path of a value: keys and numbers of items, joined by dots.  `parent` has counted the
+ * value. */
+static void extend_path(outbuf *path, const open_value *parent, const heft_value *v)
 {
-    path->used = parent ? parent->path : 0;
+    path->used = parent ? parent->mark : 0;
     if (parent && path->used)
         out_char(path, '.');
     if (parent && parent->is_list)
-        out_u64(path, parent->next++);
+        out_u64(path, parent->shown - 1);
     else
         out_bytes(path, v->key.ptr, v->key.len);
 }
@@ -223,26 +218,21 @@ static void put_row(metadata_rows *m, const heft_value *v)
 
 static void put_rows(metadata_rows *m, const heft_file *f)
 {
-    enum { DEPTH = 1024 }; /* more than the library's limit on nesting */
-    level levels[DEPTH];
-    size_t depth = 0;
+    open_values open;
+    open.depth = 0;
     for (uint32_t i = 0; i < heft_meta_count(f); i++) {
         heft_value v = heft_meta_at(f, i);
-        bool is_list = v.kind == HEFT_KIND_LIST;
-        while (depth && !levels[depth - 1].remaining)
-            depth--;
-        level *parent = depth ? &levels[depth - 1] : NULL;
-        if (parent)
-            parent->remaining--;
-        if (parent && parent->is_list && parent->next == REPORT_ITEMS) {
+        while (open_values_leave(&open))
+            continue;
+        const open_value *parent = open_values_count(&open);
+        if (parent && parent->is_list && parent->shown > REPORT_ITEMS) {
             m->omitted++;
             i = heft_meta_next(f, i) - 1;
             continue;
         }
         extend_path(&m->path, parent, &v);
-        if ((is_list || v.kind == HEFT_KIND_MAP) && v.as.container.count && depth < DEPTH)
-            levels[depth++] = (level){ v.as.container.count, 0, m->path.used, is_list };
-        else
+        bool is_empty = !open_values_is_container(&v) || !v.as.container.count;
+        if (is_empty || !open_values_enter(&open, &v, m->path.used))
             put_row(m, &v);
     }
 }
@@ -326,7 +316,7 @@ static void put_statistics(json *j, const summary *s)
 static void put_tensor(json *j, const report *r, uint32_t i)
 {
     static const summary none;
-    heft_tensor t = heft_tensor_at(r->f, i);
+    heft_tensor t = heft_tensor_at(r->v->f, i);
     json_line(j);
     json_begin(j, '[');
     json_str(j, t.name);
@@ -335,8 +325,8 @@ static void put_tensor(json *j, const report *r, uint32_t i)
     for (uint32_t k = 0; k < t.rank; k++)
         json_u64(j, t.dims[k]);
     json_end(j, ']');
-    json_u64(j, heft_tensor_bytes(r->f, i));
-    json_u64(j, tensor_elements(&t));
+    json_u64(j, view_bytes(r->v, i));
+    json_u64(j, view_parameters(r->v, i));
     put_statistics(j, r->sums ? &r->sums[i] : &none);
     json_end(j, ']');
 }
@@ -347,7 +337,7 @@ static void put_tensors(page *p, json *j, const report *r)
     put_texts(j, "columns", columns, sizeof columns / sizeof *columns);
     json_member_bool(j, "has_statistics", r->sums);
     json_member_begin(j, "tensors", '[');
-    for (uint32_t i = 0; i < heft_tensor_count(r->f) && !p->status; i++) {
+    for (uint32_t i = 0; i < heft_tensor_count(r->v->f) && !p->status; i++) {
         put_tensor(j, r, i);
         flush_if_large(p);
     }

@@ -13,7 +13,8 @@ enum {
 };
 
 typedef struct report {
-    const heft_file *f;
+    const model_view *v; /* its tensors are those of the page */
+    const heft_file *f;  /* the file as it was opened */
     const char *path;
     summary *sums;            /* of every tensor; NULL with --quick */
     outbuf findings;          /* JSON of the first REPORT_FINDINGS findings, without the brackets */

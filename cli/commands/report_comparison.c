@@ -26,12 +26,13 @@ static void end_without_numbers(json *j)
 }
 
 /* Write "f32 [2,3]", and the layout unless dense. */
-static void put_tensor(json *j, const heft_file *f, uint32_t id, outbuf *text)
+static void put_tensor(json *j, const model_view *v, uint32_t id, outbuf *text)
 {
+    const heft_file *f = v->f;
     heft_tensor t = heft_tensor_at(f, id);
     heft_str layout = heft_tensor_layout_name(f, id);
     text->used = 0;
-    out_dtype(text, t.dtype);
+    view_put_type(text, v, id);
     out_char(text, ' ');
     out_shape(text, t.dims, t.rank);
     if (t.layout != HEFT_DENSE) {
@@ -47,7 +48,7 @@ static void put_lonely(json *j, const comparison *c, outbuf *text)
         if (c->partner_a[i] != HEFT_NONE)
             continue;
         begin_row(j, c->names[i], "only in A");
-        put_tensor(j, c->a, i, text);
+        put_tensor(j, c->view_a, i, text);
         json_null(j);
         end_without_numbers(j);
     }
@@ -56,7 +57,7 @@ static void put_lonely(json *j, const comparison *c, outbuf *text)
             continue;
         begin_row(j, heft_tensor_at(c->b, i).name, "only in B");
         json_null(j);
-        put_tensor(j, c->b, i, text);
+        put_tensor(j, c->view_b, i, text);
         end_without_numbers(j);
     }
 }
@@ -90,8 +91,8 @@ static void put_pair(json *j, const comparison *c, const pair *p, outbuf *text)
               : p->changes & CHANGED_LAYOUT ? "layout"
               : has_value                   ? "values"
                                             : "type");
-    put_tensor(j, c->a, p->a, text);
-    put_tensor(j, c->b, p->b, text);
+    put_tensor(j, c->view_a, p->a, text);
+    put_tensor(j, c->view_b, p->b, text);
     put_number(j, has_value && !d->incomparable, (double)d->differing);
     put_number(j, has_numbers, d->max_abs);
     put_number(j, has_numbers && d->finite, difference_rmse(d));

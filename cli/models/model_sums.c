@@ -8,14 +8,13 @@ static uint64_t saturated(uint64_t a, uint64_t b)
     return a < UINT64_MAX - b ? a + b : UINT64_MAX;
 }
 
-void totals_add(totals *sum, const heft_file *f, const uint32_t *tied, uint32_t id)
+void totals_add(totals *sum, const model_view *v, const uint32_t *tied, uint32_t id)
 {
-    heft_tensor t = heft_tensor_at(f, id);
-    uint64_t bytes = heft_tensor_bytes(f, id);
+    uint64_t bytes = view_bytes(v, id);
     sum->tensors++;
     if (tied && tied[id] != id)
         return;
-    sum->parameters = saturated(sum->parameters, tensor_elements(&t));
+    sum->parameters = saturated(sum->parameters, view_parameters(v, id));
     sum->bytes = saturated(sum->bytes, bytes == HEFT_UNKNOWN_LENGTH ? 0 : bytes);
 }
 
@@ -39,16 +38,50 @@ void out_totals(outbuf *o, const totals *sum, bool as_bytes)
 
 /* ---- sums over a model ---- */
 
-bool model_sums_open(model_sums *s, const heft_file *f, const char *path, const uint32_t *tied)
+/* Add the sums of the element types, in their order. */
+static void sum_stored_types(model_sums *s)
 {
-    selection every = { NULL, heft_tensor_count(f) };
-    *s = (model_sums){ .f = f, .tied = tied };
-    for (uint32_t i = 0; i < every.count; i++) {
-        heft_dtype t = heft_tensor_at(f, i).dtype;
-        totals_add(&s->all, f, tied, i);
-        totals_add(&s->of_type[t < HEFT_DTYPES ? t : HEFT_UNTYPED], f, tied, i);
+    type_sum of[HEFT_DTYPES] = { { 0, { 0, 0, 0 } } };
+    for (uint32_t i = 0; i < heft_tensor_count(s->v->f); i++) {
+        heft_dtype t = heft_tensor_at(s->v->f, i).dtype;
+        type_sum *one = &of[t < HEFT_DTYPES ? t : HEFT_UNTYPED];
+        if (view_quantised(s->v, i) != HEFT_NONE)
+            continue;
+        one->first = one->sum.tensors ? one->first : i;
+        totals_add(&one->sum, s->v, s->tied, i);
     }
-    if (!module_tree_open(&s->tree, f, path, &every, 1))
+    for (heft_dtype t = 0; t < HEFT_DTYPES; t++)
+        if (of[t].sum.tensors)
+            s->types[s->type_count++] = of[t];
+}
+
+/* Add the sums of the types of quantised tensors, in the order of the file. */
+static void sum_quantised_types(model_sums *s)
+{
+    uint32_t begin = s->type_count;
+    for (uint32_t i = 0; i < heft_tensor_count(s->v->f); i++) {
+        uint32_t k = begin;
+        if (view_quantised(s->v, i) == HEFT_NONE)
+            continue;
+        while (k < s->type_count && !view_has_same_type(s->v, s->types[k].first, i))
+            k++;
+        if (k == begin + SUMMED_SCHEMES)
+            continue;
+        if (k == s->type_count)
+            s->types[s->type_count++].first = i;
+        totals_add(&s->types[k].sum, s->v, s->tied, i);
+    }
+}
+
+bool model_sums_open(model_sums *s, const model_view *v, const char *path, const uint32_t *tied)
+{
+    selection every = { NULL, heft_tensor_count(v->f) };
+    *s = (model_sums){ .v = v, .tied = tied };
+    for (uint32_t i = 0; i < every.count; i++)
+        totals_add(&s->all, v, tied, i);
+    sum_stored_types(s);
+    sum_quantised_types(s);
+    if (!module_tree_open(&s->tree, v->f, path, &every, 1))
         return false;
     s->depth = module_tree_common(&s->tree);
     return !s->depth || module_tree_fold(&s->tree, path, s->depth + 1);
@@ -63,7 +96,7 @@ static totals sum_of(const model_sums *s, const module_row *row)
 {
     totals sum = { 0, 0, 0 };
     for (uint32_t i = row->first; i < row->end; i++)
-        totals_add(&sum, s->f, s->tied, s->tree.members[i].id);
+        totals_add(&sum, s->v, s->tied, s->tree.members[i].id);
     return sum;
 }
 
@@ -80,16 +113,22 @@ static void begin_line(outbuf *o, const char *label, bool is_first)
     out_format(o, "%-11s ", is_first ? label : "");
 }
 
+void model_sums_put_type(outbuf *o, const model_sums *s, uint32_t type)
+{
+    uint32_t first = s->types[type].first;
+    if (dtype_name(heft_tensor_at(s->v->f, first).dtype))
+        view_put_type(o, s->v, first);
+    else
+        out_text(o, "untyped");
+}
+
 static void print_types(outbuf *o, const model_sums *s)
 {
-    bool is_first = true;
-    for (heft_dtype t = 0; t < HEFT_DTYPES; t++) {
-        if (!s->of_type[t].tensors)
-            continue;
-        begin_line(o, "Types", is_first);
-        out_format(o, "%s: ", dtype_name(t) ? dtype_name(t) : "untyped");
-        out_totals(o, &s->of_type[t], false);
-        is_first = false;
+    for (uint32_t i = 0; i < s->type_count; i++) {
+        begin_line(o, "Types", !i);
+        model_sums_put_type(o, s, i);
+        out_text(o, ": ");
+        out_totals(o, &s->types[i].sum, false);
     }
 }
 
@@ -136,12 +175,13 @@ void model_sums_json(json *j, const model_sums *s)
 {
     json_member_u64(j, "parameters", s->all.parameters);
     json_member_begin(j, "by_dtype", '[');
-    for (heft_dtype t = 0; t < HEFT_DTYPES; t++)
-        if (s->of_type[t].tensors) {
-            json_begin(j, '{');
-            json_member_dtype(j, "dtype", t);
-            json_sum(j, &s->of_type[t]);
-        }
+    for (uint32_t i = 0; i < s->type_count; i++) {
+        uint32_t first = s->types[i].first;
+        json_begin(j, '{');
+        json_member_dtype(j, "dtype", heft_tensor_at(s->v->f, first).dtype);
+        view_json_type(j, s->v, first);
+        json_sum(j, &s->types[i].sum);
+    }
     json_end(j, ']');
     json_member_begin(j, "modules", '[');
     for (uint32_t i = 0; i < s->tree.row_count; i++)

@@ -8,16 +8,19 @@
 
 #include "models/companions.h"
 #include "models/model.h"
+#include "process/stdin_file.h"
 
-/* Settings of a quantised model: those of transformers and MLX come first. */
-static int read_settings(heft_settings **out, const heft_file *f, const char *path)
+/* Settings of a quantised model, in the folder of the file too: those of transformers and MLX come
+ * first. */
+static int read_settings(heft_settings **out, const char *path)
 {
     static const char *const names[] = { "config.json", "quantize_config.json", "quant_config.json",
                                          "hf_quant_config.json" };
     int code = CODE_DONE;
+    bool has_folder = !stdin_is(path) && !heft_is_url(path);
     *out = NULL;
-    for (size_t i = 0; i < sizeof names / sizeof *names && !code && !*out; i++) {
-        code = model_config_open(out, f, path, names[i], false);
+    for (size_t i = 0; has_folder && i < sizeof names / sizeof *names && !code && !*out; i++) {
+        code = model_config_read(out, path, names[i], false);
         if (*out && !heft_settings_are_quantised(*out)) {
             heft_settings_close(*out);
             *out = NULL;
@@ -31,7 +34,7 @@ int quantised_open(heft_schemes **out, const heft_file *f, const char *path)
     heft_error err;
     heft_settings *settings;
     *out = NULL;
-    int code = read_settings(&settings, f, path);
+    int code = read_settings(&settings, path);
     if (!code && heft_schemes_open(out, f, settings, &err))
         code = say_error(path, &err);
     heft_settings_close(settings);
@@ -42,7 +45,8 @@ int quantised_open(heft_schemes **out, const heft_file *f, const char *path)
 
 typedef struct kind { /* quantised tensors with the same scheme, bits and blocks */
     heft_quantised first;
-    uint64_t tensors, parts;
+    uint64_t tensors, parts, parameters;
+    bool is_decoded; /* all of them: parameters is known */
 } kind;
 
 enum { MOST_KINDS = 16 };
@@ -59,7 +63,28 @@ static bool is_same_kind(const heft_quantised *a, const heft_quantised *b)
            !memcmp(a->block, b->block, sizeof a->block);
 }
 
-static void count_kinds(kinds *out, const heft_schemes *s)
+/* The numbers that are decoded are in the last shard of the file. */
+bool quantised_is_decoded(const heft_file *decoded, uint32_t tensor)
+{
+    uint32_t part = heft_part_find(decoded, tensor, HEFT_STR("data"));
+    return part != HEFT_NONE && heft_part_at(decoded, part).shard == heft_shard_file_count(decoded);
+}
+
+/* Add a quantised tensor to its kind. */
+static void add_to_kind(kind *k, const heft_quantised *q, const heft_file *decoded)
+{
+    uint32_t tensor = decoded ? heft_tensor_find(decoded, q->name) : HEFT_NONE;
+    bool is_decoded = tensor != HEFT_NONE && quantised_is_decoded(decoded, tensor);
+    k->is_decoded = is_decoded && (k->is_decoded || !k->tensors);
+    k->tensors++;
+    k->parts += q->part_count;
+    if (!k->is_decoded)
+        return;
+    heft_tensor t = heft_tensor_at(decoded, tensor);
+    k->parameters += tensor_elements(&t);
+}
+
+static void count_kinds(kinds *out, const heft_schemes *s, const heft_file *decoded)
 {
     *out = (kinds){ .count = 0 };
     for (uint32_t i = 0; i < heft_schemes_count(s); i++) {
@@ -73,9 +98,48 @@ static void count_kinds(kinds *out, const heft_schemes *s)
         }
         if (k == out->count)
             out->of[out->count++].first = q;
-        out->of[k].tensors++;
-        out->of[k].parts += q.part_count;
+        add_to_kind(&out->of[k], &q, decoded);
     }
+}
+
+/* ---- labels ---- */
+
+/* Return what the scale belongs to, where a scheme has several kinds. */
+static const char *scale_word(const heft_quantised *q)
+{
+    if (!q->has_block)
+        return "";
+    if (!q->block[0] && !q->block[1])
+        return "-tensor";
+    return q->block[0] == 1 && !q->block[1] ? "-channel" : "-block";
+}
+
+static bool has_digit(heft_str s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (s.ptr[i] >= '0' && s.ptr[i] <= '9')
+            return true;
+    return false;
+}
+
+void quantised_put_label(outbuf *o, const heft_quantised *q)
+{
+    bool is_bitsandbytes = str_same(q->scheme, str_of("bitsandbytes"));
+    out_escaped(o, q->scheme);
+    if (str_same(q->scheme, str_of("fp8"))) {
+        out_text(o, scale_word(q));
+    } else if (is_bitsandbytes && q->variant.len) {
+        out_char(o, '-');
+        out_escaped(o, q->variant);
+    } else if (q->bits && !has_digit(q->scheme)) {
+        out_format(o, "-%ubit", q->bits);
+    }
+}
+
+bool quantised_has_same_label(const heft_quantised *a, const heft_quantised *b)
+{
+    return str_same(a->scheme, b->scheme) && str_same(a->variant, b->variant) &&
+           a->bits == b->bits && !strcmp(scale_word(a), scale_word(b));
 }
 
 /* ---- text ---- */
@@ -112,15 +176,21 @@ static void put_kind(outbuf *o, const kind *k)
     out_format(o, " (%llu tensor%s of ", (unsigned long long)k->tensors,
                k->tensors == 1 ? "" : "s");
     if (k->parts % k->tensors == 0)
-        out_format(o, "%llu parts)\n", (unsigned long long)(k->parts / k->tensors));
+        out_format(o, "%llu parts)", (unsigned long long)(k->parts / k->tensors));
     else
-        out_format(o, "%llu parts together)\n", (unsigned long long)k->parts);
+        out_format(o, "%llu parts together)", (unsigned long long)k->parts);
+    if (k->is_decoded) {
+        out_text(o, ", ");
+        out_count(o, k->parameters);
+        out_text(o, k->parameters == 1 ? " parameter" : " parameters");
+    }
+    out_char(o, '\n');
 }
 
-void quantised_print(outbuf *o, const heft_schemes *s)
+void quantised_print(outbuf *o, const heft_schemes *s, const heft_file *decoded)
 {
     kinds all;
-    count_kinds(&all, s);
+    count_kinds(&all, s, decoded);
     for (uint32_t i = 0; i < all.count; i++) {
         out_format(o, "%-11s ", i ? "" : "Quantised");
         put_kind(o, &all.of[i]);
@@ -130,25 +200,31 @@ void quantised_print(outbuf *o, const heft_schemes *s)
                    (unsigned long long)all.others);
 }
 
-void quantised_json(json *j, const heft_schemes *s)
+void quantised_json_scheme(json *j, const heft_quantised *q)
+{
+    json_member_str(j, "scheme", q->scheme);
+    if (q->variant.len)
+        json_member_str(j, "variant", q->variant);
+    if (q->bits)
+        json_member_u64(j, "bits", q->bits);
+    if (q->has_block)
+        json_member_shape(j, "block", q->block, 2);
+}
+
+void quantised_json(json *j, const heft_schemes *s, const heft_file *decoded)
 {
     kinds all;
-    count_kinds(&all, s);
+    count_kinds(&all, s, decoded);
     if (!all.count)
         return;
     json_member_begin(j, "quantised", '[');
     for (uint32_t i = 0; i < all.count; i++) {
-        const heft_quantised *q = &all.of[i].first;
         json_begin(j, '{');
-        json_member_str(j, "scheme", q->scheme);
-        if (q->variant.len)
-            json_member_str(j, "variant", q->variant);
-        if (q->bits)
-            json_member_u64(j, "bits", q->bits);
-        if (q->has_block)
-            json_member_shape(j, "block", q->block, 2);
+        quantised_json_scheme(j, &all.of[i].first);
         json_member_u64(j, "tensors", all.of[i].tensors);
         json_member_u64(j, "parts", all.of[i].parts);
+        if (all.of[i].is_decoded)
+            json_member_u64(j, "parameters", all.of[i].parameters);
         json_end(j, '}');
     }
     json_end(j, ']');

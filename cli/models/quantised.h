@@ -1,14 +1,26 @@
 /* quantised.h - the quantised tensors of a model: found with the model's settings, and counted. */
 #ifndef HEFT_CLI_QUANTISED_H
 #define HEFT_CLI_QUANTISED_H
+#include <heft/scheme.h>
+
 #include "text/jsonout.h"
 
 /* Find the quantised tensors of the model opened from `path`, whose config.json, or another file
  * with settings, may name the scheme. Close with heft_schemes_close(). Return an exit code. */
 int quantised_open(heft_schemes **out, const heft_file *f, const char *path);
-/* Write a line for each kind of quantised tensors, or nothing if there are none. */
-void quantised_print(outbuf *o, const heft_schemes *s);
+/* Return whether a tensor of a file that heft_schemes_decode() has made is a decoded one. */
+bool quantised_is_decoded(const heft_file *decoded, uint32_t tensor);
+/* Write a line for each kind of quantised tensors, or nothing if there are none. decoded has the
+ * parameters of those that are decoded; NULL: none. */
+void quantised_print(outbuf *o, const heft_schemes *s, const heft_file *decoded);
 /* Write the same as the member "quantised", a list. */
-void quantised_json(json *j, const heft_schemes *s);
+void quantised_json(json *j, const heft_schemes *s, const heft_file *decoded);
+
+/* Write a short name of the scheme: "fp8-block", "gptq-4bit", "bitsandbytes-nf4". */
+void quantised_put_label(outbuf *o, const heft_quantised *q);
+/* Return whether that name is the same. */
+bool quantised_has_same_label(const heft_quantised *a, const heft_quantised *b);
+/* Write the members "scheme", "variant", "bits" and "block", as far as they are known. */
+void quantised_json_scheme(json *j, const heft_quantised *q);
 
 #endif

@@ -108,12 +108,6 @@ static void add_profile(void *ctx, heft_str name)
     candidates_add(ctx, name, NULL);
 }
 
-static void add_profiles(candidates *c, const char *unused)
-{
-    (void)unused;
-    profile_list(add_profile, c);
-}
-
 /* ---- names in a file ---- */
 
 /* Open the first argument in the sandbox; return NULL on failure. Checksums are left to the command
@@ -211,32 +205,27 @@ static void add_keys(candidates *c, const char *end)
 
 /* ---- options and arguments ---- */
 
-/* Values of options whose rows have no words: by a function, with a text for the function. A
- * pattern before the value ends with the last =. */
+/* Values by what they name: by a function, with a text for the function. A pattern before the value
+ * ends with the last =. */
 static const struct {
-    const char *option;
     void (*add)(candidates *c, const char *text);
     const char *text;
     bool has_glob;
 } values[] = {
-    { "cast", add_dtypes, "", true },
-    { "compress", add_words, "zstd none", true },
-    { "densify", add_globs, "", false },
-    { "digest", add_words, "crc32c sha256 xxh3 none", true },
-    { "drop", add_globs, "", false },
-    { "dtype", add_dtypes, "", false },
-    { "format-version", add_versions, "", false },
-    { "keep", add_globs, "", false },
-    { "part", add_roles, "", false },
-    { "profile", add_profiles, "", false },
-    { "rename", add_names, "=", false },
-    { "requires-grad", add_words, "true false unset", true },
-    { "set", add_keys, "=", false },
-    { "set-id", add_names, "=", false },
-    { "sparsify", add_words, "csr coo", true },
-    { "to", add_formats, "", false },
-    { "transpose", add_globs, "", false },
-    { "unset", add_keys, "", false },
+    [NAMES_NOTHING] = { NULL, "", false },
+    [NAMES_DTYPE] = { add_dtypes, "", false },
+    [NAMES_DTYPE_OF] = { add_dtypes, "", true },
+    [NAMES_ENCODING] = { add_words, "zstd none", true },
+    [NAMES_DIGEST] = { add_words, "crc32c sha256 xxh3 none", true },
+    [NAMES_LAYOUT] = { add_words, "csr coo", true },
+    [NAMES_STATE] = { add_words, "true false unset", true },
+    [NAMES_FORMAT] = { add_formats, "", false },
+    [NAMES_VERSION] = { add_versions, "", false },
+    [NAMES_GLOB] = { add_globs, "", false },
+    [NAMES_TENSOR] = { add_names, "=", false },
+    [NAMES_ROLE] = { add_roles, "", false },
+    [NAMES_KEY] = { add_keys, "", false },
+    [NAMES_KEY_TO_SET] = { add_keys, "=", false },
 };
 
 static bool names_file(const candidates *c, const opt *option)
@@ -263,21 +252,15 @@ void candidates_of_option(candidates *c, const opt *option)
         candidates_begin(c, "files");
         return;
     }
-    if (option->words) {
-        candidates_begin(c, "words");
+    candidates_begin(c, *values[option->names].text == '=' ? "stems" : "words");
+    if (values[option->names].has_glob)
+        pass_glob(c);
+    if (option->kind == OPT_PROFILE)
+        profile_list(add_profile, c);
+    else if (values[option->names].add)
+        values[option->names].add(c, values[option->names].text);
+    else
         add_words(c, option->words);
-        return;
-    }
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
-        if (strcmp(values[i].option, option->name) != 0)
-            continue;
-        candidates_begin(c, *values[i].text == '=' ? "stems" : "words");
-        if (values[i].has_glob)
-            pass_glob(c);
-        values[i].add(c, values[i].text);
-        return;
-    }
-    candidates_begin(c, "words");
 }
 
 /* Values of arguments; an argument that is not listed is a file. */

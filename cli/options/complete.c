@@ -26,9 +26,9 @@ typedef struct words_before {
 /* Remember the options that change the candidates. */
 static void note_value(candidates *c, const opt *option, const char *value)
 {
-    if (!strcmp(option->name, "to"))
+    if (option->names == NAMES_FORMAT)
         c->target = value;
-    if (!strcmp(option->name, "key"))
+    if (option->is_setting && option->offset == offsetof(session, key))
         c->key = value;
 }
 

@@ -36,15 +36,19 @@ static int descending(const void *a, const void *b)
     return x->number > y->number ? -1 : x->number < y->number ? 1 : by_id(x, y);
 }
 
-static uint64_t bytes_of(const heft_file *f, uint32_t id)
+static uint64_t bytes_of(const model_view *v, uint32_t id)
 {
-    uint64_t bytes = heft_tensor_bytes(f, id);
+    uint64_t bytes = view_bytes(v, id);
     return bytes == HEFT_UNKNOWN_LENGTH ? 0 : bytes;
 }
 
 /* Return the offset in the shard, after all offsets of earlier shards. */
-static uint64_t offset_of(const heft_file *f, uint32_t id)
+static uint64_t offset_of(const model_view *v, uint32_t tensor)
 {
+    const heft_file *f = v->stored;
+    uint32_t id = view_stored(v, tensor);
+    if (id == HEFT_NONE)
+        return UINT64_MAX;
     heft_tensor t = heft_tensor_at(f, id);
     uint32_t data = heft_part_find(f, id, HEFT_STR("data"));
     if (data == HEFT_NONE && !t.part_count)
@@ -54,14 +58,19 @@ static uint64_t offset_of(const heft_file *f, uint32_t id)
     return p.offset >> OFFSET_BITS ? p.offset : (uint64_t)p.shard << OFFSET_BITS | p.offset;
 }
 
-static uint64_t dtype_of(const heft_file *f, uint32_t id)
+/* Quantised tensors come last, by the bits of a stored element. */
+static uint64_t dtype_of(const model_view *v, uint32_t id)
 {
-    return heft_tensor_at(f, id).dtype;
+    uint32_t q = view_quantised(v, id), dtype = heft_tensor_at(v->f, id).dtype;
+    enum { BITS_AT = 32, IS_QUANTISED = 40 };
+    return q == HEFT_NONE ? dtype
+                          : UINT64_C(1) << IS_QUANTISED | dtype |
+                                (uint64_t)heft_schemes_at(v->schemes, q).bits << BITS_AT;
 }
 
 static const struct {
     const char *name;
-    uint64_t (*number)(const heft_file *f, uint32_t id);
+    uint64_t (*number)(const model_view *v, uint32_t id);
     int (*compare)(const void *a, const void *b);
 } keys[] = {
     { "name", NULL, by_name },
@@ -82,7 +91,8 @@ static size_t key_of(const char *sort)
 int listing_order_check(const listing_order *l, const char *cmd)
 {
     for (size_t i = 0; i < l->dtypes.count; i++)
-        if (heft_dtype_find(heft_str_from(l->dtypes.item[i])) == HEFT_UNTYPED)
+        if (!strchr(l->dtypes.item[i], '/') &&
+            heft_dtype_find(heft_str_from(l->dtypes.item[i])) == HEFT_UNTYPED)
             return say_unknown_dtype(cmd, l->dtypes.item[i]);
     return CODE_DONE;
 }
@@ -98,32 +108,37 @@ static bool own_ids(selection *s)
     return s->ids;
 }
 
-static bool has_dtype(const listing_order *l, heft_dtype t)
+/* Return whether the type of the tensor is one of --dtype. */
+static bool has_dtype(const listing_order *l, const model_view *v, uint32_t tensor)
 {
-    for (size_t i = 0; i < l->dtypes.count; i++)
-        if (heft_dtype_find(heft_str_from(l->dtypes.item[i])) == t)
-            return true;
-    return false;
+    outbuf type;
+    char buf[VIEW_TYPE_BYTES];
+    bool has = false;
+    out_open_fixed(&type, -1, buf, sizeof buf);
+    view_put_type(&type, v, tensor);
+    for (size_t i = 0; i < l->dtypes.count && !has; i++)
+        has = str_same(str_of(l->dtypes.item[i]), (heft_str){ type.buf, type.used });
+    return has;
 }
 
-static void keep_dtypes(selection *s, const listing_order *l, const heft_file *f, const char *path)
+static void keep_dtypes(selection *s, const listing_order *l, const model_view *v, const char *path)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < s->count; i++)
-        if (has_dtype(l, heft_tensor_at(f, s->ids[i]).dtype))
+        if (has_dtype(l, v, s->ids[i]))
             s->ids[kept++] = s->ids[i];
     if (s->count && !kept)
         say(MESSAGE_WARNING, path, "no tensor has the element type of --dtype");
     s->count = kept;
 }
 
-static bool sort(selection *s, const heft_file *f, size_t key)
+static bool sort(selection *s, const model_view *v, size_t key)
 {
     sort_row *rows = malloc(((size_t)s->count + 1) * sizeof *rows);
     bool ok = rows;
     for (uint32_t i = 0; ok && i < s->count; i++)
-        rows[i] = (sort_row){ heft_tensor_at(f, s->ids[i]).name,
-                              keys[key].number ? keys[key].number(f, s->ids[i]) : 0, s->ids[i] };
+        rows[i] = (sort_row){ heft_tensor_at(v->f, s->ids[i]).name,
+                              keys[key].number ? keys[key].number(v, s->ids[i]) : 0, s->ids[i] };
     if (ok)
         qsort(rows, s->count, sizeof *rows, keys[key].compare);
     for (uint32_t i = 0; ok && i < s->count; i++)
@@ -132,15 +147,16 @@ static bool sort(selection *s, const heft_file *f, size_t key)
     return ok;
 }
 
-bool listing_order_apply(selection *s, const listing_order *l, const heft_file *f, const char *path)
+bool listing_order_apply(selection *s, const listing_order *l, const model_view *v,
+                         const char *path)
 {
     if (!l->sort && !l->dtypes.count)
         return true;
     bool ok = own_ids(s);
     if (ok && l->dtypes.count)
-        keep_dtypes(s, l, f, path);
+        keep_dtypes(s, l, v, path);
     if (ok && l->sort)
-        ok = sort(s, f, key_of(l->sort));
+        ok = sort(s, v, key_of(l->sort));
     if (!ok)
         say_status(HEFT_E_NOMEM, path, "no memory for a list of %u tensors", s->count);
     return ok;

@@ -287,6 +287,15 @@ const opt *opt_find_letter(const command *c, int letter)
     return NULL;
 }
 
+bool opt_sets(const command *c, size_t member)
+{
+    const opt *p;
+    for (size_t i = 0; (p = opt_at(c, i)) != NULL; i++)
+        if (p->is_setting && p->offset == member)
+            return true;
+    return false;
+}
+
 const opt *opt_find_long(const command *c, const char *word, const char *end)
 {
     const opt *p, *found = NULL;

@@ -27,13 +27,33 @@ typedef enum opt_kind {
     OPT_REAL       /* double, not negative */
 } opt_kind;
 
+/* What a value names; completion offers these words. */
+typedef enum opt_names {
+    NAMES_NOTHING, /* nothing that completion knows, or one of the option's words */
+    NAMES_DTYPE,
+    NAMES_DTYPE_OF, /* GLOB=DTYPE */
+    NAMES_ENCODING, /* of parts: GLOB=ENCODING, as the following */
+    NAMES_DIGEST,
+    NAMES_LAYOUT, /* of sparse tensors */
+    NAMES_STATE,  /* of training */
+    NAMES_FORMAT,
+    NAMES_VERSION, /* of the format */
+    NAMES_GLOB,
+    NAMES_TENSOR, /* TENSOR=TEXT */
+    NAMES_ROLE,
+    NAMES_KEY,       /* of the metadata */
+    NAMES_KEY_TO_SET /* KEY=VALUE */
+} opt_names;
+
 /* The member that an option sets, of the command's request or of the session, and its values: any,
- * words with spaces between, or the numbers from `least` to `most`. */
-#define AT(type, member)                   offsetof(type, member), false, NULL, 0, 0
-#define AT_WORD(type, member, words)       offsetof(type, member), false, words, 0, 0
-#define SETTING(member)                    offsetof(session, member), true, NULL, 0, 0
-#define SETTING_WORD(member, words)        offsetof(session, member), true, words, 0, 0
-#define SETTING_COUNT(member, least, most) offsetof(session, member), true, NULL, least, most
+ * words with spaces between, the numbers from `least` to `most`, or what they name. */
+#define AT(type, member)             offsetof(type, member), false, NULL, 0, 0, NAMES_NOTHING
+#define AT_WORD(type, member, words) offsetof(type, member), false, words, 0, 0, NAMES_NOTHING
+#define AT_NAME(type, member, names) offsetof(type, member), false, NULL, 0, 0, names
+#define SETTING(member)              offsetof(session, member), true, NULL, 0, 0, NAMES_NOTHING
+#define SETTING_WORD(member, words)  offsetof(session, member), true, words, 0, 0, NAMES_NOTHING
+#define SETTING_COUNT(member, least, most) \
+    offsetof(session, member), true, NULL, least, most, NAMES_NOTHING
 
 typedef struct opt {
     const char *name; /* "keep" for --keep */
@@ -43,6 +63,7 @@ typedef struct opt {
     bool is_setting;   /* a member of the session, not of the request */
     const char *words; /* the only values, or NULL */
     uint32_t least, most;
+    opt_names names;
     const char *value; /* name of the value in --help, or NULL */
     const char *help;
 } opt;
@@ -89,6 +110,8 @@ void *opt_target(const session *s, const opt *o);
  * NULL: unknown or ambiguous. */
 const opt *opt_find_long(const command *c, const char *word, const char *end);
 const opt *opt_find_letter(const command *c, int letter);
+/* Return true if an option of the command sets this member of the session. */
+bool opt_sets(const command *c, size_t member);
 static inline bool opt_wants_value(const opt *o)
 {
     return o->kind != OPT_FLAG && o->kind != OPT_MAYBE;

@@ -1,5 +1,6 @@
 #include "options/rules.h"
 
+#include <heft/mix.h>
 #include <heft/scheme.h>
 
 #include <stdlib.h>
@@ -61,10 +62,26 @@ static heft_layout sparsify(void *ctx, const heft_tensor *t)
     return HEFT_DENSE;
 }
 
+static heft_mix_item mix_item(const rules *r, const heft_tensor *t)
+{
+    return heft_mix_at(r->mix, heft_tensor_find(r->mixed, t->name));
+}
+
 static heft_dtype cast(void *ctx, const heft_tensor *t)
 {
     rules *r = ctx;
-    return cast_rules_find(&r->no_memory, &r->cast, t);
+    heft_dtype to = cast_rules_find(&r->no_memory, &r->cast, t);
+    return to || !r->mix ? to : mix_item(r, t).to;
+}
+
+static const float *importance(void *ctx, const heft_tensor *t, uint64_t *count)
+{
+    const rules *r = ctx;
+    heft_mix_item item = mix_item(r, t);
+    *count = 1;
+    for (uint32_t i = 0; i < t->rank; i++)
+        *count *= i + 2 != t->rank ? t->dims[i] : 1;
+    return item.importance;
 }
 
 static bool storage(void *ctx, const heft_tensor *t, heft_str role, heft_storage *out)
@@ -128,7 +145,8 @@ void rules_set(rules *r, heft_convert_options *o)
     bool has_identities = identities_are_given(&r->ids) || gptrs_are_given(&r->gptrs);
     o->keep = filters ? keep : NULL;
     o->rename = is_given ? rename_tensor : NULL; /* also ends the conversion on no_memory */
-    o->cast = casts ? cast : NULL;
+    o->cast = casts || r->mix ? cast : NULL;
+    o->importance = r->mix ? importance : NULL;
     o->transpose = transposes ? transpose : NULL;
     o->densify = densifies ? densify : NULL;
     o->sparsify = sparsifies ? sparsify : NULL;

@@ -21,6 +21,9 @@ typedef struct rules {
     /* EMBD names: remove the prefix "bert." and drop position_ids. */
     bool encoder;
     bool raw_tensors;      /* cast parts of quantised tensors as numbers */
+    /* The types that --quantize has chosen for the tensors of `mixed`; or NULL. */
+    const struct heft_mix *mix;
+    const heft_file *mixed;
     heft_schemes *schemes; /* found in the input if tensors are cast or transposed; else NULL */
     bool no_memory;        /* out of memory in a callback; the callback then ends the conversion */
     struct job *job;       /* the job of the conversion, for its progress */

@@ -50,8 +50,7 @@ void session_end(session *s)
 
 static void set_styles(const session *s)
 {
-    static const char verbose[] = "--verbose";
-    bool can_list_all = opt_find_long(s->command, verbose, verbose + sizeof verbose - 1);
+    bool can_list_all = opt_sets(s->command, offsetof(session, verbose));
     message_set_style(&(message_style){ s->messages, s->quiet, can_list_all });
     term_set_colour((term_when)s->colour);
 }

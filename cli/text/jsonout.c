@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "text/number_text.h"
+#include "text/open_values.h"
 
 static void separate(json *j)
 {
@@ -248,33 +249,21 @@ void json_scalar(json *j, const heft_value *v)
     }
 }
 
-typedef struct open_container { /* a list or map being written */
-    uint32_t remaining;
-    char closing;
-} open_container;
-
-/* More than the library's limit on nesting. */
-enum { DEPTH = 1024 };
-
 void json_values(json *j, json_value_at at, const void *ctx, uint32_t count)
 {
-    open_container stack[DEPTH];
-    size_t depth = 0;
+    open_values open;
+    open.depth = 0;
     for (uint32_t i = 0; i < count; i++) {
         heft_value v = at(ctx, i);
-        if (!depth || stack[depth - 1].closing == '}')
+        const open_value *closed, *parent = open_values_count(&open);
+        if (!parent || !parent->is_list)
             put_key(j, v.key);
-        if (depth)
-            stack[depth - 1].remaining--;
-        bool is_map = v.kind == HEFT_KIND_MAP;
-        if ((is_map || v.kind == HEFT_KIND_LIST) && depth < DEPTH) {
-            json_begin(j, is_map ? '{' : '[');
-            stack[depth++] = (open_container){ v.as.container.count, is_map ? '}' : ']' };
-        } else {
+        if (open_values_enter(&open, &v, 0))
+            json_begin(j, v.kind == HEFT_KIND_MAP ? '{' : '[');
+        else
             json_scalar(j, &v);
-        }
-        while (depth && (!stack[depth - 1].remaining || i + 1 == count))
-            json_end(j, stack[--depth].closing);
+        while ((closed = open_values_leave(&open)))
+            json_end(j, closed->is_list ? ']' : '}');
     }
 }
 

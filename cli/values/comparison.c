@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "models/model.h"
-#include "models/unscaled.h"
 #include "options/glob_rules.h"
 
 static int say_no_memory(const comparison *c)
@@ -134,6 +133,19 @@ static int begin_checks(comparison *c)
     return code ? code : checks_begin(&c->checks_b, c->session, c->b, c->path_b);
 }
 
+/* The digests of decoded tensors are those of their parts, compared one after the other. */
+static int verify_quantised(const comparison *c)
+{
+    int code = CODE_DONE;
+    for (size_t i = 0; i < c->count && !code; i++)
+        if (c->pairs[i].has_values) {
+            code = view_verify(c->view_a, c->session, c->path_a, c->pairs[i].a);
+            if (!code)
+                code = view_verify(c->view_b, c->session, c->path_b, c->pairs[i].b);
+        }
+    return code;
+}
+
 /* Return whether both files state the same digest for a part. Digests of fewer bytes may agree by
  * chance. */
 static bool states_same_digest(const comparison *c, uint32_t part_a, uint32_t part_b)
@@ -168,7 +180,9 @@ static void trust_digests(comparison *c)
 static int compare_values(comparison *c)
 {
     work w = { .session = c->session, .ctx = c, .path = c->path_a };
-    int code = begin_checks(c);
+    int code = verify_quantised(c);
+    if (!code)
+        code = begin_checks(c);
     if (code)
         return code;
     for (size_t i = 0; i < c->count; i++)
@@ -304,8 +318,8 @@ static int compare_left_out(comparison *c)
     heft_hash a, b;
     bool has_a, has_b;
     heft_error err_a, err_b;
-    heft_status st_a = heft_left_out_hash(&a, &has_a, c->a, &err_a);
-    heft_status st_b = heft_left_out_hash(&b, &has_b, c->b, &err_b);
+    heft_status st_a = heft_left_out_hash(&a, &has_a, c->view_a->stored, &err_a);
+    heft_status st_b = heft_left_out_hash(&b, &has_b, c->view_b->stored, &err_b);
     if (st_a && st_a != HEFT_E_UNSUPPORTED)
         return say_error(c->path_a, &err_a);
     if (st_b && st_b != HEFT_E_UNSUPPORTED)
@@ -317,27 +331,10 @@ static int compare_left_out(comparison *c)
     return CODE_DONE;
 }
 
-/* Numbers are equal or differ without the scales of either file. */
-static int warn_of_scales(const comparison *c)
-{
-    unscaled a = { .count = 0 }, b = { .count = 0 };
-    int code = CODE_DONE;
-    for (size_t i = 0; i < c->count && !code; i++) {
-        const pair *p = &c->pairs[i];
-        bool is_same_type = heft_tensor_at(c->a, p->a).dtype == heft_tensor_at(c->b, p->b).dtype;
-        if (!p->has_values || (is_same_type && !p->changes))
-            continue;
-        code = unscaled_add(&a, c->session, c->a, c->path_a, p->a);
-        if (!code)
-            code = unscaled_add(&b, c->session, c->b, c->path_b, p->b);
-    }
-    unscaled_end(&a, c->path_a);
-    unscaled_end(&b, c->path_b);
-    return code;
-}
-
 int comparison_run(comparison *c)
 {
+    c->a = c->view_a->f;
+    c->b = c->view_b->f;
     int code = find_names(c);
     if (!code)
         code = find_pairs(c);
@@ -357,8 +354,6 @@ int comparison_run(comparison *c)
         code = compare_left_out(c);
     if (!code)
         count_results(c);
-    if (!code)
-        code = warn_of_scales(c);
     return code;
 }
 
@@ -376,6 +371,46 @@ void comparison_release(comparison *c)
     checks_close(&c->checks_a);
     checks_close(&c->checks_b);
     renames_release(&c->rename);
+}
+
+/* ---- quantised tensors ---- */
+
+static bool is_quantised(const model_view *v, uint32_t tensor)
+{
+    return view_quantised(v, tensor) != HEFT_NONE;
+}
+
+static bool has_blocks(const heft_file *f, uint32_t tensor)
+{
+    const heft_dtype_info *d = heft_dtype_get(heft_tensor_at(f, tensor).dtype);
+    return d && d->block_elems > 2; /* two elements of F4_E2M1 share a byte */
+}
+
+bool comparison_changes_type(const comparison *c, const pair *p)
+{
+    char buf[2][VIEW_TYPE_BYTES];
+    outbuf a, b;
+    if (!is_quantised(c->view_a, p->a) && !is_quantised(c->view_b, p->b))
+        return false;
+    out_open_fixed(&a, -1, buf[0], sizeof buf[0]);
+    out_open_fixed(&b, -1, buf[1], sizeof buf[1]);
+    view_put_type(&a, c->view_a, p->a);
+    view_put_type(&b, c->view_b, p->b);
+    return a.used != b.used || memcmp(a.buf, b.buf, a.used) != 0;
+}
+
+bool comparison_is_lossy(const comparison *c, const pair *p)
+{
+    return is_quantised(c->view_a, p->a) || is_quantised(c->view_b, p->b) ||
+           has_blocks(c->a, p->a) || has_blocks(c->b, p->b);
+}
+
+static size_t count_quantised(const comparison *c)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->count; i++)
+        n += is_quantised(c->view_a, c->pairs[i].a) || is_quantised(c->view_b, c->pairs[i].b);
+    return n;
 }
 
 /* ---- the summary ---- */
@@ -399,6 +434,10 @@ void comparison_put_summary(outbuf *o, const comparison *c)
                        rows[i].count == 1 ? rows[i].singular : rows[i].plural);
             separator = ", ";
         }
+    size_t quantised = count_quantised(c);
+    if (quantised)
+        out_format(o, "; %zu quantised %s compared by value", quantised,
+                   quantised == 1 ? "tensor is" : "tensors are");
     if (c->left_out)
         out_text(o, !strcmp(c->left_out, "differs")
                         ? "; the contents that are left out differ"

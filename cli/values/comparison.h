@@ -2,6 +2,7 @@
 #ifndef HEFT_CLI_COMPARISON_H
 #define HEFT_CLI_COMPARISON_H
 #include "models/checks.h"
+#include "models/model_view.h"
 #include "options/renames.h"
 #include "values/compare.h"
 
@@ -27,7 +28,8 @@ typedef struct lonely { /* tensors of a file without a partner of the same name 
 
 typedef struct comparison {
     const session *session;
-    heft_file *a, *b;
+    const model_view *view_a, *view_b;
+    const heft_file *a, *b; /* of the views; set by comparison_run() */
     const char *path_a, *path_b;
     tolerance t;
     bool ignore_dtype;   /* do not report element types if all values are equal */
@@ -50,9 +52,14 @@ typedef struct comparison {
     checks checks_a, checks_b;
 } comparison;
 
-/* Compare the files. The caller sets the session, files, paths, t, ignore_dtype, trusts_digests and
- * rename; the other fields are results. Return an exit code. */
+/* Compare the models. The caller sets the session, views, paths, t, ignore_dtype, trusts_digests
+ * and rename; the other fields are results. Return an exit code. */
 int comparison_run(comparison *c);
+/* Return whether the types of a pair with a quantised tensor differ, though the element types of
+ * the numbers may not. */
+bool comparison_changes_type(const comparison *c, const pair *p);
+/* Return whether a tensor of the pair is quantised, or has a block type. */
+bool comparison_is_lossy(const comparison *c, const pair *p);
 void comparison_release(comparison *c);
 /* Write "289 tensors: 280 equal, 9 differ". */
 void comparison_put_summary(outbuf *o, const comparison *c);

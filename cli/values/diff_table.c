@@ -97,6 +97,17 @@ static double rmse(const diff_line *l)
     return difference_rmse(&l->d);
 }
 
+static double nmse(const diff_line *l)
+{
+    return difference_nmse(&l->d);
+}
+
+/* The least similar tensor comes first. */
+static double dissimilarity(const diff_line *l)
+{
+    return -difference_cosine(&l->d);
+}
+
 static double differing(const diff_line *l)
 {
     return (double)l->d.differing;
@@ -107,8 +118,8 @@ static const struct {
     const char *name;
     double (*number)(const diff_line *l); /* NULL: the name */
 } keys[] = {
-    { "name", NULL },       { "differ", differing }, { "max-abs", max_abs },
-    { "max-rel", max_rel }, { "rmse", rmse },
+    { "name", NULL }, { "differ", differing }, { "max-abs", max_abs },      { "max-rel", max_rel },
+    { "rmse", rmse }, { "nmse", nmse },        { "cosine", dissimilarity },
 };
 enum { KEYS = sizeof keys / sizeof *keys };
 
@@ -266,30 +277,32 @@ static void put_change(outbuf *o, const diff_line *l)
         out_text(o, l->differ ? "names" : "equal");
 }
 
-static void put_kind(outbuf *o, const heft_file *f, uint32_t tensor, uint32_t changes)
+static void put_kind(outbuf *o, const model_view *v, uint32_t tensor, uint32_t changes)
 {
-    heft_tensor t = heft_tensor_at(f, tensor);
+    heft_tensor t = heft_tensor_at(v->f, tensor);
     if (changes & CHANGED_DTYPE)
-        out_dtype(o, t.dtype);
+        view_put_type(o, v, tensor);
     if (changes & CHANGED_SHAPE)
         out_shape(o, t.dims, t.rank);
     if (changes & CHANGED_LAYOUT)
-        out_name(o, heft_tensor_layout_name(f, tensor));
+        out_name(o, heft_tensor_layout_name(v->f, tensor));
 }
 
 static void put_detail(outbuf *o, const diff_table *t, const diff_line *l)
 {
     const uint32_t kinds_of_tensors = CHANGED_DTYPE | CHANGED_SHAPE | CHANGED_LAYOUT;
     uint32_t changes = l->changes & kinds_of_tensors;
+    if (l->first && comparison_changes_type(t->c, l->first))
+        changes |= CHANGED_DTYPE;
     if (l->kind == LINE_RENAMED && l->differ == 1) {
         out_text(o, "-> ");
         out_name(o, heft_tensor_at(t->c->b, l->b).name);
     } else if (l->first && l->first->d.incomparable) {
         out_text(o, "other parts or sizes");
     } else if (l->first && changes) {
-        put_kind(o, t->c->a, l->a, changes);
+        put_kind(o, t->c->view_a, l->a, changes);
         out_text(o, " -> ");
-        put_kind(o, t->c->b, l->b, changes);
+        put_kind(o, t->c->view_b, l->b, changes);
     } else {
         out_char(o, '-');
     }
@@ -380,7 +393,8 @@ static size_t choose_columns(column out[COLUMNS], uint8_t hides[COLUMNS], const 
         const diff_line *l = &t->lines[i];
         has_values = has_values || l->changes & CHANGED_VALUE;
         has_details = has_details || l->kind == LINE_RENAMED ||
-                      l->changes & ~(uint32_t)CHANGED_VALUE || l->d.incomparable;
+                      l->changes & ~(uint32_t)CHANGED_VALUE || l->d.incomparable ||
+                      (l->first && comparison_changes_type(t->c, l->first));
     }
     for (size_t i = 0; i < COLUMNS; i++) {
         int field = columns[i].column.field;
@@ -408,7 +422,7 @@ static void print_rows(outbuf *o, const diff_table *t)
                       .hides = hides,
                       .colour = colour_of };
     table_print(o, &printed);
-    if (printed.count < rows && !t->style->raw)
+    if (printed.count < rows && !t->style->raw && !t->style->is_part)
         out_format(o, "... and %u more; --limit %u shows all\n", rows - printed.count, rows);
 }
 
@@ -426,6 +440,29 @@ int diff_table_print(outbuf *o, const comparison *c, const diff_style *s)
     free(t.sums);
     free(t.lines);
     return ok ? CODE_DONE : say_status(HEFT_E_NOMEM, c->path_a, "no memory for the table");
+}
+
+/* Return the number of tensors with other values of which one side is quantised. */
+static size_t count_lossy(const comparison *c)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->count; i++)
+        n += c->pairs[i].changes & CHANGED_VALUE && comparison_is_lossy(c, &c->pairs[i]);
+    return n;
+}
+
+int diff_table_print_worst(outbuf *o, const comparison *c, const diff_style *s)
+{
+    enum { WORST = 10 };
+    const diff_style worst = { .sort = "nmse", .limit = WORST, .is_part = true };
+    size_t count = count_lossy(c);
+    if (count <= WORST || s->sort || s->limit || s->tree || s->raw)
+        return CODE_DONE;
+    out_format(o, "\nThe %d of %zu quantised tensors that are farthest apart (by NMSE):\n", WORST,
+               count);
+    int code = diff_table_print(o, c, &worst);
+    out_char(o, '\n');
+    return code;
 }
 
 uint32_t diff_first_position(uint64_t at[POSITION_RANK], const comparison *c, const pair *p)

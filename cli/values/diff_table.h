@@ -11,6 +11,7 @@ typedef struct diff_style {
     uint64_t depth;   /* --depth: modules at this depth of the tree are folded; 0: none */
     bool tree;        /* --tree: show the modules */
     bool raw;         /* --raw: tab-separated, without titles */
+    bool is_part;     /* no line says how many tensors are not shown */
     bool equal;       /* --verbose: also show equal tensors */
 } diff_style;
 
@@ -18,6 +19,9 @@ typedef struct diff_style {
 int diff_style_check(const diff_style *s);
 /* Print the table. Return an exit code. */
 int diff_table_print(outbuf *o, const comparison *c, const diff_style *s);
+/* After the table of many tensors of which one side is quantised, print the worst of them. Return
+ * an exit code. */
+int diff_table_print_worst(outbuf *o, const comparison *c, const diff_style *s);
 /* Store the position of the first difference: in the shape of the tensor, in the list of all
  * compared elements, or in the bytes. Return the number of dimensions. */
 uint32_t diff_first_position(uint64_t at[POSITION_RANK], const comparison *c, const pair *p);

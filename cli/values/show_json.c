@@ -36,13 +36,13 @@ static int put_document(outbuf *o, slice_reader *r, const char *path, uint32_t t
     return st ? say_error(path, &err) : CODE_DONE;
 }
 
-int show_json(outbuf *o, const session *s, const heft_file *f, const char *path, uint32_t tensor,
+int show_json(outbuf *o, const session *s, const model_view *v, const char *path, uint32_t tensor,
               const char *slice_text, heft_dtype as)
 {
     slice_reader *r = malloc(sizeof *r);
     if (!r)
         return say_status(HEFT_E_NOMEM, path, "no memory for a buffer");
-    int code = slice_reader_open(r, s, f, path, tensor, slice_text, as);
+    int code = slice_reader_open(r, s, v, path, tensor, slice_text, as);
     if (!code && number_kind_of(r->type) == NUMBER_NONE)
         code = say_status(HEFT_E_UNSUPPORTED, path, "elements of %s cannot be shown",
                           dtype_name(r->type));

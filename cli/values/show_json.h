@@ -5,7 +5,7 @@
 
 /* Print a document with all values of a dense tensor, or of the slice that slice_text describes,
  * converted to `as`; the arguments are those of slice_reader_open(). Return an exit code. */
-int show_json(outbuf *o, const session *s, const heft_file *f, const char *path, uint32_t tensor,
+int show_json(outbuf *o, const session *s, const model_view *v, const char *path, uint32_t tensor,
               const char *slice_text, heft_dtype as);
 
 #endif

@@ -1,27 +1,26 @@
 #include "values/slice.h"
 
 #include <heft/check.h>
-#include <heft/scheme.h>
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "models/quantised.h"
 #include "text/number_text.h"
 
-uint32_t slice_find(const char **text, const heft_file *f, const char *path, const char *word)
+uint32_t slice_find(const char **text, const model_view *v, const char *path, const char *word)
 {
+    const heft_file *f = v->f;
     size_t len = strlen(word);
     const char *open = len && word[len - 1] == ']' ? strrchr(word, '[') : NULL;
     *text = NULL;
     uint32_t id = heft_tensor_find(f, heft_str_from(word));
     if (id != HEFT_NONE || !open)
-        return id != HEFT_NONE ? id : model_find(f, path, word);
+        return id != HEFT_NONE ? id : view_find(v, path, word);
     id = heft_tensor_find(f, (heft_str){ word, (size_t)(open - word) });
     if (id == HEFT_NONE)
-        return model_find(f, path, word);
+        return view_find(v, path, word);
     *text = open + 1;
     return id;
 }
@@ -201,27 +200,24 @@ static int say_no_cast(const char *path, heft_dtype from, heft_dtype to)
                       dtype_name(to));
 }
 
-/* A cast of stored numbers would lose the scale of a quantised tensor. */
-static int refuse_quantised(const heft_file *f, const char *path, uint32_t tensor)
+/* A cast of stored numbers would lose the scale of a quantised tensor that is not decoded. */
+static int refuse_quantised(const model_view *v, const char *path, uint32_t tensor)
 {
-    heft_schemes *s;
-    int code = quantised_open(&s, f, path);
-    uint32_t i = code ? HEFT_NONE : heft_schemes_find(s, tensor);
-    if (i != HEFT_NONE) {
-        heft_quantised q = heft_schemes_at(s, i);
-        heft_str name = heft_tensor_at(f, tensor).name;
-        heft_error err = { .status = HEFT_E_UNSUPPORTED,
-                           .rule = "heft/quantised",
-                           .offset = HEFT_NOWHERE };
-        snprintf(err.message, sizeof err.message,
-                 "tensor '%.*s' is part of the quantised tensor '%.*s' (%.*s): --cast would lose "
-                 "what its numbers mean. --raw-tensors casts the stored numbers",
-                 (int)name.len, name.ptr, (int)q.name.len, q.name.ptr, (int)q.scheme.len,
-                 q.scheme.ptr);
-        code = say_error(path, &err);
-    }
-    heft_schemes_close(s);
-    return code;
+    uint32_t stored = view_stored(v, tensor), i = HEFT_NONE;
+    if (v->schemes && view_quantised(v, tensor) == HEFT_NONE && stored != HEFT_NONE)
+        i = heft_schemes_find(v->schemes, stored);
+    if (i == HEFT_NONE)
+        return CODE_DONE;
+    heft_quantised q = heft_schemes_at(v->schemes, i);
+    heft_str name = heft_tensor_at(v->f, tensor).name;
+    heft_error err = { .status = HEFT_E_UNSUPPORTED,
+                       .rule = "heft/quantised",
+                       .offset = HEFT_NOWHERE };
+    snprintf(err.message, sizeof err.message,
+             "tensor '%.*s' is part of the quantised tensor '%.*s' (%.*s): --cast would lose "
+             "what its numbers mean. --raw-tensors casts the stored numbers",
+             (int)name.len, name.ptr, (int)q.name.len, q.name.ptr, (int)q.scheme.len, q.scheme.ptr);
+    return say_error(path, &err);
 }
 
 /* Decode a compressed part as a whole, since decoding always starts at the beginning. */
@@ -239,9 +235,10 @@ static heft_status decode(slice_reader *r, heft_error *err)
     return err->status;
 }
 
-int slice_reader_open(slice_reader *r, const session *s, const heft_file *f, const char *path,
+int slice_reader_open(slice_reader *r, const session *s, const model_view *v, const char *path,
                       uint32_t tensor, const char *text, heft_dtype as)
 {
+    const heft_file *f = v->f;
     heft_error err;
     heft_tensor t = heft_tensor_at(f, tensor);
     uint32_t part = heft_part_find(f, tensor, HEFT_STR("data"));
@@ -258,7 +255,11 @@ int slice_reader_open(slice_reader *r, const session *s, const heft_file *f, con
     if (r->type != r->stored &&
         (heft_dtype_get(r->type)->block_elems > 1 || !heft_dtype_can_cast(r->type, r->stored)))
         return say_no_cast(path, r->stored, r->type);
-    if (r->type != r->stored && !s->raw_tensors && (code = refuse_quantised(f, path, tensor)))
+    if (r->type != r->stored)
+        code = refuse_quantised(v, path, tensor);
+    if (!code && !text)
+        code = view_verify(v, s, path, tensor);
+    if (code)
         return code;
     heft_status st = r->slice.elements ? decode(r, &err) : HEFT_OK;
     bool is_whole = !text && !r->decoded; /* decode() has compared the digest already */

@@ -3,7 +3,7 @@
  * and "..." stands for the axes that are not written. */
 #ifndef HEFT_CLI_SLICE_H
 #define HEFT_CLI_SLICE_H
-#include "models/model.h"
+#include "models/model_view.h"
 
 enum { SLICE_RANK = 64 };
 
@@ -23,7 +23,7 @@ typedef struct slice {
 
 /* Find the tensor that the word names. A whole name counts before a name with a slice; *text
  * becomes the text after '[', or NULL. HEFT_NONE, after an error line, if there is none. */
-uint32_t slice_find(const char **text, const heft_file *f, const char *path, const char *word);
+uint32_t slice_find(const char **text, const model_view *v, const char *path, const char *word);
 /* Parse the text after '[' for a tensor. Return CODE_USAGE after an error line. */
 int slice_parse(slice *out, const char *text, const heft_tensor *t, const char *path);
 /* Reads the elements of a slice, of which only the needed bytes are read; a compressed part is
@@ -41,7 +41,7 @@ typedef struct slice_reader {
 /* Open a reader for a dense tensor. text: the text after '[', or NULL for the whole tensor. as: the
  * element type to convert to, or HEFT_UNTYPED. Return an exit code. Close the reader even after an
  * error. */
-int slice_reader_open(slice_reader *r, const session *s, const heft_file *f, const char *path,
+int slice_reader_open(slice_reader *r, const session *s, const model_view *v, const char *path,
                       uint32_t tensor, const char *text, heft_dtype as);
 void slice_reader_close(slice_reader *r);
 /* Read elements of the result from number `from` on, at most `most`: *n elements of r->type, of

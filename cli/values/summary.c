@@ -6,7 +6,6 @@
 
 #include "models/checks.h"
 #include "models/model.h"
-#include "models/unscaled.h"
 #include "text/number_text.h"
 #include "values/float_stats.h"
 #include "values/value_counts.h"
@@ -389,7 +388,8 @@ void summary_merge(summary *to, const summary *from)
 
 typedef struct job {
     const session *session;
-    const heft_file *f;
+    const model_view *view;
+    const heft_file *f; /* of the view */
     const char *path;
     const selection *chosen;
     summary *sums;
@@ -427,31 +427,33 @@ static int compute(job *v)
     return checks_end(&v->checks, v->path);
 }
 
-static int warn_of_scales(const job *v)
+/* The digests of decoded tensors are those of their parts, compared one after the other. */
+static int verify_quantised(const job *v)
 {
-    unscaled u = { .count = 0 };
     int code = CODE_DONE;
     for (uint32_t i = 0; i < v->chosen->count && !code; i++)
-        code = unscaled_add(&u, v->session, v->f, v->path, selected(v->chosen, i));
-    unscaled_end(&u, v->path);
+        code = view_verify(v->view, v->session, v->path, selected(v->chosen, i));
     return code;
 }
 
-int statistics_compute(const session *s, summary **out, const heft_file *f, const char *path,
+int statistics_compute(const session *s, summary **out, const model_view *view, const char *path,
                        const selection *chosen, const statistics_options *options)
 {
-    job v = {
-        .session = s, .f = f, .path = path, .chosen = chosen, .quantiles = options->quantiles
-    };
+    job v = { .session = s,
+              .view = view,
+              .f = view->f,
+              .path = path,
+              .chosen = chosen,
+              .quantiles = options->quantiles };
     *out = NULL;
     v.sums = calloc((size_t)chosen->count + 1, sizeof *v.sums);
     if (!v.sums)
         return say_status(HEFT_E_NOMEM, path, "no memory for the results");
-    int code = options->verifies ? begin_checks(&v) : CODE_DONE;
+    int code = options->verifies ? verify_quantised(&v) : CODE_DONE;
+    if (!code && options->verifies)
+        code = begin_checks(&v);
     if (!code)
         code = compute(&v);
-    if (!code)
-        code = warn_of_scales(&v);
     checks_close(&v.checks);
     if (code)
         free(v.sums);

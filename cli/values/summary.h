@@ -5,7 +5,7 @@
 #define HEFT_CLI_SUMMARY_H
 #include <heft/check.h>
 
-#include "models/model.h"
+#include "models/model_view.h"
 #include "process/work.h"
 #include "values/bins.h"
 #include "values/quantiles.h"
@@ -46,7 +46,7 @@ typedef struct statistics_options {
 
 /* Summarise the selected tensors into a malloc'ed array, in the order of the selection. Return an
  * exit code; after an error *out is NULL. */
-int statistics_compute(const session *s, summary **out, const heft_file *f, const char *path,
+int statistics_compute(const session *s, summary **out, const model_view *v, const char *path,
                        const selection *chosen, const statistics_options *options);
 
 #endif

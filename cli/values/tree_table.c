@@ -5,7 +5,7 @@
 #include "text/number_text.h"
 
 typedef struct tree_table {
-    const heft_file *f;
+    const model_view *v;
     const module_tree *tree;
     const tree_style *style;
 } tree_table;
@@ -33,18 +33,17 @@ static void put_name(outbuf *o, const tree_table *t, const module_row *r)
 static void put_dtype(outbuf *o, const tree_table *t, const module_row *r)
 {
     const module_member *m = t->tree->members;
-    heft_dtype type = heft_tensor_at(t->f, m[r->first].id).dtype;
     for (uint32_t i = r->first + 1; i < r->end; i++)
-        if (heft_tensor_at(t->f, m[i].id).dtype != type) {
+        if (!view_has_same_type(t->v, m[i].id, m[r->first].id)) {
             out_text(o, "mixed");
             return;
         }
-    out_dtype(o, type);
+    view_put_type(o, t->v, m[r->first].id);
 }
 
 static void put_shape(outbuf *o, const tree_table *t, const module_row *r)
 {
-    heft_tensor info = heft_tensor_at(t->f, t->tree->members[r->first].id);
+    heft_tensor info = heft_tensor_at(t->v->f, t->tree->members[r->first].id);
     if (r->is_module)
         out_format(o, "%u %s", r->end - r->first, r->end - r->first == 1 ? "tensor" : "tensors");
     else
@@ -57,7 +56,7 @@ static void put_cell(outbuf *o, const table_row *row, int field)
     const module_row *r = &t->tree->rows[row->id];
     totals sum = { 0, 0, 0 };
     for (uint32_t i = r->first; i < r->end && field >= PARAMETERS; i++)
-        totals_add(&sum, t->f, NULL, t->tree->members[i].id);
+        totals_add(&sum, t->v, NULL, t->tree->members[i].id);
     if (field == NAME)
         put_name(o, t, r);
     else if (field == DTYPE)
@@ -72,13 +71,13 @@ static void put_cell(outbuf *o, const table_row *row, int field)
         out_count(o, sum.parameters);
 }
 
-bool tree_table_print(outbuf *o, const heft_file *f, const char *path, const selection *s,
+bool tree_table_print(outbuf *o, const model_view *v, const char *path, const selection *s,
                       const tree_style *style)
 {
     module_tree tree;
-    if (!module_tree_open(&tree, f, path, s, style->depth))
+    if (!module_tree_open(&tree, v->f, path, s, style->depth))
         return false;
-    tree_table t = { f, &tree, style };
+    tree_table t = { v, &tree, style };
     table rows = { .columns = columns,
                    .width = sizeof columns / sizeof *columns,
                    .cell = put_cell,

@@ -11,6 +11,7 @@
 #include <heft/heft_ext.h>
 #include <heft/ids.h>
 #include <heft/memory_limits.h>
+#include <heft/mix.h>
 #include <heft/params.h>
 #include <heft/quantise.h>
 #include <heft/remote.h>

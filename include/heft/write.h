@@ -238,7 +238,8 @@ typedef struct heft_convert_options {
     bool (*keep)(void *ctx, const heft_tensor *t);
     /* Return the new name, borrowed until the conversion ends. */
     heft_str (*rename)(void *ctx, const heft_tensor *t);
-    /* Return the new element type, or HEFT_UNTYPED for no change. */
+    /* Return the new element type, or HEFT_UNTYPED for no change.  A block type ("q4_k") encodes
+     * each row; docs/casting.md lists the types, and mix.h chooses them. */
     heft_dtype (*cast)(void *ctx, const heft_tensor *t);
     /* Return true to swap the dimensions; rank 2 only. */
     bool (*transpose)(void *ctx, const heft_tensor *t);
@@ -273,16 +274,18 @@ typedef struct heft_convert_options {
     /* Add no metadata that the input lacks.  By default "format" is "pt" in a safetensors file that
      * has other metadata: transformers loads no file without it. */
     bool exact_metadata;
-    uint8_t reserved[6]; /* 0: up to 8 bytes */
+    bool allow_nan; /* encode rows with NaN or infinity to block types: whole blocks are lost */
+    uint8_t reserved[5]; /* 0: up to 8 bytes */
+    /* Return the importance of the columns of a tensor that is encoded to a block type, for each of
+     * its matrices a number for each column, and their count; NULL: all count evenly.  Borrowed
+     * until the conversion ends. */
+    const float *(*importance)(void *ctx, const heft_tensor *t, uint64_t *count);
 } heft_convert_options;
 #define HEFT_CONVERT_OPTIONS_INIT                                                               \
     {                                                                                           \
         sizeof(heft_convert_options), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, { NULL, 0 }, \
             false, false, NULL, NULL, NULL, NULL, NULL, NULL, { NULL, 0 }, NULL, NULL, false,   \
-            false,                                                                              \
-        {                                                                                       \
-            0                                                                                   \
-        }                                                                                       \
+            false, false, { 0 }, NULL                                                           \
     }
 
 /* Convert an open file to another (or the same) format, in the order of the input.  Checksums of

@@ -1,6 +1,8 @@
 """The options as the command describes them: name, commands, kind, help. Made by
 tests/command_options.py HEFT --write."""
 DESCRIBED = (
+    ("raw-tensors", "info diff hash stats",
+     "flag", "take the stored tensors, not what quantised ones represent"),
     ("verbose", "info",
      "flag", "also print the memory used by the index, and all metadata"),
     ("profile", "verify",
@@ -51,6 +53,8 @@ DESCRIBED = (
      "list", "rename tensors of A before the comparison"),
     ("verbose", "diff",
      "flag", "also print equal tensors, and notes"),
+    ("logical", "hash",
+     "flag", "decode quantised tensors, and hash what they represent"),
     ("tree", "stats",
      "flag", "show the modules, with joint statistics"),
     ("depth", "stats",

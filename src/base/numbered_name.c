@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 
-enum { MAX_DIGITS = 9, OF = 4 /* strlen("-of-") */ };
+enum { MAX_DIGITS = 9, OF = 4 /* strlen("-of-") */, RANK = 6 };
 
 static bool is_digit(char c)
 {
@@ -46,12 +46,32 @@ static bool read_at(heft_numbered_name *out, heft_str s, size_t at)
     return true;
 }
 
+/* Read "world_size_COUNT_rank_NUMBER", the file of a rank; `at` is the offset of "_rank_". */
+static bool read_rank(heft_numbered_name *out, heft_str s, size_t at)
+{
+    static const char world[] = "world_size_";
+    enum { WORLD = sizeof world - 1 };
+    size_t from = at, begin = at + RANK;
+    while (from && is_digit(s.ptr[from - 1]))
+        from--;
+    size_t own = read_digits(&out->number, s, begin), end = begin + own;
+    bool has_world = from >= WORLD && !memcmp(s.ptr + from - WORLD, world, WORLD);
+    size_t total = has_world ? read_digits(&out->count, s, from) : 0;
+    if (!own || !total || from + total != at || (end < s.len && s.ptr[end] != '.'))
+        return false;
+    out->head = (heft_str){ s.ptr, begin };
+    out->digits = (heft_str){ s.ptr + begin, own };
+    out->of = out->tail = (heft_str){ s.ptr + end, s.len - end };
+    return true;
+}
+
 bool heft_numbered_name_read(heft_numbered_name *out, heft_str name)
 {
     for (size_t at = name.len; at-- > 1;) {
         const char *p = name.ptr + at;
         bool is_of = name.len - at > OF && (!memcmp(p, "-of-", OF) || !memcmp(p, "_of_", OF));
-        if (is_of && read_at(out, name, at))
+        bool is_rank = name.len - at > RANK && !memcmp(p, "_rank_", RANK);
+        if ((is_of && read_at(out, name, at)) || (is_rank && read_rank(out, name, at)))
             return true;
     }
     return false;

@@ -1,5 +1,5 @@
-/* numbered_name.h - names of numbered files, such as "model-00001-of-00003.safetensors" or
- * "model-00001-of-00003.fp16.safetensors". */
+/* numbered_name.h - names of numbered files, such as "model-00001-of-00003.safetensors",
+ * "model-00001-of-00003.fp16.safetensors", or "model_world_size_8_rank_0.pt". */
 #ifndef HEFT_NUMBERED_NAME_H
 #define HEFT_NUMBERED_NAME_H
 #include <heft/heft.h>
@@ -13,7 +13,8 @@ typedef struct heft_numbered_name {
 } heft_numbered_name;
 
 /* Parse a name: the number begins the name or follows '-', '_' or '.', "-of-" or "_of_" and the
- * count follow, and then '.', '-', '_' or the end.  False: the name has no number. */
+ * count follow, and then '.', '-', '_' or the end.  Or "world_size_", the count, "_rank_" and the
+ * number, from 0 on, come before '.' or the end.  False: the name has no number. */
 bool heft_numbered_name_read(heft_numbered_name *out, heft_str name);
 /* Return true if both names differ in their number alone. */
 bool heft_numbered_name_is_sibling(const heft_numbered_name *a, const heft_numbered_name *b);

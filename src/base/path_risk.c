@@ -1,6 +1,8 @@
 /* path_risk.c - detects names that would escape a folder if a program used the names as paths. */
 #include "base/path_risk.h"
 
+#include "base/text.h"
+
 static bool is_separator(char c)
 {
     return c == '/' || c == '\\';
@@ -43,4 +45,13 @@ heft_path_risk heft_str_path_risk(heft_str name)
     if (has_byte(name, '\\'))
         return HEFT_PATH_BACKSLASH;
     return has_byte(name, '\0') ? HEFT_PATH_NUL : HEFT_PATH_PLAIN;
+}
+
+bool heft_str_is_file_name(heft_str name)
+{
+    for (size_t i = 0; i < name.len; i++)
+        if (!name.ptr[i] || name.ptr[i] == '/' || name.ptr[i] == '\\')
+            return false;
+    return name.len && name.len <= HEFT_MAX_SHARD_NAME && !heft_str_is(name, ".") &&
+           !heft_str_is(name, "..");
 }

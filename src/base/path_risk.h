@@ -1,9 +1,15 @@
-/* path_risk.h - detects names that would escape a folder if a program used the names as paths. */
+/* path_risk.h - detects names that would escape a folder if a program used the names as paths, and
+ * the limits of names of shards. */
 #ifndef HEFT_PATH_RISK_H
 #define HEFT_PATH_RISK_H
 #include <heft/heft.h>
 
 #include <string.h>
+
+enum {
+    HEFT_MAX_SHARDS = 4096,   /* in every format, and in folders */
+    HEFT_MAX_SHARD_NAME = 255 /* bytes without folders, as most file systems allow */
+};
 
 typedef enum heft_path_risk {
     HEFT_PATH_PLAIN,
@@ -16,6 +22,10 @@ typedef enum heft_path_risk {
 
 /* Return the first risk, in the order of the enumeration, that the name has. */
 heft_path_risk heft_str_path_risk(heft_str name);
+
+/* Return true if the name is that of a file in the same folder on any system: a single component of
+ * at most HEFT_MAX_SHARD_NAME bytes. */
+bool heft_str_is_file_name(heft_str name);
 
 /* Return nonzero if one of the eight bytes of v is 0. */
 static inline uint64_t heft_path_zeros(uint64_t v)

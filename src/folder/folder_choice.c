@@ -6,12 +6,13 @@
 #include "folder/folder_choice.h"
 
 #include "base/error.h"
+#include "base/path_risk.h"
 #include "base/sort.h"
 #include "base/text.h"
 
 /* The sets of further indices are named again, so that the time does not grow with the square of
  * the number of files. */
-enum { MAX_SHARDS = 4096, MOST_INDICES = 64 };
+enum { MOST_INDICES = 64 };
 
 typedef struct candidate {
     const heft_weight_name *first; /* the sorted rows */
@@ -56,10 +57,17 @@ static bool is_before(const void *ctx, uint32_t a, uint32_t b)
     return order(&rows[a], &rows[b]) < 0;
 }
 
+/* Other programs, too, have a file of this name. */
+static bool is_index_without_pieces(const choosing *c, const heft_weight_name *w)
+{
+    return heft_str_is(heft_lit(w->name), HEFT_DCP_INDEX) && !c->l->has_piece_files;
+}
+
 static bool are_one_set(const heft_weight_name *a, const heft_weight_name *b)
 {
-    return a->numbered.count && b->numbered.count &&
-           heft_numbered_name_is_sibling(&a->numbered, &b->numbered);
+    return (a->is_piece && b->is_piece) ||
+           (a->numbered.count && b->numbered.count &&
+            heft_numbered_name_is_sibling(&a->numbered, &b->numbered));
 }
 
 /* Sort the rows, drop names that occur twice, and find the sets. */
@@ -77,7 +85,7 @@ static heft_status find_candidates(choosing *c)
     heft_sort_numbers(ids, n, is_before, given);
     for (uint32_t i = 0; i < n; i++) {
         const heft_weight_name *row = &given[ids[i]], *last = kept ? &c->rows[kept - 1] : NULL;
-        if (last && !order(last, row))
+        if ((last && !order(last, row)) || is_index_without_pieces(c, row))
             continue;
         if (!last || !are_one_set(last, row))
             c->all[c->count++] = (candidate){ &c->rows[kept], 0 };
@@ -128,13 +136,14 @@ static heft_status report_several(const choosing *c, int rank)
                             count, name[0], name[1], name[2]);
 }
 
+static const char unfinished[] =
+    "the folder has pieces of a distributed checkpoint (DCP) of PyTorch, such as %q, but not its "
+    "index .metadata, which is written last: the checkpoint was not finished, or not copied whole";
 static const char distributed[] =
-    "the folder is a distributed checkpoint (DCP) of PyTorch, which this build does not read: "
-    "join the pieces, such as %q, with 'python -m torch.distributed.checkpoint.format_utils "
-    "dcp_to_torch FOLDER OUT'";
+    "the folder has a distributed checkpoint (DCP) of PyTorch in the folder %q: open that folder";
 static const char megatron[] =
-    "the folder is a distributed checkpoint of Megatron, which this build does not read: %q has "
-    "pieces of the tensors";
+    "the folder is a distributed checkpoint of Megatron: %q has pieces of the tensors; if it is a "
+    "folder with .metadata, open that folder";
 
 /* The message does not depend on the order of the directory. */
 static heft_str first_module(const heft_folder_listing *l)
@@ -151,7 +160,9 @@ static heft_status report_none(const choosing *c)
 {
     const heft_folder_listing *l = c->l;
     if (l->distributed)
-        return heft_error_plain(c->err, HEFT_E_UNSUPPORTED, distributed, heft_lit(l->distributed));
+        return heft_error_plain(c->err, HEFT_E_UNSUPPORTED,
+                                l->has_piece_files ? unfinished : distributed,
+                                heft_lit(l->distributed));
     if (l->megatron || (l->has_common && l->has_metadata))
         return heft_error_plain(c->err, HEFT_E_UNSUPPORTED, megatron,
                                 heft_lit(l->megatron ? l->megatron : "common.pt"));
@@ -280,10 +291,10 @@ static heft_status add_shards(choosing *c, heft_vec *files)
     const candidate *set = c->chosen;
     const heft_numbered_name *n = &set->first->numbered;
     uint32_t at = 1, first = n->number != 0;
-    if (n->count > MAX_SHARDS)
+    if (n->count > HEFT_MAX_SHARDS)
         return heft_error_plain(c->err, HEFT_E_LIMIT,
                                 "%q is numbered as one of %U shards, more than %U", name_of(set),
-                                (uint64_t)n->count, (uint64_t)MAX_SHARDS);
+                                (uint64_t)n->count, (uint64_t)HEFT_MAX_SHARDS);
     if (n->number > 1)
         return report_headless(c);
     for (uint32_t i = 1; i < set->count; i++)
@@ -298,6 +309,35 @@ static heft_status add_shards(choosing *c, heft_vec *files)
             continue;
         const char *name = shard_name(c, first + i, &at);
         if (!name || !add_file(c, files, name, HEFT_FOLDER_SHARD))
+            return no_memory(c);
+    }
+    return HEFT_OK;
+}
+
+/* Return the rank in the name of a piece, "shard-00002-model-...". */
+static uint64_t rank_of(const heft_weight_name *w)
+{
+    uint64_t rank = 0;
+    for (const char *at = w->name + sizeof "shard-" - 1; *at >= '0' && *at <= '9'; at++)
+        rank = rank < UINT32_MAX ? rank * 10 + (uint64_t)(*at - '0') : rank;
+    return rank;
+}
+
+/* List the other files of a distributed checkpoint in safetensors.  Each rank from 1 on has a
+ * file. */
+static heft_status add_pieces(choosing *c, heft_vec *files)
+{
+    const candidate *set = c->chosen;
+    uint64_t before = 0;
+    for (uint32_t i = 0; i < set->count; i++) {
+        uint64_t rank = rank_of(&set->first[i]);
+        if (rank > before + 1)
+            return heft_error_plain(c->err, HEFT_E_IO,
+                                    "the checkpoint is incomplete: the folder has %q, but no file "
+                                    "of rank %U",
+                                    heft_lit(set->first[i].name), before + 1);
+        before = rank;
+        if (i && !add_file(c, files, set->first[i].name, HEFT_FOLDER_SHARD))
             return no_memory(c);
     }
     return HEFT_OK;
@@ -337,7 +377,8 @@ static heft_status add_others(choosing *c, heft_vec *files, bool is_named)
         for (uint32_t k = 0; k < one->count && fits; k++)
             fits = add_file(c, files, one->first[k].name, role);
     }
-    if (fits && l->distributed)
+    bool has_index = heft_str_is(heft_lit(c->chosen->first->name), HEFT_DCP_INDEX);
+    if (fits && l->distributed && !has_index)
         fits = add_file(c, files, l->distributed, HEFT_FOLDER_LEFT_OUT);
     if (fits && l->megatron)
         fits = add_file(c, files, l->megatron, HEFT_FOLDER_LEFT_OUT);
@@ -355,6 +396,8 @@ heft_status heft_folder_choose(heft_folder_choice *out, heft_folder_listing *l, 
     HEFT_TRY(named ? choose_named(&c, named) : choose(&c));
     if (!named && c.chosen->first->numbered.count)
         HEFT_TRY(add_shards(&c, &l->files));
+    if (!named && c.chosen->first->is_piece)
+        HEFT_TRY(add_pieces(&c, &l->files));
     HEFT_TRY(add_others(&c, &l->files, named));
     out->main = named ? named : c.chosen->first->name;
     out->folder = (heft_folder){ l->files.ptr, l->files.len, NULL };

@@ -24,6 +24,7 @@ typedef struct heft_folder_listing {
     uint32_t module_folders;       /* number of folders like "2_Dense/" */
     bool has_modules;              /* modules.json of sentence-transformers */
     bool has_common, has_metadata; /* common.pt and metadata.json of Megatron */
+    bool has_piece_files;          /* "__0_0.distcp" */
     bool is_pipeline;              /* model_index.json */
     bool has_no_memory;
 } heft_folder_listing;

@@ -93,7 +93,8 @@ static void add_in_folder(heft_folder_listing *l, heft_str name, heft_str folder
 static void add_file(heft_folder_listing *l, heft_str name)
 {
     heft_weight_name w = heft_weight_name_of(name.ptr);
-    bool is_piece = !l->distributed && name.ptr[0] != '.' && heft_str_ends(name, ".distcp");
+    bool is_piece = !l->has_piece_files && name.ptr[0] != '.' && heft_str_ends(name, ".distcp");
+    l->has_piece_files = l->has_piece_files || is_piece;
     l->is_pipeline = l->is_pipeline || heft_str_is(name, "model_index.json");
     l->has_modules = l->has_modules || heft_str_is(name, "modules.json");
     l->has_metadata = l->has_metadata || heft_str_is(name, "metadata.json");

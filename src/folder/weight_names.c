@@ -11,7 +11,7 @@ static bool matches(const char *name, const char *pattern)
     return heft_glob(heft_lit(pattern), heft_lit(name));
 }
 
-static const char safetensors[] = "safetensors", torch[] = "torch";
+static const char safetensors[] = "safetensors", torch[] = "torch", flax[] = "flax";
 
 /* Names of weight files, the best first: docs/shards.md. */
 static const struct preference {
@@ -37,6 +37,10 @@ static const struct preference {
     { "*.bin.index.json", torch },
     { "*.bin.index.*.json", torch },
     { "*.bin.*.index.json", torch },
+    { "flax_model.msgpack", flax },
+    { "flax_model.msgpack.index.json", flax },
+    { "*.msgpack.index.json", flax },
+    { HEFT_DCP_INDEX, torch },
 };
 enum {
     PREFERENCES = sizeof preferences / sizeof *preferences,
@@ -49,6 +53,8 @@ static const struct {
 } other_files[] = {
     { "training_args.bin", NULL },
     { "optimizer*.bin", NULL },
+    { "optim_world_size_*_rank_*.pt", NULL },
+    { "extra_state_world_size_*_rank_*.pt", NULL },
     { "optimizer*.pt", NULL },
     { "optimizer*.pth", NULL },
     { "scheduler*.bin", NULL },
@@ -59,7 +65,6 @@ static const struct {
     { "rng_state*.pth", NULL },
     { "rng_state*.pt", NULL },
     { "*.onnx", "ONNX" },
-    { "flax_model*.msgpack", "Flax" },
     { "tf_model*.h5", "TensorFlow" },
     { "saved_model.pb", "TensorFlow" },
     { "*.ckpt.index", "TensorFlow" },
@@ -134,14 +139,17 @@ static void rank_by_suffix(heft_weight_name *w)
 heft_weight_name heft_weight_name_of(const char *name)
 {
     heft_weight_name w = { .name = name, .family = "" };
-    size_t other = *name == '.' ? 0 : find_other(name);
-    if (*name == '.')
+    bool is_hidden = *name == '.' && !heft_str_is(heft_lit(name), HEFT_DCP_INDEX);
+    size_t other = is_hidden ? 0 : find_other(name);
+    if (is_hidden)
         return w;
     if (other < OTHER_FILES) {
         w.foreign = other_files[other].format;
         return w;
     }
-    read_number(&w.numbered, name);
+    w.is_piece = matches(name, "shard-[0-9]*-model-*.safetensors");
+    if (!w.is_piece)
+        read_number(&w.numbered, name);
     w.is_adapter = matches(name, "adapter_model.*") || matches(name, "adapters.safetensors");
     int i = find_preference(name, &w.numbered);
     if (i == PREFERENCES) {
@@ -152,9 +160,9 @@ heft_weight_name heft_weight_name_of(const char *name)
     w.is_torch = w.family == torch;
     w.is_index = !w.numbered.count && has_suffix(name, ".json");
     w.rank = BEST - 2 * i - (w.numbered.count > 0); /* an index comes before its shards */
-    if (w.is_torch && !heft_format_find(heft_str_from(torch))) {
+    if (w.family != safetensors && !heft_format_find(heft_str_from(w.family))) {
         w.rank = HEFT_NO_WEIGHTS;
-        w.foreign = "PyTorch";
+        w.foreign = w.is_torch ? "PyTorch" : "Flax";
     }
     return w;
 }
@@ -179,7 +187,8 @@ static bool find_variant(heft_str *out, heft_str text, bool has_base, bool has_s
             continue;
         heft_str part = { text.ptr + from, i - from };
         bool is_suffix = (has_suffix && i == text.len) || heft_str_is(part, safetensors) ||
-                         heft_str_is(part, "bin") || heft_str_is(part, "index");
+                         heft_str_is(part, "bin") || heft_str_is(part, "msgpack") ||
+                         heft_str_is(part, "index");
         if (part.len && !is_suffix && (from || !has_base)) {
             *out = part;
             return true;

@@ -3,6 +3,9 @@
 #define HEFT_WEIGHT_NAMES_H
 #include "base/numbered_name.h"
 
+/* The index of a distributed checkpoint of PyTorch. */
+#define HEFT_DCP_INDEX ".metadata"
+
 /* The preference of a name: the highest is opened.  The names of a table, see docs/shards.md, come
  * before other files with the suffix of a format. */
 enum {
@@ -22,6 +25,7 @@ typedef struct heft_weight_name {
     bool is_index; /* lists shards, as JSON */
     bool is_torch; /* a well-known name of PyTorch: safetensors files are preferred */
     bool is_adapter;
+    bool is_piece; /* one of the files of a distributed checkpoint in safetensors */
 } heft_weight_name;
 
 /* Classify a name, which is borrowed. */

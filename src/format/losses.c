@@ -87,6 +87,21 @@ heft_status heft_loss_type(heft_plan *p, const char *rule, uint32_t tensor, cons
                             is_part ? "--raw-tensors " : "", quote, pattern, quote);
 }
 
+heft_status heft_loss_index_type(heft_plan *p, const char *rule, uint32_t tensor,
+                                 heft_ix_part_row *part, heft_dtype to)
+{
+    heft_dtype from = part->dtype;
+    if (p->existing || from == to || !heft_dtype_can_cast(to, from))
+        return HEFT_OK;
+    uint64_t elements = heft_div(part->length, heft_dtype_size(from));
+    if (!heft_mul(&part->length, elements, heft_dtype_size(to)))
+        return heft_error_plain(p->err, HEFT_E_LOSSY, "file would exceed 2^64 bytes");
+    part->dtype = to;
+    return heft_loss_report(p, HEFT_NOTE, rule, tensor, "%q is converted to %s from %s",
+                            heft_ix_role(p->x, part->role), heft_dtype_name(to),
+                            heft_dtype_name(from));
+}
+
 heft_status heft_loss_scalar(heft_plan *p, const char *rule, uint32_t tensor, const char *where)
 {
     const uint64_t one = 1;

@@ -12,6 +12,10 @@ heft_status heft_loss_tensor(heft_plan *p, const char *rule, uint32_t tensor, co
 /* Drop a tensor with an element type that `where` ("GGUF") does not support; the message suggests a
  * cast if possible. */
 heft_status heft_loss_type(heft_plan *p, const char *rule, uint32_t tensor, const char *where);
+/* Convert the indices of a sparse tensor to the type that the format stores, with a note; an edit
+ * converts nothing. */
+heft_status heft_loss_index_type(heft_plan *p, const char *rule, uint32_t tensor,
+                                 heft_ix_part_row *part, heft_dtype to);
 /* Give a scalar the shape [1], with a warning that `where` ("GGUF") has no scalars. */
 heft_status heft_loss_scalar(heft_plan *p, const char *rule, uint32_t tensor, const char *where);
 /* Warn about each part of the model as a whole, including the vocabulary, except the part with the

@@ -7,11 +7,10 @@
  */
 #include "format/shard_index.h"
 
+#include "base/path_risk.h"
 #include "base/sort.h"
 #include "grammar/json.h"
 #include "model/unique_keys.h"
-
-enum { MAX_FILES = 4096, MAX_NAME = 255 };
 
 typedef struct reader {
     const heft_shard_index_kind *kind;
@@ -139,15 +138,6 @@ static heft_status read_metadata(reader *r)
 
 /* ---- the map ---- */
 
-/* Only a single path component names a file in the same folder. */
-static bool is_file_name(heft_str s)
-{
-    for (size_t i = 0; i < s.len; i++)
-        if (!s.ptr[i] || s.ptr[i] == '/' || s.ptr[i] == '\\')
-            return false;
-    return s.len && s.len <= MAX_NAME && !heft_str_is(s, ".") && !heft_str_is(s, "..");
-}
-
 /* Drop "./" before the name. */
 static heft_str without_dot(heft_str s)
 {
@@ -180,7 +170,7 @@ static heft_status read_map(reader *r)
             return heft_json_fail(&r->j, "tensor %q: the name of its file is not a string",
                                   row.name);
         row.file = without_dot(r->j.text);
-        if (!is_file_name(row.file))
+        if (!heft_str_is_file_name(row.file))
             return heft_json_fail(&r->j,
                                   "tensor %q: the file name %q must be a single path component",
                                   row.name, row.file);
@@ -215,9 +205,9 @@ static heft_status add_files(heft_index *x)
     for (uint32_t i = 0; i < n && !st; i++) {
         heft_ix_shard s = { rows[ids[i]].file, NULL, HEFT_UNKNOWN_LENGTH, true, NULL };
         bool is_repeated = i && heft_str_eq(rows[ids[i - 1]].file, s.label);
-        if (!is_repeated && x->shards.len == MAX_FILES)
+        if (!is_repeated && x->shards.len == HEFT_MAX_SHARDS)
             st = heft_error_plain(x->err, HEFT_E_LIMIT, "the model has more than %U files",
-                                  (uint64_t)MAX_FILES);
+                                  (uint64_t)HEFT_MAX_SHARDS);
         else if (!is_repeated)
             st = heft_ix_shard_add(x, s, &rows[ids[i]].shard);
         else

@@ -6,6 +6,7 @@
 #include "grammar/pickle_scan.h"
 
 #include "grammar/pickle_trace.h"
+#include "grammar/torch_types.h"
 
 typedef enum argument_kind { NO, BYTES, LINE, LENGTH } argument_kind;
 typedef enum effect {
@@ -188,7 +189,7 @@ static heft_trace_value imported(heft_trace *x, heft_str module, heft_str name)
     }
     if (!heft_vec_add(x->s->memory, &x->imports, &i, sizeof i))
         x->is_out_of_memory = true;
-    uint32_t bytes = heft_trace_element_bytes(name);
+    uint32_t bytes = heft_torch_storage_bytes(name);
     if (bytes && x->s->storage_class)
         x->s->storage_class(x->s->context, bytes);
     return v;

@@ -1,31 +1,12 @@
 /* pickle_storages.c - the persistent ids of PyTorch's storages: ("storage", class, key, location,
  * elements), after which legacy files have None or a view: (key, offset, elements). */
 #include "grammar/pickle_trace.h"
-
-uint32_t heft_trace_element_bytes(heft_str class_name)
-{
-    static const struct {
-        const char *name;
-        uint32_t bytes;
-    } types[] = {
-        { "FloatStorage", 4 },          { "HalfStorage", 2 },         { "BFloat16Storage", 2 },
-        { "DoubleStorage", 8 },         { "LongStorage", 8 },         { "IntStorage", 4 },
-        { "ShortStorage", 2 },          { "CharStorage", 1 },         { "ByteStorage", 1 },
-        { "BoolStorage", 1 },           { "ComplexFloatStorage", 8 }, { "QInt8Storage", 1 },
-        { "QUInt8Storage", 1 },         { "QInt32Storage", 4 },       { "QUInt4x2Storage", 1 },
-        { "QUInt2x4Storage", 1 },       { "UntypedStorage", 1 },      { "_UntypedStorage", 1 },
-        { "ComplexDoubleStorage", 16 },
-    };
-    for (size_t k = 0; k < sizeof types / sizeof *types; k++)
-        if (heft_str_is(class_name, types[k].name))
-            return types[k].bytes;
-    return 0;
-}
+#include "grammar/torch_types.h"
 
 static uint32_t element_bytes(const heft_trace *x, const heft_trace_value *class)
 {
     const heft_trace_import *i = heft_trace_import_of(x, class);
-    return i ? heft_trace_element_bytes(i->name) : 0;
+    return i ? heft_torch_storage_bytes(i->name) : 0;
 }
 
 static void add(heft_trace *x, const heft_trace_value *key, uint32_t bytes)

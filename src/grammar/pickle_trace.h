@@ -141,8 +141,6 @@ void heft_trace_call(heft_trace *x, heft_trace_value function, heft_trace_value 
                      bool has_keywords);
 /* Check the state that BUILD gives to the uppermost value. */
 void heft_trace_build(heft_trace *x, heft_trace_value state);
-/* Return the bytes of an element in storages of a class, 0 for other names. */
-uint32_t heft_trace_element_bytes(heft_str class_name);
 /* Push the storage of a persistent id: ("storage", class, key, location, elements, view). */
 void heft_trace_push_storage(heft_trace *x, const heft_trace_value *id, uint32_t n);
 /* Note that the length of a storage is unknown. */

@@ -60,6 +60,10 @@ static const column columns[] = {
     { offsetof(heft_index, views), sizeof(heft_ix_view) },
     { offsetof(heft_index, strides), sizeof(uint64_t) },
     { offsetof(heft_index, open), sizeof(uint32_t) },
+    { offsetof(heft_index, assembled), sizeof(heft_ix_assembled) },
+    { offsetof(heft_index, boxes), sizeof(heft_ix_box) },
+    { offsetof(heft_index, box_numbers), sizeof(uint64_t) },
+    { offsetof(heft_index, pieces), sizeof(heft_ix_piece) },
     { offsetof(heft_index, base_ids), 16 },
     { offsetof(heft_index, param_ids), 8 },
 };
@@ -90,6 +94,7 @@ void heft_ix_reset(heft_index *x)
     x->offset_bits = x->max_rank = 0;
     x->parsed_from = NULL;
     x->format_private = 0;
+    x->assembled_shard = 0;
 }
 
 void heft_ix_worker_view(heft_index *to, const heft_index *x)

@@ -122,6 +122,36 @@ typedef struct heft_ix_shard {
     const char *own_suffix; /* stripped from this file's name instead of suffix, or NULL */
 } heft_ix_shard;
 
+/* What the range of a box holds. */
+typedef enum heft_box_content {
+    HEFT_BOX_BYTES, /* the elements */
+    HEFT_BOX_FILE   /* a file of weights with one tensor: the elements */
+} heft_box_content;
+
+/* A piece of an assembled tensor, see boxes.h. */
+typedef struct heft_ix_box {
+    uint64_t offset, length; /* global offset and length of the range */
+    uint8_t holds, encoding; /* heft_box_content, heft_encoding of the range */
+} heft_ix_box;
+
+/* A tensor whose elements are assembled from boxes when they are read. */
+typedef struct heft_ix_assembled {
+    uint64_t elements, start, bytes; /* the last two: range of its part in the source */
+    uint32_t tensor, first_box, box_count;
+    uint32_t numbers; /* index of the first number of its boxes in heft_index.box_numbers */
+    bool is_flat;     /* boxes are ranges of elements in row-major order */
+} heft_ix_assembled;
+
+/* A tensor of a file with has_pieces: a box of a tensor of the model, whose pieces are in several
+ * files and have the same name. */
+typedef struct heft_ix_piece {
+    uint32_t tensor;
+    uint32_t numbers; /* index in heft_index.box_numbers: for each dimension the offset in the
+                         tensor of the model, then for each the size of that tensor, or
+                         HEFT_NOWHERE: the pieces tell */
+    bool may_repeat;  /* other files may have the same box, with the same elements */
+} heft_ix_piece;
+
 /* An entry of a shard index: the tensor `name` is in `file`. */
 typedef struct heft_ix_shard_entry {
     heft_str name, file;
@@ -216,6 +246,10 @@ typedef struct heft_index {
     heft_vec views;            /* heft_ix_view, in ascending order of parts */
     heft_vec strides;          /* uint64_t, in elements */
     heft_vec omitted;          /* heft_ix_omission */
+    heft_vec assembled;        /* heft_ix_assembled, in ascending order of tensors */
+    heft_vec boxes;            /* heft_ix_box, by assembled tensor */
+    heft_vec box_numbers;      /* uint64_t, see boxes.h */
+    heft_vec pieces;           /* heft_ix_piece, in ascending order of tensors */
     heft_vec tensor_checksums; /* uint32_t: see heft_ix_list_tensor_checksums() */
     heft_vec base_ids;         /* 16 bytes for each tensor up to the last that has a base id */
     heft_vec param_ids;        /* uint64_t for each tensor up to the last that has a param id */
@@ -235,8 +269,11 @@ typedef struct heft_index {
     uint64_t present; /* bytes of the file, after which the window has zeros (`forgives`) */
     uint32_t unknown_lengths; /* number of parts that were added with HEFT_UNKNOWN_LENGTH */
     bool has_alternatives;    /* some stored checksum has is_alternative set */
-    bool is_shard_index;      /* an index of shards, which has no tensors of its own */
-    bool has_pieces;          /* the tensors are pieces of the tensors of a model */
+    /* Number of the shard that assembles tensors from boxes; 0: the engine has not added it, and
+     * offsets of the parts of assembled tensors count from its beginning. */
+    uint32_t assembled_shard;
+    bool is_shard_index; /* an index of shards, which has no tensors of its own */
+    bool has_pieces;     /* the tensors are pieces of the tensors of a model */
     heft_ix_shard_info shard_info;
     uint64_t stated_tensor_bytes; /* stated bytes of all tensors, or HEFT_UNKNOWN_LENGTH */
     heft_vec open;       /* uint32_t: values that are containers not yet ended, innermost last */

@@ -1,5 +1,7 @@
 /* merge.c - merges indexes: copies rows with renumbered tensors, parts and files. */
 #include "base/error.h"
+#include "model/boxes.h"
+#include "model/open_containers.h"
 #include "model/values.h"
 
 typedef struct merge {
@@ -33,13 +35,13 @@ heft_status heft_ix_copy_value(heft_index *x, const heft_index *from, uint32_t i
     const heft_ix_attr_row *attrs = from->attrs.ptr;
     bool is_attr = id != HEFT_NONE;
     heft_value v = is_attr ? attrs[i].value : *heft_ix_value(from, i);
-    uint32_t end = heft_value_next(&v, i), open[HEFT_MAX_DEPTH], depth = 0;
-    while (i < end) {
+    heft_open_containers open;
+    open.depth = 0;
+    for (uint32_t end = heft_value_next(&v, i); i < end; i++) {
         v = is_attr ? attrs[i].value : *heft_ix_value(from, i);
         HEFT_TRY(is_attr ? heft_ix_attr(x, id, v) : heft_ix_meta(x, v));
-        if (heft_value_nests(&v))
-            open[depth++] = v.as.container.end;
-        for (i++; depth && open[depth - 1] == i; depth--)
+        heft_open_value(&open, &v);
+        while (heft_open_leave(&open))
             if (is_attr)
                 heft_ix_attr_end(x);
             else
@@ -149,7 +151,10 @@ static heft_status add_tensor(merge *m, uint32_t source)
     if (row->rank)
         memcpy(dims, heft_ix_dims(m->from, source), row->rank * sizeof *dims);
     HEFT_TRY(heft_ix_set_layout(m->x, id, heft_ix_layout(m->from, source)));
-    HEFT_TRY(add_parts(m, source, id));
+    bool has_boxes = !m->from->assembled_shard && m->from->assembled.len &&
+                     heft_ix_assembled_find(m->from, source) != HEFT_NONE;
+    HEFT_TRY(has_boxes ? heft_ix_assembled_copy(m->x, m->from, source, m->base)
+                       : add_parts(m, source, id));
     HEFT_TRY(add_ids(m, source, id));
     return add_attributes(m, source, id);
 }

@@ -1,126 +1,106 @@
 /* scan_npy_header.c - the length of an array, from the header of an npy file: a dictionary of
- * Python with the keys descr, fortran_order and shape.  A header that says the same in a way that
- * no writer uses gives no length. */
+ * Python with the keys descr, fortran_order and shape.  A header that NumPy may read in another
+ * way gives no length. */
 #include "base/checked_math.h"
 #include "base/cursor.h"
 #include "base/text.h"
+#include "grammar/json.h"
+#include "grammar/python_literal.h"
 #include "scan/scan.h"
 
-/* Skip blanks, and a text after them; return false for another text. */
-static bool skip(heft_str *s, const char *text)
+static heft_str text_of(const heft_python_text *t)
 {
-    heft_str t = heft_lit(text);
-    while (heft_str_begins(*s, " "))
-        *s = (heft_str){ s->ptr + 1, s->len - 1 };
-    if (!heft_str_begins(*s, text))
-        return false;
-    *s = (heft_str){ s->ptr + t.len, s->len - t.len };
-    return true;
+    return (heft_str){ t->bytes, t->len };
 }
 
-static bool read_number(heft_str *s, uint64_t *out)
+static bool is_one_of(char c, const char *letters)
 {
-    size_t digits = 0;
-    *out = 0;
-    skip(s, "");
-    for (; digits < s->len && s->ptr[digits] >= '0' && s->ptr[digits] <= '9'; digits++)
-        if (!heft_mul(out, *out, 10) || !heft_add(out, *out, (uint64_t)(s->ptr[digits] - '0')))
-            return false;
-    *s = (heft_str){ s->ptr + digits, s->len - digits };
-    return digits;
-}
-
-/* Read a text in quotes, without escapes. */
-static bool read_text(heft_str *s, heft_str *out)
-{
-    size_t len = 0;
-    bool is_single = skip(s, "'");
-    if (!is_single && !skip(s, "\""))
-        return false;
-    while (len < s->len && s->ptr[len] != (is_single ? '\'' : '"') && s->ptr[len] != '\\')
-        len++;
-    *out = (heft_str){ s->ptr, len };
-    *s = (heft_str){ s->ptr + len, s->len - len };
-    return skip(s, is_single ? "'" : "\"");
+    heft_str all = heft_lit(letters);
+    return heft_str_seek((const uint8_t *)all.ptr, (const uint8_t *)all.ptr + all.len, &c, 1);
 }
 
 /* Multiply by the sizes of a shape: "()", "(3,)", "(3, 4)"; Python 2 wrote "(3L,)". */
-static bool multiply_shape(heft_str *s, uint64_t *bytes)
+static bool multiply_shape(heft_python *l, uint64_t *bytes)
 {
     uint64_t n;
-    if (!skip(s, "("))
+    if (!heft_python_take(l, '('))
         return false;
-    while (!skip(s, ")")) {
-        if (!read_number(s, &n) || !heft_mul(bytes, *bytes, n))
+    while (!heft_python_take(l, ')')) {
+        if (heft_python_integer(l, &n) || !heft_mul(bytes, *bytes, n))
             return false;
-        skip(s, "L");
-        if (!skip(s, ",") && !heft_str_begins(*s, ")"))
+        if (!heft_python_take(l, ',') && heft_python_peek(l) != ')')
             return false;
     }
     return true;
 }
 
 /* Read the type of a number or text, "<f4", "|S8", "<M8[ns]", or of an object: "|O". */
-static bool read_type(heft_str *s, uint64_t *bytes, bool *has_objects)
+static bool read_type(heft_python *l, uint64_t *bytes, bool *has_objects)
 {
-    static const char letters[] = "biufcSUVMmO";
-    heft_str t;
-    if (!read_text(s, &t))
+    static const char letters[] = "biufcSUVMmO", orders[] = "<>|=";
+    heft_python_text text;
+    if (heft_python_string(l, &text))
         return false;
-    if (!skip(&t, "<") && !skip(&t, ">") && !skip(&t, "|"))
-        skip(&t, "=");
-    const char *letter = t.ptr;
-    if (!t.len || !heft_str_seek((const uint8_t *)letters,
-                                 (const uint8_t *)letters + sizeof letters - 1, letter, 1))
+    heft_str t = text_of(&text);
+    bool has_order = t.len && is_one_of(*t.ptr, orders);
+    t = (heft_str){ t.ptr + has_order, t.len - has_order };
+    if (!t.len || !is_one_of(*t.ptr, letters))
         return false;
-    t = (heft_str){ t.ptr + 1, t.len - 1 };
+    char letter = *t.ptr++;
+    size_t digits = 0;
+    for (t.len--; digits < t.len && heft_hex_digit(t.ptr[digits]) < 10;)
+        digits++;
     *bytes = 0;
-    *has_objects |= *letter == 'O';
-    if (*letter == 'O' && !t.len)
+    *has_objects |= letter == 'O';
+    if (letter == 'O' && !t.len)
         return true;
-    return read_number(&t, bytes) && heft_mul(bytes, *bytes, *letter == 'U' ? 4 : 1) &&
-           (!t.len || ((*letter == 'M' || *letter == 'm') && *t.ptr == '['));
+    bool is_time = letter == 'M' || letter == 'm';
+    return digits && heft_json_u64(bytes, (heft_str){ t.ptr, digits }) &&
+           heft_mul(bytes, *bytes, letter == 'U' ? 4 : 1) &&
+           (digits == t.len || (is_time && t.ptr[digits] == '['));
 }
 
 /* Read the beginning of a field up to its type: ("name", or (("title", "name"), */
-static bool begin_field(heft_str *s)
+static bool begin_field(heft_python *l)
 {
-    heft_str ignored;
-    if (!skip(s, "("))
+    heft_python_text ignored;
+    if (!heft_python_take(l, '('))
         return false;
-    bool has_title = skip(s, "(");
-    if (has_title && (!read_text(s, &ignored) || !skip(s, ",")))
+    bool has_title = heft_python_take(l, '(');
+    if (has_title && (heft_python_string(l, &ignored) || !heft_python_take(l, ',')))
         return false;
-    return read_text(s, &ignored) && (!has_title || skip(s, ")")) && skip(s, ",");
+    return !heft_python_string(l, &ignored) && (!has_title || heft_python_take(l, ')')) &&
+           heft_python_take(l, ',');
 }
 
 /* End a field, whose shape may follow its type. */
-static bool end_field(heft_str *s, uint64_t *bytes)
+static bool end_field(heft_python *l, uint64_t *bytes)
 {
-    return skip(s, ")") || (skip(s, ",") && multiply_shape(s, bytes) && skip(s, ")"));
+    return heft_python_take(l, ')') ||
+           (heft_python_take(l, ',') && multiply_shape(l, bytes) && heft_python_take(l, ')'));
 }
 
 /* Read an element type: a type, or a list of fields, whose types may be lists. */
-static bool read_descr(heft_str *s, uint64_t *bytes, bool *has_objects)
+static bool read_descr(heft_python *l, uint64_t *bytes, bool *has_objects)
 {
     enum { DEPTH = 8 };
     uint64_t sums[DEPTH];
     size_t depth = 0;
     for (;;) {
-        for (; skip(s, "["); sums[depth++] = 0)
-            if (depth == DEPTH || !begin_field(s))
+        for (; heft_python_take(l, '['); sums[depth++] = 0)
+            if (depth == DEPTH || !begin_field(l))
                 return false;
-        if (!read_type(s, bytes, has_objects))
+        if (!read_type(l, bytes, has_objects))
             return false;
         for (; depth; *bytes = sums[--depth]) {
-            if (!end_field(s, bytes) || !heft_add(&sums[depth - 1], sums[depth - 1], *bytes))
+            if (!end_field(l, bytes) || !heft_add(&sums[depth - 1], sums[depth - 1], *bytes))
                 return false;
-            if (!skip(s, "]"))
+            if (!heft_python_take(l, ']'))
                 break;
         }
         if (!depth)
             return true;
-        if (!skip(s, ",") || !begin_field(s))
+        if (!heft_python_take(l, ',') || !begin_field(l))
             return false;
     }
 }
@@ -131,7 +111,7 @@ typedef struct header {
 } header;
 
 /* Read the value of a key, which may occur once. */
-static bool read_value(heft_str *s, header *h, heft_str key)
+static bool read_value(heft_python *l, header *h, heft_str key)
 {
     bool *has = heft_str_is(key, "descr")           ? &h->has_type
                 : heft_str_is(key, "shape")         ? &h->has_shape
@@ -141,29 +121,31 @@ static bool read_value(heft_str *s, header *h, heft_str key)
         return false;
     *has = true;
     if (has == &h->has_type)
-        return read_descr(s, &h->element, &h->has_objects);
+        return read_descr(l, &h->element, &h->has_objects);
     if (has == &h->has_shape)
-        return multiply_shape(s, &h->elements);
-    return skip(s, "False") || skip(s, "True");
+        return multiply_shape(l, &h->elements);
+    return heft_python_word(l, "False") || heft_python_word(l, "True");
 }
 
 /* Set *bytes to the length of the array that a header describes, unless *has_objects is set: then
- * the array is a pickle.  Return false for a header that no writer writes. */
-static bool read_length(uint64_t *bytes, bool *has_objects, heft_str s)
+ * the array is a pickle.  Return false for a header that is not understood. */
+static bool read_length(uint64_t *bytes, bool *has_objects, heft_python *l)
 {
     header h = { .elements = 1 };
-    heft_str key;
-    if (!skip(&s, "{"))
+    heft_python_text key;
+    if (!heft_python_take(l, '{'))
         return false;
-    while (!skip(&s, "}")) {
-        if (!read_text(&s, &key) || !skip(&s, ":") || !read_value(&s, &h, key))
+    while (!heft_python_take(l, '}')) {
+        if (heft_python_string(l, &key) || !heft_python_take(l, ':') ||
+            !read_value(l, &h, text_of(&key)))
             return false;
-        if (!skip(&s, ",") && !heft_str_begins(s, "}"))
+        if (!heft_python_take(l, ',') && heft_python_peek(l) != '}')
             return false;
     }
-    skip(&s, "\n");
+    while (l->p < l->end && (*l->p == ' ' || *l->p == '\n'))
+        l->p++;
     *has_objects = h.has_objects;
-    return h.has_type && h.has_order && h.has_shape && !s.len &&
+    return h.has_type && h.has_order && h.has_shape && l->p == l->end &&
            heft_mul(bytes, h.element, h.elements);
 }
 
@@ -192,8 +174,9 @@ bool heft_scan_npy_end(uint64_t *end, const uint8_t *p, uint64_t size)
     bool has_objects;
     if (!data || header_at(p) > data)
         return false;
-    heft_str text = { (const char *)p + header_at(p), (size_t)(data - header_at(p)) };
-    if (!read_length(&bytes, &has_objects, text))
+    const char *text = (const char *)p + header_at(p);
+    heft_python python = { text, (const char *)p + data, text, true };
+    if (!read_length(&bytes, &has_objects, &python))
         return false;
     *end = 0;
     return has_objects || heft_add(end, data, bytes);

@@ -1,9 +1,9 @@
-/* decoder.c - decodes elements of a quantised tensor: rows in runs, from windows on the parts. */
+/* decoder.c - decodes elements of a quantised tensor: rows in runs. */
 #include "base/checked_math.h"
 #include "base/error.h"
 #include "scheme/decoding.h"
 
-enum { WINDOW = 64 << 10, ALIGN = 64 };
+enum { ALIGN = 64 };
 
 void heft_decoder_begin(heft_decoder *r, const heft_decoding *d, heft_error *err)
 {
@@ -32,159 +32,6 @@ void heft_decoder_free(heft_decoder *r, const heft_allocator *al)
     *r = (heft_decoder){ .d = NULL };
 }
 
-/* ---- bytes of parts ---- */
-
-static bool reserve(heft_decoder *r, heft_part_window *w, uint64_t bytes)
-{
-    const heft_allocator *al = r->d->f->host->allocator;
-    if (bytes <= w->capacity)
-        return true;
-    heft_free(al, w->buf, w->capacity, ALIGN);
-    w->buf = bytes <= SIZE_MAX ? heft_alloc(al, (size_t)bytes, ALIGN) : NULL;
-    w->capacity = w->buf ? (size_t)bytes : 0;
-    w->len = 0;
-    if (!w->buf)
-        r->st = heft_error_no_memory(r->err, "to decode a quantised tensor");
-    return w->buf;
-}
-
-/* Return the range to read for `len` bytes at `at`: the matrix, where rows become columns; else not
- * much more than the elements of this call need. */
-static heft_range range_to_read(const heft_decoder *r, heft_role role, uint64_t at, size_t len)
-{
-    const heft_decoding *d = r->d;
-    const heft_decoding_part *p = &d->part[role];
-    uint64_t left = p->bytes - at, ahead, elements = d->stack * d->rows * d->columns;
-    if (p->is_compressed)
-        return (heft_range){ 0, p->bytes };
-    if (d->is_transposed && heft_div(p->bytes, d->stack) * d->stack == p->bytes) {
-        uint64_t matrix = heft_div(p->bytes, d->stack), from = r->matrix * matrix;
-        if (at >= from && at + len <= from + matrix)
-            return (heft_range){ from, matrix };
-    }
-    if (!heft_mul(&ahead, r->wanted, p->bytes))
-        ahead = 0;
-    ahead = heft_div(ahead, elements) + ALIGN;
-    ahead = ahead < WINDOW ? ahead : WINDOW;
-    ahead = ahead > len ? ahead : len;
-    return (heft_range){ at, ahead < left ? ahead : left };
-}
-
-const uint8_t *heft_decoder_bytes(heft_decoder *r, heft_role role, uint64_t at, size_t len)
-{
-    const heft_decoding_part *p = &r->d->part[role];
-    heft_part_window *w = &r->window[role];
-    if (!heft_range_in((heft_range){ at, len }, p->bytes)) {
-        r->st = heft_decoding_refuse(r->d, role, "has too few bytes", r->err);
-        return NULL;
-    }
-    if (w->lent)
-        return w->lent + at;
-    if (at >= w->at && at + len <= w->at + w->len)
-        return w->buf + (at - w->at);
-    heft_range read = range_to_read(r, role, at, len);
-    if (!reserve(r, w, read.length))
-        return NULL;
-    w->len = 0;
-    r->st = heft_part_read(w->buf, r->d->f, p->part, read.offset, (size_t)read.length, r->err);
-    if (r->st)
-        return NULL;
-    w->at = read.offset;
-    w->len = (size_t)read.length;
-    return w->buf + (at - w->at);
-}
-
-/* Most time is spent here: a table is several times as fast as a cast. */
-static void look_up(heft_decoder *r, heft_dtype t, const uint8_t *p, size_t count, float *out)
-{
-    for (int i = 0; r->table_type != t && i < 256; i++) {
-        uint8_t code = (uint8_t)i;
-        (void)heft_dtype_cast(&r->table[i], HEFT_F32, &code, t, 1);
-    }
-    r->table_type = t;
-    for (size_t i = 0; i < count; i++)
-        out[i] = r->table[p[i]];
-}
-
-bool heft_decoder_floats(heft_decoder *r, heft_role role, uint64_t first, size_t count, float *out)
-{
-    heft_dtype t = r->d->part[role].dtype;
-    uint64_t size = heft_dtype_size(t);
-    const uint8_t *p = heft_decoder_bytes(r, role, first * size, (size_t)(count * size));
-    if (p && role == HEFT_ROLE_WEIGHT && heft_is_float8(t))
-        look_up(r, t, p, count, out);
-    else if (p && !heft_dtype_cast(out, HEFT_F32, p, t, count))
-        r->st = heft_decoding_refuse(r->d, role, "has a type that is no number", r->err);
-    return !r->st;
-}
-
-/* ---- scales ---- */
-
-size_t heft_decoder_scales(heft_decoder *r, heft_role role, uint64_t row, uint64_t column,
-                           size_t count, float *scale)
-{
-    const heft_scale_grid *g = &r->d->grid;
-    uint64_t matrix = r->matrix, in_matrix = row - matrix * r->d->rows;
-    uint64_t first = heft_div(column, g->width), last = heft_div(column + count - 1, g->width);
-    uint64_t line = heft_div(in_matrix, g->height);
-    uint64_t at = matrix * g->matrix + line * g->across + first;
-    size_t n = (size_t)(last - first + 1);
-    return heft_decoder_floats(r, role, at, n, scale) ? n : 0;
-}
-
-/* The inner loop has a constant length, so that compilers use vectors. */
-static void scale_run(float *x, size_t n, float s)
-{
-    enum { STEP = 16 };
-    size_t i = 0;
-    for (; i + STEP <= n; i += STEP)
-        for (size_t k = 0; k < STEP; k++)
-            x[i + k] *= s;
-    for (; i < n; i++)
-        x[i] *= s;
-}
-
-void heft_decoder_multiply(const heft_decoding *d, uint64_t column, size_t count,
-                           const float *scale, float *x)
-{
-    uint64_t width = d->grid.width, into = column - heft_div(column, width) * width;
-    while (count) {
-        size_t n = width - into < count ? (size_t)(width - into) : count;
-        scale_run(x, n, *scale++);
-        x += n;
-        count -= n;
-        into = 0;
-    }
-}
-
-/* ---- groups of rows ---- */
-
-bool heft_decoder_has_group(heft_decoder *r, uint64_t group, uint64_t first, size_t count)
-{
-    bool is = r->group_count == count && r->group == group && r->group_first == first;
-    r->group = group;
-    r->group_first = first;
-    r->group_count = count;
-    return is;
-}
-
-heft_status heft_decoder_drop_group(heft_decoder *r)
-{
-    r->group_count = 0;
-    return r->st;
-}
-
-void heft_decoder_apply_group(const heft_decoder *r, size_t count, float *x)
-{
-    enum { STEP = 16 };
-    size_t i = 0;
-    for (; i + STEP <= count; i += STEP)
-        for (size_t k = 0; k < STEP; k++)
-            x[i + k] = (x[i + k] - r->group_zero[i + k]) * r->group_scale[i + k];
-    for (; i < count; i++)
-        x[i] = (x[i] - r->group_zero[i]) * r->group_scale[i];
-}
-
 /* ---- elements ---- */
 
 /* Decode the columns [column, column + count) of a stored row, and cast them to out. */
@@ -195,6 +42,8 @@ static void decode_run(heft_decoder *r, uint64_t row, uint64_t column, size_t co
     bool is_float = as == HEFT_F32 && !((uintptr_t)out % sizeof(float));
     float *to = is_float ? (float *)(void *)out : run;
     r->st = r->d->decoder->decode(r, row, column, count, to);
+    if (!r->st && heft_decoding_part_of(r->d, HEFT_ROLE_PRE_SCALE))
+        heft_decoder_scale_columns(r, column, count, to);
     if (!r->st && to == run)
         (void)heft_dtype_cast(out, as, run, HEFT_F32, count);
 }

@@ -114,7 +114,9 @@ heft_status heft_decoding_set_grid(heft_decoding *d, heft_role role, heft_error 
     heft_scale_grid *g = &d->grid;
     if (!s)
         return heft_decoding_refuse(d, role, "is missing", err);
-    *g = (heft_scale_grid){ 1, 1, d->rows ? d->rows : 1, d->columns ? d->columns : 1, 0 };
+    *g = (heft_scale_grid){ .down = 1, .across = 1 };
+    g->height = d->rows ? d->rows : 1;
+    g->width = d->columns ? d->columns : 1;
     if (s->elements == 1 || !d->rows || !d->columns)
         return HEFT_OK;
     if (s->rank == 1 && s->elements == d->rows && d->stack == 1) {

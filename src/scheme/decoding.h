@@ -49,6 +49,7 @@ typedef struct heft_decoding_part {
 typedef struct heft_scale_grid {
     uint64_t down, across, height, width;
     uint64_t matrix; /* scales of a matrix; 0: all matrices of a stack have the same */
+    bool is_tiled;   /* of bytes, see scales.c */
 } heft_scale_grid;
 
 /* A quantised tensor that can be decoded. */
@@ -73,10 +74,11 @@ typedef struct heft_decoding {
     heft_scale_grid grid;
     float factor; /* a scale of the whole tensor; divides: scales are divided by it */
     bool divides;
-    float offset;    /* added to a nested scale */
-    uint64_t group;  /* elements of a group, where that is not in `grid` */
-    bool is_aligned; /* packed numbers do not cross words of 32 bits */
-    uint32_t excess; /* added to stored zero points */
+    float offset;       /* added to a nested scale */
+    uint64_t group;     /* elements of a group, where that is not in `grid` */
+    bool is_aligned;    /* packed numbers do not cross words of 32 bits */
+    bool is_high_first; /* the first of two numbers in a byte is the high half */
+    uint32_t excess;    /* added to stored zero points */
 } heft_decoding;
 
 /* Return the name of a role, as in heft_quantised_part. */
@@ -89,9 +91,9 @@ typedef struct heft_scheme_decoder {
                           float *out);
 } heft_scheme_decoder;
 extern const heft_scheme_decoder heft_decoder_of_awq, heft_decoder_of_bitnet,
-    heft_decoder_of_bitsandbytes, heft_decoder_of_compressed_tensors, heft_decoder_of_fp8,
-    heft_decoder_of_gptq, heft_decoder_of_mlx, heft_decoder_of_mxfp4, heft_decoder_of_mxfp8,
-    heft_decoder_of_nvfp4, heft_decoder_of_torch;
+    heft_decoder_of_bitsandbytes, heft_decoder_of_comfyui, heft_decoder_of_compressed_tensors,
+    heft_decoder_of_fp8, heft_decoder_of_gptq, heft_decoder_of_mlx, heft_decoder_of_modelopt,
+    heft_decoder_of_mxfp4, heft_decoder_of_mxfp8, heft_decoder_of_nvfp4, heft_decoder_of_torch;
 /* Return the decoder of a scheme; NULL: the scheme is recognised, and not decoded. */
 const heft_scheme_decoder *heft_scheme_decoder_of(const heft_scheme *s);
 
@@ -149,6 +151,8 @@ size_t heft_decoder_scales(heft_decoder *r, heft_role role, uint64_t row, uint64
 /* Multiply each run of columns by the scale of its group. */
 void heft_decoder_multiply(const heft_decoding *d, uint64_t column, size_t count,
                            const float *scale, float *x);
+/* Multiply each column by its number of HEFT_ROLE_PRE_SCALE, by which the inputs were divided. */
+void heft_decoder_scale_columns(heft_decoder *r, uint64_t column, size_t count, float *x);
 
 /* Return true if group_scale and group_zero have the numbers of these columns; else the caller sets
  * them, or drops them after an error. */
@@ -174,6 +178,8 @@ heft_status heft_decoding_set_shape(heft_decoding *d, uint64_t rows, uint64_t co
                                     heft_error *err);
 /* Set the grid by the shape of the part. HEFT_E_FORMAT names weight and part. */
 heft_status heft_decoding_set_grid(heft_decoding *d, heft_role role, heft_error *err);
+/* Set the grid of scales of 8 bits in tiles, one for `group` elements of a row. */
+heft_status heft_decoding_set_tiles(heft_decoding *d, uint64_t group, heft_error *err);
 /* Set the natural type by that of the part. */
 void heft_decoding_set_type(heft_decoding *d, heft_role role);
 /* Read the only element of a part as f32. */

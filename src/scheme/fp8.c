@@ -18,7 +18,8 @@ static const heft_scheme_names names[] = {
         { "weight", "", false },
         { "zero_point", "_zero_point", true },
         { "input_scale", "/input_scale", true },
-        { "output_scale", "/output_scale", true } } },
+        { "output_scale", "/output_scale", true },
+        { "pre_quant_scale", "/pre_quant_scale", true } } },
     { "Mistral",
       "/weight",
       { { "scale", "/qscale_weight", false },
@@ -97,16 +98,21 @@ const heft_scheme heft_scheme_fp8 = {
 
 const heft_scheme_decoder heft_decoder_of_fp8 = { prepare, decode };
 
+enum { GROUP = 32 };
+
 static bool recognise_mxfp8(heft_scheme_group *g)
 {
-    enum { GROUP = 32 };
     heft_dtype scale = heft_group_dtype(g, "scale");
+    /* a list of bytes for a matrix: tiles, as TensorRT-LLM stores them */
+    bool is_in_tiles = scale == HEFT_U8 && heft_group_rank(g, "scale") == 1 &&
+                       heft_group_rank(g, "weight") > 1 && !heft_group_is_scalar(g, "scale");
     g->bits = 8;
     heft_group_rows(g, GROUP);
     return heft_is_float8(heft_group_dtype(g, "weight")) &&
            (scale == HEFT_U8 || scale == HEFT_F8_E8M0) &&
-           heft_group_dim(g, "weight", 1) == heft_group_dim(g, "scale", 1) &&
-           (heft_group_dim(g, "weight", 0) + GROUP - 1) / GROUP == heft_group_dim(g, "scale", 0);
+           (is_in_tiles || (heft_group_dim(g, "weight", 1) == heft_group_dim(g, "scale", 1) &&
+                            (heft_group_dim(g, "weight", 0) + GROUP - 1) / GROUP ==
+                                heft_group_dim(g, "scale", 0)));
 }
 
 /* A power of two may be stored as a plain byte. */
@@ -114,7 +120,9 @@ static heft_status prepare_mxfp8(heft_decoding *d, heft_error *err)
 {
     d->part[HEFT_ROLE_SCALE].dtype = HEFT_F8_E8M0;
     HEFT_TRY(heft_decoding_take_shape(d, 1, err));
-    return heft_decoding_set_grid(d, HEFT_ROLE_SCALE, err);
+    return d->part[HEFT_ROLE_SCALE].rank == 1 && d->rank > 1
+               ? heft_decoding_set_tiles(d, GROUP, err)
+               : heft_decoding_set_grid(d, HEFT_ROLE_SCALE, err);
 }
 
 const heft_scheme heft_scheme_mxfp8 = {

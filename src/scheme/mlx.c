@@ -134,7 +134,7 @@ static bool read_numbers(heft_decoder *r, uint64_t row, uint64_t column, size_t 
     if (!is_affine && d->bits == MOST_BITS)
         (void)heft_dtype_cast(out, HEFT_F32, p, HEFT_F8_E4M3FN, count);
     else if (!is_affine)
-        heft_e2m1_unpack(out, p, column % 2, count);
+        heft_e2m1_unpack(out, p, column % 2, false, count);
     else
         heft_bits_unpack(out, p, first % 8, d->bits, count);
     return true;

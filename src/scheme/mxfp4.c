@@ -74,7 +74,7 @@ heft_status heft_decode_e2m1(heft_decoder *r, uint64_t row, uint64_t column, siz
     for (size_t i = 0; i < n; i++)
         scale[i] = r->d->divides ? scale[i] / r->d->factor : scale[i] * r->d->factor;
     if (n) {
-        heft_e2m1_unpack(out, p, first % 2, count);
+        heft_e2m1_unpack(out, p, first % 2, r->d->is_high_first, count);
         heft_decoder_multiply(r->d, column, count, scale, out);
     }
     return r->st;

@@ -37,9 +37,10 @@ static const heft_scheme_names names[] = {
         { "input_scale", ".input_scale", true } } },
 };
 
+enum { GROUP = 16 };
+
 static bool recognise(heft_scheme_group *g)
 {
-    enum { GROUP = 16 };
     heft_dtype weight = heft_group_dtype(g, "weight"), scale = heft_group_dtype(g, "scale");
     g->bits = 4;
     heft_group_rows(g, GROUP);
@@ -85,13 +86,12 @@ static heft_status prepare(heft_decoding *d, heft_error *err)
     bool divides = heft_str_is(heft_lit(d->variant), "compressed-tensors");
     if (w->dtype == HEFT_NVFP4)
         return prepare_blocks(d, err);
-    if (heft_decoding_part_of(d, HEFT_ROLE_PRE_SCALE))
-        return heft_decoding_refuse(d, HEFT_ROLE_PRE_SCALE,
-                                    "scales the inputs: this is recognised and not decoded", err);
     if (s->dtype == HEFT_U8)
         s->dtype = HEFT_F8_E4M3FN;
     heft_status st = heft_decoding_take_shape(d, w->dtype == HEFT_F4_E2M1 ? 1 : 2, err);
-    if (!st)
+    if (!st && s->rank == 1 && s->elements > 1) /* as TensorRT-LLM stores them */
+        st = heft_decoding_set_tiles(d, GROUP, err);
+    else if (!st)
         st = heft_decoding_set_grid(d, HEFT_ROLE_SCALE, err);
     if (!st)
         st = heft_decoding_scalar(d, HEFT_ROLE_GLOBAL_SCALE, &d->factor, err);

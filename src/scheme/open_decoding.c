@@ -31,20 +31,79 @@ static heft_status find_part(heft_decoding *d, const heft_quantised_part *q, hef
     return HEFT_OK;
 }
 
+/* Every column has a number by which its inputs were divided. */
+static heft_status check_columns(const heft_decoding *d, heft_error *err)
+{
+    const heft_decoding_part *p = heft_decoding_part_of(d, HEFT_ROLE_PRE_SCALE);
+    bool is_good = p && p->elements == d->columns && heft_is_scale(p->dtype) && !d->is_transposed;
+    return !p || is_good ? HEFT_OK
+                         : heft_decoding_refuse(d, HEFT_ROLE_PRE_SCALE,
+                                                "does not have a number for each column", err);
+}
+
+/* Return the name of the scale, or else of the first part. */
+static heft_str scale_name(const heft_file *f, const heft_schemes *s, uint32_t i)
+{
+    uint32_t found = heft_schemes_part_at(s, i, 0).tensor, count = heft_schemes_at(s, i).part_count;
+    for (uint32_t k = 0; k < count; k++) {
+        heft_quantised_part p = heft_schemes_part_at(s, i, k);
+        found = heft_str_is(heft_lit(p.role), "scale") ? p.tensor : found;
+    }
+    return found == HEFT_NONE ? heft_schemes_at(s, i).name : heft_ix_name(&f->x, found);
+}
+
+/* Methods of settings, and the schemes of their tensors. Methods that are not in the table have
+ * several schemes, or none here. */
+static const struct {
+    const char *method, *schemes[5];
+} methods[] = {
+    { "awq", { "awq" } },
+    { "bitnet", { "bitnet" } },
+    { "bitsandbytes", { "bitsandbytes" } },
+    { "fbgemm_fp8", { "fp8" } },
+    { "fp8", { "fp8", "mxfp8", "mxfp4" } }, /* DeepSeek's experts are mxfp4 */
+    { "gptq", { "gptq" } },
+    { "mlx", { "mlx", "mxfp4", "mxfp8", "nvfp4" } },
+    { "mxfp4", { "mxfp4" } },
+};
+
+static bool suits_method(heft_str method, const heft_scheme *scheme)
+{
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        if (!heft_str_is(method, methods[i].method))
+            continue;
+        for (size_t k = 0; methods[i].schemes[k]; k++)
+            if (heft_str_is(heft_lit(scheme->name), methods[i].schemes[k]))
+                return true;
+        return false;
+    }
+    return true;
+}
+
+/* Settings of another model, or of the model before it was quantised again, would give wrong
+ * numbers without a word. */
+static heft_status check_method(const heft_decoding *d, const heft_schemes *s, uint32_t i,
+                                heft_error *err)
+{
+    heft_str method = d->settings->method;
+    if (suits_method(method, d->scheme))
+        return HEFT_OK;
+    heft_status st = heft_error_plain(err, HEFT_E_FORMAT,
+                                      "the settings of the model name the method %q, but tensor "
+                                      "%q, with the part %q, is quantised by %q",
+                                      method, d->name, scale_name(d->f, s, i),
+                                      heft_lit(d->scheme->name));
+    return heft_error_rule(err, st, "heft/quantised");
+}
+
 /* The name of another part helps where the shapes fit no scheme. */
 static heft_status refuse_scheme(const heft_quantised *q, const heft_file *f, const heft_schemes *s,
                                  uint32_t i, heft_error *err)
 {
-    heft_str part = q->name;
-    for (uint32_t k = 0; k < q->part_count; k++) {
-        heft_quantised_part p = heft_schemes_part_at(s, i, k);
-        bool is_scale = heft_str_is(heft_lit(p.role), "scale");
-        part = is_scale || !k ? heft_ix_name(&f->x, p.tensor) : part;
-    }
     return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                             "tensor %q, with the part %q, is quantised in a way (%q) that is "
                             "recognised and not decoded",
-                            q->name, part, q->scheme);
+                            q->name, scale_name(f, s, i), q->scheme);
 }
 
 heft_status heft_decoding_open(heft_decoding *d, const heft_file *f, const heft_schemes *s,
@@ -67,6 +126,7 @@ heft_status heft_decoding_open(heft_decoding *d, const heft_file *f, const heft_
         d->part[k].tensor = HEFT_NONE;
     if (!d->decoder)
         return refuse_scheme(&q, f, s, i, err);
+    HEFT_TRY(check_method(d, s, i, err));
     for (uint32_t k = 0; k < q.part_count; k++) {
         heft_quantised_part part = heft_schemes_part_at(s, i, k);
         HEFT_TRY(find_part(d, &part, err));
@@ -74,5 +134,6 @@ heft_status heft_decoding_open(heft_decoding *d, const heft_file *f, const heft_
     if (d->part[HEFT_ROLE_WEIGHT].tensor == HEFT_NONE)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "quantised tensor %q has no weight",
                                 q.name);
-    return d->decoder->prepare(d, err);
+    HEFT_TRY(d->decoder->prepare(d, err));
+    return check_columns(d, err);
 }

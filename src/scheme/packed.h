@@ -56,18 +56,20 @@ static inline uint64_t heft_bit_of(uint64_t k, uint32_t bits, bool is_aligned)
 static const float heft_e2m1[16] = { 0,    0.5F,  1,   1.5F,  2,   3,   4,   6,
                                      -0.F, -0.5F, -1., -1.5F, -2., -3., -4., -6. };
 
-/* Unpack `count` numbers of E2M1, the low half of a byte first; is_odd: begin with a high half. */
-static inline void heft_e2m1_unpack(float *out, const uint8_t *p, bool is_odd, size_t count)
+/* Unpack `count` numbers of E2M1, two in a byte; is_odd: begin with the second of the first byte. */
+static inline void heft_e2m1_unpack(float *out, const uint8_t *p, bool is_odd, bool is_high_first,
+                                    size_t count)
 {
     size_t i = 0;
+    uint32_t first = is_high_first ? 4 : 0, second = 4 - first;
     if (is_odd && count)
-        out[i++] = heft_e2m1[*p++ >> 4];
+        out[i++] = heft_e2m1[*p++ >> second & 15];
     for (; i + 1 < count; i += 2, p++) {
-        out[i] = heft_e2m1[*p & 15];
-        out[i + 1] = heft_e2m1[*p >> 4];
+        out[i] = heft_e2m1[*p >> first & 15];
+        out[i + 1] = heft_e2m1[*p >> second & 15];
     }
     if (i < count)
-        out[i] = heft_e2m1[*p & 15];
+        out[i] = heft_e2m1[*p >> first & 15];
 }
 
 #endif

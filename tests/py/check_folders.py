@@ -13,6 +13,7 @@ import sys
 import tempfile
 import zipfile
 
+import gen_flax
 import gen_shards
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
@@ -280,6 +281,12 @@ CHOICES = [
     (["adapter_model.bin", "optimizer.pt"], "adapter_model.bin", None),
     (["a.gguf"], "a.gguf", None),
     (["a.gguf", "b.gguf"], 4, "several weight files, 'a.gguf' and 'b.gguf': name one of them"),
+    (["flax_model.msgpack"], "flax_model.msgpack", None),
+    (["flax_model.msgpack", "other.msgpack"], "flax_model.msgpack", ["!other.msgpack"]),
+    (["flax_model.msgpack.index.json*x.msgpack"], "x.msgpack", None),
+    ([MODEL, "flax_model.msgpack"], MODEL, ["flax_model.msgpack"]),
+    (["pytorch_model.bin", "flax_model.msgpack", "tf_model.h5"], "pytorch_model.bin",
+     ["flax_model.msgpack"]),
     (["c.gguf", "b.gguf", "a.gguf", "d.npy"], 4,
      "4 weight files, among them 'a.gguf', 'b.gguf' and 'c.gguf'"),
     (["model.fp16.safetensors", "model.bf16.safetensors"], 4, "name one of them"),
@@ -292,7 +299,7 @@ CHOICES = [
     (["w.pt", "w-ema.pt"], 4, "'w-ema.pt' and 'w.pt': name one of them"),
     (["m.safetensors", "m-00001-of-00002.safetensors"], 4, "name one of them"),
     # distributed checkpoints
-    ([".metadata", "__0_0.distcp"], 5, "a distributed checkpoint (DCP) of PyTorch"),
+    (["__0_0.distcp"], 5, "was not finished"),
     (["__0_0.distcp", "common.pt", "metadata.json"], 5, "a distributed checkpoint (DCP)"),
     (["common.pt", "metadata.json"], 5, "a distributed checkpoint of Megatron"),
     ([MODEL, "__0_0.distcp"], MODEL, ["!__0_0.distcp"]),
@@ -311,7 +318,6 @@ CHOICES = [
     (["modules.json", "2_Dense/model.safetensors", "0_Transformer/model.safetensors"], 4,
      "weights in folders of modules only, such as '0_Transformer/model.safetensors'"),
     (["tf_model.h5"], 5, "'tf_model.h5' is a file of TensorFlow"),
-    (["flax_model.msgpack"], 5, "'flax_model.msgpack' is a file of Flax"),
     (["model.onnx"], 5, "'model.onnx' is a file of ONNX"),
     (["openvino_model.bin"], 5, "'openvino_model.bin' is a file of OpenVINO"),
     (["tf_model.h5", "model.onnx", MODEL], MODEL, None),
@@ -337,7 +343,9 @@ def make_weights(folder, item):
     if shard:
         (folder / name).write_text(json.dumps({"weight_map": {shard: shard}}))
         if shard and suffix == "json":
-            (folder / shard).write_bytes(gen_shards.pack({shard: ("U8", [1], b"x")}))
+            make_weights(folder, shard)
+    elif suffix == "msgpack":
+        (folder / name).write_bytes(gen_flax.pack({name: gen_flax.array(("", "u8", (1,), b"x"))}))
     elif suffix == "safetensors":
         (folder / name).write_bytes(gen_shards.pack({name: ("U8", [1], b"x")}))
     elif suffix in ("bin", "pt", "pth", "ckpt"):
@@ -511,7 +519,7 @@ def pieces_of_tensors(scratch):
 
     a = pack("shard-00001-model-00001-of-00001.safetensors", 0)
     b = pack("shard-00002-model-00001-of-00001.safetensors", 1)
-    require(("safetensors/pieces", "warning") in rules(a), rules(a))
+    require(("heft/pieces", "warning") in rules(a), rules(a))
     require(b"pieces of tensors" in heft("info", b).stderr, "info says nothing")
     require(b"pieces of tensors" in heft("merge", a, b, scratch / "o.mag", code=5).stderr, "merge")
     (scratch / "__0_0.distcp").write_bytes(weights(["last"]))

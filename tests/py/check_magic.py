@@ -26,7 +26,7 @@ VERSIONS = {
 }
 NAMES_VERSION = {"ztensor", "embd", "mag", "gguf", "gptrs-checkpoint", "gptrs-archive"}
 # Formats that other members, prefixes or compression hide from a program that reads the beginning.
-HIDDEN = {"torch", "npz", "burn-record", "safetensors"}
+HIDDEN = {"torch", "npz", "burn-record", "flax", "safetensors"}
 PLAIN = {"application/octet-stream", "application/x-tar", "application/zip", "application/gzip",
          "text/plain"}  # the last: pickles of protocol 0
 OTHERS = {

@@ -1,8 +1,10 @@
-"""check_mutants.py CC...: tests tools/mutants.py with a small program whose survivors are known.
+"""check_mutants.py CC...: tests tools/mutants.py with a small program whose survivors are known,
+and the lists of mutants and of unreached functions.
 
 The program's own tests are its main(). TAP on stdout."""
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -97,6 +99,17 @@ def survivors(source, folder, cc):
     return alive, unseen
 
 
+def moved():
+    """Yield the rows of the lists of mutants and of unreached functions whose function is gone."""
+    for name in ("mutants.tsv", "unreached.tsv"):
+        for line in (TOP / "tools" / name).read_text().splitlines():
+            row = line.split("\t")
+            path = TOP / row[0]
+            if path.suffix == ".c" and not (path.is_file() and re.search(
+                    rf"\b{re.escape(row[1])}\(", path.read_text())):
+                yield f"tools/{name}: {row[0]} has no function {row[1]}"
+
+
 def main(cc):
     try:
         import mutants
@@ -113,6 +126,7 @@ def main(cc):
         ("every kind of mutant is made", sorted(KINDS ^ kinds)),
         ("the mutants that no test notices are found", [str(k) for k in sorted(SURVIVE ^ alive)]),
         ("every mutant that a test notices is recorded", unseen),
+        ("the lists name functions that exist", list(moved())),
     ])
 
 

@@ -4,14 +4,18 @@
 Names, shapes, element types and bytes must be equal for samples that PyTorch loads, for files that
 PyTorch writes here, and for files next to the checkout. Skipped without PyTorch. TAP on stdout."""
 import hashlib
+import itertools
 import json
 import pathlib
 import pickle
+import pickletools
+import struct
 import subprocess
 import sys
 import tempfile
 import types
 import warnings
+import zipfile
 
 from commands import Commands
 
@@ -165,6 +169,118 @@ def modules(torch, folder):
         yield path, model.state_dict()
 
 
+def same(torch, a, b):
+    """Return true for equal tensors, of any layout."""
+    if a.dtype != b.dtype or a.shape != b.shape or a.layout != b.layout:
+        return False
+    if a.is_sparse:
+        a, b = a.coalesce(), b.coalesce()
+        return torch.equal(a.indices(), b.indices()) and torch.equal(a.values(), b.values())
+    return raw(torch, a) == raw(torch, b)
+
+
+def members(path):
+    """Return the offset of the data of each member of a zip archive, and its content."""
+    with zipfile.ZipFile(path) as z:
+        if z.testzip():
+            raise ValueError(f"{z.testzip()}: wrong CRC-32")
+        data = path.read_bytes()
+        for m in z.infolist():
+            name, extra = struct.unpack_from("<HH", data, m.header_offset + 26)
+            yield m.filename, m.header_offset + 30 + name + extra, z.read(m)
+
+
+def rewritten(torch, path, weights_only):
+    """Convert a file to .pt, and compare what torch.load() makes of both."""
+    out = path.with_name("rewritten.pt")
+    heft("convert", "--force", str(path), str(out))
+    own = dict((name, (at, data)) for name, at, data in members(out))
+    if misplaced := [n for n, (at, _) in own.items() if "/data/" in n and at % 64]:
+        yield f"not at multiples of 64: {misplaced}"
+    for opcode, argument, _ in pickletools.genops(own["archive/data.pkl"][1]):
+        if opcode.proto > 2:
+            yield f"the pickle has {opcode.name} {argument}"
+    got = torch.load(out, weights_only=weights_only)
+    want = {}
+    flatten(torch, torch.load(path), "", want)
+    if list(got) != list(want):
+        yield f"the tensors are {list(got)}, not {list(want)}"
+    for name, tensor in want.items():
+        if not same(torch, got[name], tensor):
+            yield f"{name} is {got[name]}, not {tensor}"
+    yield from shared(want, got)
+
+
+def shared(want, got):
+    """Compare which tensors share a storage with an equal view of it."""
+    dense = [n for n, t in want.items() if not t.is_sparse and t.numel()]
+
+    def key(t):
+        return (t.storage().data_ptr(), t.storage_offset(), t.stride(), t.shape)
+
+    for a, b in itertools.combinations(dense, 2):
+        is_shared = got[a].storage().data_ptr() == got[b].storage().data_ptr()
+        if key(want[a]) == key(want[b]) and not is_shared:
+            yield f"{a} and {b} no longer share a storage"
+        if want[a].storage().data_ptr() != want[b].storage().data_ptr() and is_shared:
+            yield f"{a} and {b} share a storage"
+
+
+def conversions(torch, folder):
+    """Yield (title, differences) of files that heft writes."""
+    for name, value in views(torch):
+        path = folder / f"{name}.pt"
+        if name != "checkpoint":
+            torch.save(value, path)
+            yield f"written: {name}", list(rewritten(torch, path, name != "quantized"))
+    coo = torch.sparse_coo_tensor([[0, 1, 1], [2, 0, 2]], [3.0, 4.0, 5.0], (2, 3))
+    path = folder / "sparse.pt"
+    torch.save({"coo": coo, "w": torch.ones(2)}, path)
+    yield "written: sparse", list(rewritten(torch, path, True))
+    yield "written: settings", list(settings(torch, folder))
+    yield "written: types without a storage class", list(untyped(folder))
+
+
+def settings(torch, folder):
+    """Metadata is a dictionary beside the tensors when asked for."""
+    path, out = folder / "state.pt", folder / "settings.pt"
+    torch.save({"w": torch.ones(2)}, path)
+    values = ["--set", "rate=0.5", "--set", "epoch:u64=18446744073709551615", "--set", "least=-7",
+              "--set", "list:[i32]=[1,200,70000,-70000]", "--set", "none:null=", "--set", "on=true",
+              "--set", "name=caf\u00e9"]
+    heft("convert", "--force", "--format-version", "checkpoint", *values, str(path), str(out))
+    want = {"rate": 0.5, "epoch": 2**64 - 1, "least": -7, "list": [1, 200, 70000, -70000],
+            "none": None, "on": True, "name": "caf\u00e9"}
+    got = torch.load(out)["__metadata__"]
+    if list(got.items()) != list(want.items()):
+        yield f"the settings are {got}"
+    again = folder / "again.pt"
+    heft("convert", "--force", str(out), str(again))
+    if again.read_bytes() != out.read_bytes():
+        yield "a second conversion writes other bytes"
+
+
+def untyped(folder):
+    """A type that this PyTorch does not know: the pickle names it, and the bytes are the same."""
+    for name, kind in [("float8_e4m3fn", "F8_E4M3"), ("float8_e5m2", "F8_E5M2"), ("uint16", "U16"),
+                       ("uint32", "U32"), ("uint64", "U64")]:
+        data = bytes(range(16))
+        shape = [16 * 8 // int("".join(c for c in kind[1:].split("_")[0] if c.isdigit()))]
+        entry = {"dtype": kind, "shape": shape, "data_offsets": [0, 16]}
+        header = json.dumps({"w": entry}).encode()
+        source, out = folder / "untyped.safetensors", folder / "untyped.pt"
+        source.write_bytes(struct.pack("<Q", len(header)) + header + data)
+        heft("convert", "--force", str(source), str(out))
+        found = {n: content for n, _, content in members(out)}
+        ops = [str(a) for _, a, _ in pickletools.genops(found["archive/data.pkl"])]
+        for text in ("torch._utils _rebuild_tensor_v3", "torch.storage UntypedStorage",
+                     f"torch {name}"):
+            if text not in ops:
+                yield f"{name}: {text} is not in the pickle"
+        if found["archive/data/0"] != data or found["archive/byteorder"] != b"little":
+            yield f"{name}: other bytes"
+
+
 def generated(generators, folder):
     for generator in generators:
         subprocess.run([sys.executable, generator, folder], check=True)
@@ -194,7 +310,7 @@ def main():
                 results.append((path.name, list(compare(torch, path, known))))
             except Exception as e:
                 results.append((path.name, [f"{type(e).__name__}: {e}"]))
-        return tap.report(results)
+        return tap.report(results + list(conversions(torch, folder)))
 
 
 sys.exit(main())

@@ -283,9 +283,9 @@ def legacy(value, protocol=2, keys=None, counts=None):
 def bits(value):
     if isinstance(value, bool):
         return format(int(value), "016x")
-    return format(
-        struct.unpack("<Q", struct.pack("<d" if isinstance(value, float) else "<q", value))[0],
-        "016x")
+    if isinstance(value, int):
+        return format(value % 2**64, "016x")
+    return format(struct.unpack("<Q", struct.pack("<d", value))[0], "016x")
 
 
 def meta(**values):
@@ -752,7 +752,7 @@ def good_settings(s):
     s.good("devices.pt", zipped(devices), [], metadata=meta(cpu="cpu", cuda="cuda:10"))
     long = {"plus": 2**70 + 5, "minus": -2**64, "edge": 2**63, "least": -2**63}
     s.good("long.pt", zipped(long), [], metadata=meta(plus=hex(2**70 + 5), minus=hex(-2**64),
-                                                      edge=hex(2**63), least=-2**63))
+                                                      edge=2**63, least=-2**63))
     lists = {
         "betas": (0.9, 0.999), "empty": [], "words": ["a", "b"], "set": {3},
         "frozen": frozenset([1]), "mixed": [1, [2, "x"]], "none": None,

@@ -75,7 +75,7 @@ INT8 = method("bitsandbytes", load_in_8bit=True)
 MODELOPT = {algorithm: {"hf_quant_config.json": {
     "producer": {"name": "modelopt"}, "quantization": {
         "quant_algo": algorithm, "group_size": 16, "exclude_modules": ["lm_head"]}}}
-    for algorithm in ("FP8", "NVFP4")}
+    for algorithm in ("FP8", "NVFP4", "W4A16_AWQ")}
 GROUPS, CHANNELS = (compressed("int-quantized", 8, *strategy)
                     for strategy in (("group", 32), ("channel", )))
 NVFP4 = compressed("nvfp4-pack-quantized", 4, "tensor_group", 16, kind="float")
@@ -128,6 +128,14 @@ FP8 = [
         "scale", build.fp8, decode.fp8, dict(shape=(6, 10)), dict(shape=(1, 9))), MODELOPT["FP8"],
         {"model.layers.0.attn.k_proj.k_scale": ("F32", ()),
          "model.layers.0.attn.v_proj.v_scale": ("F32", ())}),
+    Case("fp8 of ModelOpt, scales of columns", {"fp8"}, weights(
+        "scale", build.fp8, decode.fp8, dict(shape=(6, 10), columns="F32"),
+        dict(shape=(3, 2049), scale_shape=(3, 1), columns="BF16")), MODELOPT["FP8"]),
+    Case("fp8, fnuz", {"fp8"}, weights(
+        "scale", build.fp8, decode.fp8, *[
+            dict(shape=(33, 9), scale_shape=(33, 1), weight=weight, scale=scale)
+            for weight in ("F8_E4M3FNUZ", "F8_E5M2FNUZ") for scale in ("F32", "BF16")]),
+        method("fp8")),
     Case("fp8 of Mistral", {"fp8"}, weights(
         "mistral", build.fp8, decode.fp8, dict(shape=(6, 50), scale="BF16"), dict(shape=(6, 50))),
         method("fp8")),
@@ -174,6 +182,50 @@ MX = [
           ("ModelOpt", "modelopt", (), False, MODELOPT["NVFP4"]),
           ("ModelOpt, global scale [1]", "modelopt", (1, ), False, {}),
           ("compressed-tensors", "packed_global", (1, ), True, NVFP4)]],
+]
+
+TILES = [ # scales of 8 bits as tensor cores read them
+    Case("mxfp8 in tiles", {"mxfp8"}, weights(
+        "scale", build.fp8, decode.mxfp8, *[
+            dict(shape=shape, scale="U8", tiled=True)
+            for shape in ((8, 96), (130, 288), (256, 128), (2, 130, 64))]), {}),
+    Case("nvfp4 of TensorRT-LLM, in tiles", {"nvfp4"}, weights(
+        "modelopt", build.nvfp4, decode.nvfp4, *[
+            dict(shape=shape, value=0x3C23D70B, tiled=True)
+            for shape in ((8, 64), (130, 144), (256, 1088), (128, 64), (2, 130, 80))]),
+        MODELOPT["NVFP4"]),
+    Case("nvfp4 of ModelOpt, scales of columns", {"nvfp4"}, weights(
+        "modelopt", build.nvfp4, decode.nvfp4, *[
+            dict(shape=(20, 48), value=0x3C23D70B, columns=columns)
+            for columns in ("F32", "BF16", "F16")]), MODELOPT["NVFP4"]),
+    Case("int4 awq of ModelOpt", {"modelopt"}, weights(
+        "scale", build.modelopt_int4, decode.modelopt_int4, *[
+            dict(shape=shape, groups=groups, scale=scale, columns=columns)
+            for shape, groups in (((8, 64), 2), ((2, 1), 1), ((6, 1100), 1), ((2, 4, 64), 4))
+            for scale, columns in (("BF16", None), ("F16", "F16"), ("F32", "BF16"))]),
+        MODELOPT["W4A16_AWQ"]),
+    *[Case(f"ComfyUI {form}{title}", {"comfyui"}, weights(
+        "comfy", build.comfyui, decode.comfyui, *[
+            dict(form=form, **options) for options in all_options]), {})
+      for form, title, all_options in [
+          *[(form, "", [dict(shape=(6, 10)), dict(shape=(6, 10), scale_shape=(1, )),
+                        dict(shape=(6, 10), scale_shape=(6, 1), columns="F32"),
+                        dict(shape=(6, 1300), scale_shape=(6, ), storage=storage)])
+            for form, storage in (("float8_e4m3fn", "U8"), ("float8_e5m2", "U8"),
+                                  ("int8_tensorwise", "I8"))],
+          ("int8_blockwise", "", [dict(shape=(256, 384), block=128),
+                                  dict(shape=(10, 23), block=8)]),
+          ("mxfp8", "", [dict(shape=(32, 96), scale=scale) for scale in ("U8", "F8_E8M0")]
+           + [dict(shape=(288, 160)), dict(shape=(128, 128), columns="F32")]),
+          ("nvfp4", "", [dict(shape=(16, 48)), dict(shape=(144, 272), scale="U8"),
+                         dict(shape=(128, 64), full_precision_matrix_mult=True),
+                         dict(shape=(32, 2064), columns="BF16")]),
+          # Sums of these numbers are exact in any order.
+          ("int8_tensorwise", ", rotated", [
+              dict(shape=(5, columns), scale_shape=(5, 1), value=0x3F000000, convrot=True,
+                   convrot_groupsize=size)
+              for columns, size in ((64, 16), (1024, 256), (2048, 1024), (12, 4))]
+           + [dict(shape=(3, 512), scale_shape=(3, 1), value=0x3F000000, convrot=True)])]],
 ]
 
 INTEGERS = [
@@ -274,4 +326,4 @@ OTHERS = [
             dict(shape=(8, 40), scale="F32", value=value) for value in GLOBALS]), method("bitnet")),
 ]
 
-CASES = [*FP8, *MX, *INTEGERS, *OTHERS]
+CASES = [*FP8, *MX, *TILES, *INTEGERS, *OTHERS]

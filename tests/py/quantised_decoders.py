@@ -34,7 +34,11 @@ E2M1 = small_float(2, 1, 1, lambda mantissa: None)
 E4M3 = small_float(4, 3, 7, lambda mantissa: NAN if mantissa == 7 else None)
 E5M2 = small_float(5, 2, 15, lambda mantissa: NAN if mantissa else INFINITY)
 E8M0 = np.array([2.0**(code - 127) for code in range(255)] + [NAN], np.float32)
-TABLES = {"F8_E4M3": E4M3, "F8_E5M2": E5M2, "F8_E8M0": E8M0}
+# Without infinities and -0, whose code is the only NaN
+E4M3FNUZ, E5M2FNUZ = small_float(4, 3, 8, lambda _: None), small_float(5, 2, 16, lambda _: None)
+E4M3FNUZ[0x80] = E5M2FNUZ[0x80] = NAN
+TABLES = {"F8_E4M3": E4M3, "F8_E5M2": E5M2, "F8_E8M0": E8M0, "F8_E4M3FNUZ": E4M3FNUZ,
+          "F8_E5M2FNUZ": E5M2FNUZ}
 
 
 def numbers(tensor):
@@ -107,18 +111,35 @@ def column_of(scales):
     return scales[:, None] if scales.ndim == 1 and scales.size > 1 else scales
 
 
+def untiled(bits, shape, group):
+    """Put scales in tiles of 128 x 4, of which each is 32 lines of 4 x 4, into rows and columns."""
+    *stack, rows, columns = shape
+    down, across = -(-rows // 128), -(-columns // (4 * group))
+    tiles = bits.reshape(*stack, down, across, 32, 4, 4)
+    grid = np.moveaxis(tiles, -2, -3).reshape(*stack, down, across, 128, 4)
+    grid = np.moveaxis(grid, -2, -3).reshape(*stack, down * 128, across * 4)
+    return grid[..., :rows, :-(-columns // group)]
+
+
+def by_columns(values, parts):
+    """Multiply by what the inputs of each column were divided by."""
+    return values * numbers(parts["columns"]) if "columns" in parts else values
+
+
 # ---- floating-point numbers of 8 and 4 bits ----------------------------------------------------
 
 
 def fp8(parts, block=None, **_):
     """The scale is a factor, also where it is called inverse."""
     weight, scale = numbers(parts["weight"]), numbers(parts["scale"])
-    return weight * (spread(scale, weight.shape, block) if block else column_of(scale))
+    values = weight * (spread(scale, weight.shape, block) if block else column_of(scale))
+    return by_columns(values, parts)
 
 
-def mxfp8(parts, **_):
+def mxfp8(parts, tiled=False, **_):
     weight = numbers(parts["weight"])
-    return weight * spread(E8M0[parts["scale"].bits], weight.shape, (32, ))
+    scale = untiled(parts["scale"].bits, weight.shape, 32) if tiled else parts["scale"].bits
+    return weight * spread(E8M0[scale], weight.shape, (32, ))
 
 
 def mxfp4(parts, **_):
@@ -134,11 +155,52 @@ def gpt_oss(parts, transposed=True, **_):
     return np.ascontiguousarray(values.swapaxes(1, 2)) if transposed else values
 
 
-def nvfp4(parts, is_reciprocal=False, **_):
+def nvfp4(parts, is_reciprocal=False, tiled=False, **_):
     weight, scale = E2M1[nibbles(parts["weight"].bits)], numbers(parts["scale"])
+    if tiled:
+        scale = untiled(scale, weight.shape, 16)
     factor = numbers(parts["global_scale"]).reshape(())
     scale = scale / factor if is_reciprocal else scale * factor
-    return weight * spread(scale, weight.shape, (16, ))
+    return by_columns(weight * spread(scale, weight.shape, (16, )), parts)
+
+
+def rotation(size):
+    """Return the regular Hadamard matrix of a power of four, which is its own inverse."""
+    four = np.ones((4, 4)) - 2 * np.eye(4)[::-1]
+    matrix = np.ones((1, 1))
+    while len(matrix) < size:
+        matrix = np.kron(matrix, four)
+    return matrix / np.sqrt(size)
+
+
+def comfyui(parts, form, block=None, convrot=False, convrot_groupsize=256, storage=None, **_):
+    """The first of two numbers of nvfp4 is the high half of a byte."""
+    raw = parts["weight"].bits
+    if form == "nvfp4":
+        swapped = Stored("U8", raw >> 4 | raw << 4 & 0xF0)
+        scale = Stored("F8_E4M3", parts["scale"].bits)
+        return nvfp4({**parts, "weight": swapped, "scale": scale}, tiled=True)
+    if form == "mxfp8":
+        return by_columns(mxfp8(parts, tiled=True), parts)
+    if form.startswith("int8"):
+        weight = raw.astype(np.float32)
+    else:
+        weight = (E4M3 if form == "float8_e4m3fn" else E5M2)[raw]
+    scale = numbers(parts["scale"])
+    values = weight * (spread(scale, weight.shape, (block, block)) if block else column_of(scale))
+    if convrot:
+        grouped = values.astype(np.float64).reshape(len(values), -1, convrot_groupsize)
+        values = (grouped @ rotation(convrot_groupsize)).reshape(values.shape).astype(np.float32)
+    return by_columns(values, parts)
+
+
+def modelopt_int4(parts, groups, **_):
+    """The even row of two is in the low half of a byte; numbers are from -8 to 7."""
+    raw = parts["weight"].bits.astype(np.int64)
+    codes = np.stack([raw & 15, raw >> 4], -2).reshape(*raw.shape[:-2], -1, raw.shape[-1])
+    signed = (codes ^ 8) - 8
+    scale = np.repeat(numbers(parts["scale"]), raw.shape[-1] // groups, -1)
+    return by_columns(signed.astype(np.float32) * scale, parts)
 
 
 # ---- integers ----------------------------------------------------------------------------------

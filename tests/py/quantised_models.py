@@ -14,7 +14,7 @@ from quantised_decoders import Stored
 KINDS = {
     "U8": np.uint8, "I8": np.int8, "I16": np.int16, "I32": np.int32, "U32": np.uint32,
     "I64": np.int64, "F32": np.uint32, "F16": np.uint16, "BF16": np.uint16, "F8_E4M3": np.uint8,
-    "F8_E5M2": np.uint8, "F8_E8M0": np.uint8
+    "F8_E5M2": np.uint8, "F8_E8M0": np.uint8, "F8_E4M3FNUZ": np.uint8, "F8_E5M2FNUZ": np.uint8
 }
 LAYOUTS = {"F32": (8, 23), "F16": (5, 10), "BF16": (8, 7)}  # bits of exponent and mantissa
 
@@ -23,9 +23,14 @@ NAMES = {
     "inverse": (".weight", {"weight": ".weight", "scale": ".weight_scale_inv"}),
     "stacked": (".up_proj", {"weight": ".up_proj", "scale": ".up_proj_scale_inv"}),
     "scale": (".weight", {"weight": ".weight", "scale": ".weight_scale",
-                          "zero_point": ".weight_zero_point", "group_index": ".weight_g_idx"}),
+                          "zero_point": ".weight_zero_point", "group_index": ".weight_g_idx",
+                          "columns": ".pre_quant_scale"}),
     "modelopt": (".weight", {"weight": ".weight", "scale": ".weight_scale",
-                             "global_scale": ".weight_scale_2", "unused": ".input_scale"}),
+                             "global_scale": ".weight_scale_2", "columns": ".pre_quant_scale",
+                             "unused": ".input_scale"}),
+    "comfy": (".weight", {"weight": ".weight", "scale": ".weight_scale",
+                          "global_scale": ".weight_scale_2", "description": ".comfy_quant",
+                          "columns": ".pre_quant_scale", "unused": ".input_scale"}),
     "deepseek": (".weight", {"weight": ".weight", "scale": ".scale"}),
     "mistral": (".weight", {"weight": ".weight", "scale": ".qscale_weight",
                             "unused": ".qscale_act"}),
@@ -105,15 +110,30 @@ def group_index(rng, columns, groups):
     return integers("I32", rng.integers(0, groups, columns))
 
 
+def tiles(shape, group):
+    """Return the shape of scales in tiles of 128 x 4, for a group of elements each."""
+    *stack, rows, columns = shape
+    return (*stack, -(-rows // 128) * 128, -(-columns // (4 * group)) * 4)
+
+
+def columns_of(rng, shape, scale):
+    """Return a number for each column, or no part."""
+    return {"columns": scales(rng, scale, (shape[-1], ))} if scale else {}
+
+
 # ---- the parts of a weight --------------------------------------------------------------------
 
 
-def fp8(rng, shape, block=None, scale_shape=(), scale="F32", weight="F8_E4M3", value=None, **_):
+def fp8(rng, shape, block=None, scale_shape=(), scale="F32", weight="F8_E4M3", value=None,
+        columns=None, tiled=False, **_):
     """The sizes of a block are those of the last dimensions."""
     if block:
         blocks = [-(-n // size) for n, size in zip(shape[-len(block):], block)]
         scale_shape = (*shape[:-len(block)], *blocks)
-    return {"weight": codes(rng, weight, shape), "scale": scales(rng, scale, scale_shape, value)}
+    if tiled:
+        scale_shape = (int(np.prod(tiles(shape, 32))), )
+    return {"weight": codes(rng, weight, shape), "scale": scales(rng, scale, scale_shape, value),
+            **columns_of(rng, shape, columns)}
 
 
 def mxfp4(rng, shape, scale="U8", weight="U8", **_):
@@ -128,11 +148,46 @@ def gpt_oss(rng, shape, **_):
             "scale": scales(rng, "U8", (*rows, columns // 32))}
 
 
-def nvfp4(rng, shape, value, global_shape=(), **_):
-    *rows, columns = shape
-    return {"weight": codes(rng, "U8", (*rows, columns // 2)),
-            "scale": scales(rng, "F8_E4M3", (*rows, columns // 16)),
-            "global_scale": scales(rng, "F32", global_shape, value)}
+def nvfp4(rng, shape, value, global_shape=(), columns=None, tiled=False, **_):
+    *rows, last = shape
+    scale_shape = (int(np.prod(tiles(shape, 16))), ) if tiled else (*rows, last // 16)
+    return {"weight": codes(rng, "U8", (*rows, last // 2)),
+            "scale": scales(rng, "F8_E4M3", scale_shape),
+            "global_scale": scales(rng, "F32", global_shape, value),
+            **columns_of(rng, shape, columns)}
+
+
+COMFYUI = { # the type of the weight and of scales, and the elements that share a scale in tiles
+    "float8_e4m3fn": ("F8_E4M3", "F32", None), "float8_e5m2": ("F8_E5M2", "F32", None),
+    "int8_tensorwise": ("I8", "F32", None), "int8_blockwise": ("I8", "F32", None),
+    "mxfp8": ("F8_E4M3", "F8_E8M0", 32), "nvfp4": ("U8", "F8_E4M3", 16)}
+
+
+def comfyui(rng, shape, form, scale_shape=(), storage=None, scale=None, columns=None, value=None,
+            block=None, **described):
+    """`described` goes to the description; `storage` and `scale` replace usual element types."""
+    weight, kind, group = COMFYUI[form]
+    *rows, last = shape
+    if group:
+        scale_shape = tiles(shape, group)
+    if block:
+        scale_shape = [-(-n // block) for n in shape]
+        described["group_size"] = block
+    text = json.dumps({"format": form, **described})
+    stored = last // 2 if form == "nvfp4" else last
+    parts = {"weight": codes(rng, storage or weight, (*rows, stored)),
+             "scale": scales(rng, scale or kind, scale_shape, value),
+             "description": integers("U8", list(text.encode())), **columns_of(rng, shape, columns)}
+    if form == "nvfp4":
+        parts["global_scale"] = scales(rng, "F32", (), 0x3C23D70B)
+    return parts
+
+
+def modelopt_int4(rng, shape, groups, scale="BF16", columns=None, **_):
+    """A byte has a column of two rows."""
+    *stack, rows, last = shape
+    return {"weight": codes(rng, "U8", (*stack, rows // 2, last)),
+            "scale": scales(rng, scale, (*stack, rows, groups)), **columns_of(rng, shape, columns)}
 
 
 def int_quantised(rng, shape, scale_shape, scale="BF16", zero=False, by_index=False, value=None,

@@ -82,7 +82,19 @@ FP4 = [
           *[(f"nvfp4 with scales {list(shape)}", [], {".weight_scale": zeros("F8_E4M3", *shape)},
              WEIGHT, r"\.weight_scale") for shape in [(8, 5), (7, 4), (32, ), (128, 4)]],
           ("nvfp4 with several scales of the tensor", [], {".weight_scale_2": zeros("F32", 3)},
-           WEIGHT, r"\.weight_scale_2")),
+           WEIGHT, r"\.weight_scale_2"),
+          ("nvfp4 with scales of other columns", [], {".pre_quant_scale": zeros("F32", 63)}, WEIGHT,
+           r"\.pre_quant_scale"),
+          ("nvfp4 with scales of columns that are integers", [],
+           {".pre_quant_scale": zeros("I32", 64)}, WEIGHT, r"\.pre_quant_scale")),
+    *rows("modelopt", build.nvfp4, dict(shape=(8, 64), value=0x3F800000, tiled=True),
+          MODELOPT["NVFP4"],
+          *[(f"nvfp4 with {count} scales in tiles", [],
+             {".weight_scale": zeros("F8_E4M3", count)}, WEIGHT, r"\.weight_scale")
+            for count in (511, 513, 1024)]),
+    *rows("scale", build.fp8, dict(shape=(8, 96), scale="U8", tiled=True), {},
+          *[(f"mxfp8 with {count} scales in tiles", [], {".weight_scale": zeros("U8", count)},
+             WEIGHT, r"\.weight_scale") for count in (24, 511, 1024)]),
     *rows("packed_global", build.nvfp4, dict(shape=(8, 64), value=0x3F800000, global_shape=(1, )),
           NVFP4, ("nvfp4 of compressed-tensors without scales", [".weight_scale"], {}, PACKED,
                   any_scale("weight_scale")),
@@ -164,6 +176,51 @@ GPTQ = [
                           (f"awq in the layout {version}", [], {}, QWEIGHT, version))],
 ]
 
+def comfy(**values):
+    return integers("U8", list(json.dumps(values).encode()))
+
+
+DESCRIBED = r"\.comfy_quant"
+COMFYUI = [
+    *rows("comfy", build.comfyui, dict(shape=(8, 64), form="int8_tensorwise"), {},
+          ("ComfyUI without a scale", [".weight_scale"], {}, WEIGHT, any_scale("weight_scale")),
+          *[(f"ComfyUI with scales {list(shape)}", [], {".weight_scale": zeros("F32", *shape)},
+             WEIGHT, r"\.weight_scale") for shape in [(7, ), (8, 2), (0, ), (8, 64), (1, 64)]],
+          ("ComfyUI with scales of integers", [], {".weight_scale": zeros("I32", 8, 1)}, WEIGHT,
+           r"\.weight_scale"),
+          ("ComfyUI with numbers of columns of another count", [],
+           {".pre_quant_scale": zeros("F32", 8)}, WEIGHT, r"\.pre_quant_scale"),
+          *[(f"ComfyUI described as {json.dumps(values)}", [], {".comfy_quant": comfy(**values)},
+             WEIGHT, DESCRIBED) for values in [
+                 {}, {"format": 1}, {"format": "nvfp4"}, {"format": "float8_e4m3fn"},
+                 {"format": "int8_blockwise", "group_size": -1},
+                 {"format": "int8_tensorwise", "convrot": True},
+                 *[{"format": "int8_tensorwise", "convrot": True, "convrot_groupsize": size}
+                   for size in (0, 1, 8, 48, 128, 4096, 1 << 62)]]],
+          *[(f"ComfyUI in the format {form}", [], {".comfy_quant": comfy(format=form)}, WEIGHT,
+             form) for form in ("asym_w4a8_int8", "convrot_w4a4", "svdquant_w4a4", "new")],
+          ("ComfyUI with a description that is no JSON", [],
+           {".comfy_quant": integers("U8", list(b"{"))}, WEIGHT, DESCRIBED),
+          ("ComfyUI with an empty description", [], {".comfy_quant": zeros("U8", 0)}, WEIGHT,
+           DESCRIBED),
+          ("ComfyUI with a long description", [], {".comfy_quant": zeros("U8", 5000)}, WEIGHT,
+           DESCRIBED)),
+    *rows("comfy", build.comfyui, dict(shape=(16, 64), form="nvfp4"), {},
+          ("ComfyUI's nvfp4 without a scale of the tensor", [".weight_scale_2"], {}, WEIGHT,
+           r"global_scale is missing"),
+          *[(f"ComfyUI's nvfp4 with scales {list(shape)}", [],
+             {".weight_scale": zeros("F8_E4M3", *shape)}, WEIGHT, r"\.weight_scale")
+            for shape in [(16, 4), (128, 3), (256, 4), (0, )]]),
+    *rows("scale", build.modelopt_int4, dict(shape=(8, 64), groups=2), MODELOPT["W4A16_AWQ"],
+          ("int4 awq of ModelOpt without a scale", [".weight_scale"], {}, WEIGHT,
+           any_scale("weight_scale")),
+          *[(f"int4 awq of ModelOpt with scales {list(shape)}", [],
+             {".weight_scale": zeros("BF16", *shape)}, WEIGHT, r"\.weight_scale")
+            for shape in [(8, 3), (4, 2), (9, 2), (8, 0), (16, )]],
+          ("int4 awq of ModelOpt in two steps", [], {".weight_scale_2": zeros("F32")}, WEIGHT,
+           r"\.weight_scale_2")),
+]
+
 STATE = r"\.weight\.quant_state\.bitsandbytes__nf4"
 OTHERS = [
     *rows("nf4", build.bitsandbytes, dict(shape=[4, 64], nested=True), BNB["nf4"],
@@ -217,4 +274,4 @@ SCHEMES = [Refusal(f"{scheme}, by the names {' '.join(put)}", None, None, {}, {}
                    "(" + "|".join([".weight", *map(str, put)]).replace(".", r"\.") + ")", scheme)
            for scheme, put in NOT_DECODED]
 
-REFUSALS = [*FP8, *FP4, *COMPRESSED, *GPTQ, *OTHERS, *SCHEMES]
+REFUSALS = [*FP8, *FP4, *COMFYUI, *COMPRESSED, *GPTQ, *OTHERS, *SCHEMES]

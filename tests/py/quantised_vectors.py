@@ -90,6 +90,25 @@ VECTORS = [
     }, dict(is_reciprocal=True), [signs([
         0.0, 9586981 * 2.0**-27, 9586981 * 2.0**-26, 14380472 * 2.0**-26, 9586981 * 2.0**-25,
         14380472 * 2.0**-25, 9586981 * 2.0**-24, 14380472 * 2.0**-24])]),
+    # Row 33 of the matrix, group 5: line 1 of the second tile across, the second four, number 1.
+    ("mxfp8 in tiles", lambda parts, **_: decode.mxfp8(parts, tiled=True)[33:34, 159:193], {
+        "weight": stored("F8_E4M3", [[0x38] * 193] * 34),
+        "scale": stored("U8", [129 if i == 512 + 16 + 4 + 1 else 127 for i in range(1024)])
+    }, {}, [[1] + [4] * 32 + [1]]),
+    ("nvfp4 of ComfyUI", decode.comfyui, {
+        "weight": stored("U8", [ALL_BYTES]), "global_scale": stored("F32", 0x40000000),
+        "scale": stored("F8_E4M3", [0x38] + [0] * 511)
+    }, dict(form="nvfp4"), [times(2, [0.5, 0, 1.5, 1, 3, 2, 6, 4, -0.5, -0.0, -1.5, -1, -3, -2, -6,
+                                      -4])]),
+    ("rotated int8 of ComfyUI", decode.comfyui, {
+        "weight": stored("I8", [[4, 0, 0, 0], [1, 2, 3, 4]]),
+        "scale": stored("F32", [[0x3F800000], [0x40000000]])
+    }, dict(form="int8_tensorwise", convrot=True, convrot_groupsize=4),
+     [[2, 2, 2, -2], [2, 4, 6, 8]]),
+    ("int4 awq of ModelOpt", decode.modelopt_int4, {
+        "weight": stored("U8", [[0x7F, 0x80]]), "scale": stored("BF16", [[0x3F80], [0x4000]]),
+        "columns": stored("F32", [0x40000000, 0x3F000000])
+    }, dict(groups=1), [[-2, 0], [28, -8]]),
     ("int-quantized", decode.int_quantised, {
         "weight": stored("I8", [[-128, 127, 3], [0, 5, -1]]),
         "scale": stored("BF16", [[0x3F00], [0xC000]]), "zero_point": stored("I8", [[-128], [5]])

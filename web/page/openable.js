@@ -4,7 +4,7 @@ import { withoutFollowers } from "./numbered.js";
 
 const INDEX = /\.index\.json$|^(model|index)\.json$/i;
 const WEIGHTS =
-  /\.(safetensors|gguf|pt|pth|bin|ckpt|npy|npz|bpk|mpk|mpk\.gz|mag|gptrs|gten|weights|zt)$/i;
+  /\.(safetensors|gguf|pt|pth|bin|ckpt|npy|npz|bpk|mpk|mpk\.gz|msgpack|mag|gptrs|gten|weights|zt)$/i;
 const paths = new WeakMap(); // of the files of a drop
 
 // All files of the entries of a drop, folders included; at most 10,000.

@@ -2,6 +2,7 @@
  * tensors. */
 #include "core/check/file_verify.h"
 
+#include "core/check/box_check.h"
 #include "core/check/checksum_sweep.h"
 #include "core/check/coverage.h"
 #include "core/check/decoded_check.h"
@@ -434,6 +435,8 @@ static heft_status check_all(verify *v)
             report_quick(v);
         return st;
     }
+    if (!st && is_first_share(v))
+        st = heft_check_boxes(&v->check, v->f);
     v->stage = STAGE_DECODED;
     if (!st)
         st = check_decoded(v);

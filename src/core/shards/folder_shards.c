@@ -12,6 +12,24 @@ static const heft_folder *folder_of(const heft_file *f)
 
 /* ---- shards without an index ---- */
 
+/* A file of pieces is a shard like the others: nothing of it is whole. */
+static heft_status make_shard_of_pieces(heft_file *f)
+{
+    uint32_t number;
+    heft_ix_shard s = { heft_lit(f->shards->name), NULL, HEFT_UNKNOWN_LENGTH, true, NULL };
+    heft_ix_reset(&f->x);
+    f->x.is_shard_index = true;
+    return heft_ix_shard_add(&f->x, s, &number);
+}
+
+static bool has_shards(const heft_folder *folder)
+{
+    uint32_t i = 0, count = folder ? folder->count : 0;
+    while (i < count && folder->files[i].role != HEFT_FOLDER_SHARD)
+        i++;
+    return i < count;
+}
+
 heft_status heft_add_folder_shards(heft_file *f, heft_error *err)
 {
     const heft_folder *folder = folder_of(f);
@@ -19,8 +37,9 @@ heft_status heft_add_folder_shards(heft_file *f, heft_error *err)
     f->has_folder_shards = false;
     if (f->x.shards.len) /* the file lists the shards itself */
         return HEFT_OK;
-    heft_status st = HEFT_OK;
     f->x.err = err;
+    heft_status st = f->x.has_pieces && f->shards && has_shards(folder) ? make_shard_of_pieces(f)
+                                                                        : HEFT_OK;
     for (uint32_t i = 0; i < count && !st; i++) {
         if (folder->files[i].role != HEFT_FOLDER_SHARD)
             continue;
@@ -44,7 +63,7 @@ static heft_status note_joined(heft_file *f)
         return HEFT_OK;
     return heft_join_note(f, HEFT_NOTE, "heft/shard-joined", HEFT_NOWHERE, HEFT_NONE,
                           "the folder has no index of the model: %U numbered shards were joined",
-                          (uint64_t)f->opened_shard_count + 1);
+                          (uint64_t)f->opened_shard_count + !f->x.is_shard_index);
 }
 
 /* Return true if the caller opens all other shards of the set, too. */

@@ -1,5 +1,6 @@
 /* open_model.c - opens a model: a file, the shards named there, and the joined index. */
 #include "core/read/open_file.h"
+#include "core/shards/assembly.h"
 #include "core/shards/shard_join.h"
 
 heft_status heft_refuse_piece(const char *name, heft_error *err)
@@ -21,6 +22,8 @@ heft_status heft_file_step(heft_file *f, heft_error *err)
     HEFT_TRY(heft_shards_open(f, err));
     HEFT_TRY(heft_join_shards(f, err));
     HEFT_TRY(heft_note_folder_files(f, err));
+    HEFT_TRY(heft_note_pieces(f, err));
+    HEFT_TRY(heft_assembly_add(f, err));
     return heft_file_finish(f, err);
 }
 

@@ -1,11 +1,12 @@
 /* shard_files.c - opens the shards that a parser has named, through the caller's heft_shard_folder.
  * All shards are opened with the file, because an open file is immutable.  A missing or wrong shard
  * is recorded as such and does not prevent opening. */
+#include "base/path_risk.h"
 #include "core/read/foreign.h"
 #include "core/read/open_file.h"
 #include "core/shards/shard_join.h"
 
-enum { MAX_NAME = 255, MAX_SHARDS = 4096, EXPECTED_SHARDS = 16 };
+enum { EXPECTED_SHARDS = 16 };
 
 /* ---- names ---- */
 
@@ -33,15 +34,6 @@ static heft_str file_name(heft_file *f, const heft_ix_shard *s)
     end = append(append(end, s->label), suffix);
     *end = '\0';
     return (heft_str){ to, (size_t)(end - to) };
-}
-
-/* Return true if name is a single component of a path on any system. */
-static bool is_component(heft_str name)
-{
-    for (size_t i = 0; i < name.len; i++)
-        if (!name.ptr[i] || name.ptr[i] == '/' || name.ptr[i] == '\\')
-            return false;
-    return name.len && name.len <= MAX_NAME && !heft_str_is(name, ".") && !heft_str_is(name, "..");
 }
 
 /* ---- opening ---- */
@@ -149,12 +141,12 @@ static heft_status open_shard_file(heft_file *f, heft_shard *shard, const heft_i
     if (!f->shards)
         heft_error_plain(&why, st, "shard %q cannot be opened: its folder is not known",
                          shard->name);
-    else if (!is_component(shard->name))
+    else if (!heft_str_is_file_name(shard->name))
         heft_error_plain(&why, st, "shard %q is not the name of a file in the model's folder",
                          shard->name);
     else if (!may_open)
         heft_error_plain(&why, st, "shard %q exceeds the limit of %U shards", shard->name,
-                         (uint64_t)MAX_SHARDS);
+                         (uint64_t)HEFT_MAX_SHARDS);
     else if (f->shards->open(&shard->source, f->shards->ctx, shard->name.ptr, &cause)) {
         shard->source = NULL;
         heft_error_plain(&why, st, "shard %q %s", shard->name, cause.message);
@@ -179,8 +171,8 @@ static void expect_shard(heft_file *f, uint32_t i)
     const heft_shard_folder *folder = f->shards;
     bool can_expect = folder && folder->size > offsetof(heft_shard_folder, expect) &&
                       folder->expect;
-    if (can_expect && i < f->opened_shard_count && i < MAX_SHARDS &&
-        is_component(f->opened_shards[i].name))
+    if (can_expect && i < f->opened_shard_count && i < HEFT_MAX_SHARDS &&
+        heft_str_is_file_name(f->opened_shards[i].name))
         folder->expect(folder->ctx, f->opened_shards[i].name.ptr);
 }
 
@@ -205,7 +197,7 @@ heft_status heft_shards_open(heft_file *f, heft_error *err)
         expect_shard(f, i);
     for (uint32_t i = 0; i < count && !st; i++) {
         st = open_shard_file(f, &f->opened_shards[i], heft_ix_shard_at(&f->x, i + 1),
-                             i < MAX_SHARDS);
+                             i < HEFT_MAX_SHARDS);
         expect_shard(f, i + EXPECTED_SHARDS);
     }
     return st ? heft_error_no_memory(err, "for the shards") : HEFT_OK;

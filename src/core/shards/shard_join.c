@@ -43,6 +43,14 @@ static heft_str entry_name(const void *ctx, uint32_t i)
     return ((const heft_ix_shard_entry *)((const heft_file *)ctx)->x.shard_entries.ptr)[i].name;
 }
 
+/* Pieces of tensors are joined later. */
+static bool is_piece(const join_job *j, uint32_t tensor)
+{
+    return tensor < j->own_tensors
+               ? j->f->x.has_pieces
+               : j->f->joined_files[joined_file_of(j, tensor)].file->x.has_pieces;
+}
+
 static uint32_t shard_of(const join_job *j, uint32_t tensor)
 {
     return tensor < j->own_tensors ? 0 : j->f->joined_files[joined_file_of(j, tensor)].first_shard;
@@ -78,6 +86,9 @@ static heft_status choose_tensors(join_job *j, heft_names *seen, uint32_t total)
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < total && !st; i++) {
         heft_str name = name_of(j, i);
+        j->is_kept[i] = 0;
+        if (is_piece(j, i))
+            continue;
         uint32_t hash = heft_names_hash(&j->f->x.key, name);
         uint32_t before = heft_names_add(seen, of, hash, name, i);
         j->is_kept[i] = 1;
@@ -139,6 +150,8 @@ static heft_status join_tensors(join_job *j)
         st = heft_ix_merge(&j->f->x, &from->file->x, from->first_shard, from->prefix,
                            j->is_kept + j->first_tensor[m]);
     }
+    if (!st)
+        st = heft_join_pieces(j->f, j->err);
     if (!st)
         st = heft_ix_build_name_table(&j->f->x);
     heft_mem_free(mem, j->is_kept, (size_t)total + 1);

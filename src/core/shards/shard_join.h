@@ -18,6 +18,10 @@ bool heft_join_reserve(heft_file *f, uint32_t count);
 /* Add the tensors and metadata of f->joined_files to f.  opt NULL: the files are shards of f or
  * components of a pipeline, and contradictions become findings. */
 heft_status heft_join_files(heft_file *f, const heft_join_options *opt, heft_error *err);
+/* Join the pieces of tensors that f and its joined files have; piece_join.c. */
+heft_status heft_join_pieces(heft_file *f, heft_error *err);
+/* Warn that a file was opened alone whose tensors are pieces. */
+heft_status heft_note_pieces(heft_file *f, heft_error *err);
 /* Begin a file that joins `count` files of the caller, which are listed as its shards; `more`
  * shards may follow. After an error, too, the caller calls heft_join_end(); file_join.c. */
 heft_status heft_join_begin(heft_file **out, const heft_file *const *files, uint32_t count,

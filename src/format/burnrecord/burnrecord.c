@@ -24,40 +24,96 @@ static const char what[] = "the record";
 
 static heft_status read_text(heft_record *r, const char *field, heft_str *out)
 {
-    heft_msgpack_item it = heft_msgpack_next(&r->c);
-    if (!r->c.st && it.kind != HEFT_MSGPACK_TEXT)
-        return heft_cur_fail_at(&r->c, it.at, "%s: %s is not a string", what, field);
-    *out = heft_msgpack_text(&r->c, &it);
-    return r->c.st;
+    heft_msgpack_item it = heft_msgpack_next(&r->tree.c);
+    if (!r->tree.c.st && it.kind != HEFT_MSGPACK_TEXT)
+        return heft_cur_fail_at(&r->tree.c, it.at, "%s: %s is not a string", what, field);
+    *out = heft_msgpack_text(&r->tree.c, &it);
+    return r->tree.c.st;
 }
 
 static heft_status read_metadata(heft_record *r)
 {
     static const char prefix[] = "burn.";
     enum { PREFIX = sizeof prefix - 1 };
-    heft_msgpack_item map = heft_msgpack_next(&r->c);
-    heft_status st = r->c.st;
+    heft_msgpack_item map = heft_msgpack_next(&r->tree.c);
+    heft_status st = r->tree.c.st;
     if (!st && map.kind != HEFT_MSGPACK_MAP)
-        return heft_cur_fail_at(&r->c, map.at, "%s: the metadata is not a map", what);
+        return heft_cur_fail_at(&r->tree.c, map.at, "%s: the metadata is not a map", what);
     for (uint64_t i = 0; !st && i < map.u; i++) {
         heft_str key, value;
         st = read_text(r, "a key of the metadata", &key);
         if (!st)
             st = read_text(r, "a value of the metadata", &value);
-        char *name = st ? NULL : heft_arena_alloc(&r->x->arena, PREFIX + key.len, 1);
+        char *name = st ? NULL : heft_arena_alloc(&r->tree.x->arena, PREFIX + key.len, 1);
         if (!name)
-            return st ? st : heft_record_no_memory(r);
+            return st ? st : heft_msgpack_tree_no_memory(&r->tree);
         memcpy(name, prefix, PREFIX);
         memcpy(name + PREFIX, key.ptr, key.len);
         if (heft_str_is(key, "version"))
-            r->x->version = value;
+            r->tree.x->version = value;
         if (heft_str_is(key, "float"))
             r->floats = heft_record_rust_type(value);
         if (heft_str_is(key, "int"))
             r->ints = heft_record_rust_type(value);
-        st = heft_ix_meta_text(r->x, (heft_str){ name, PREFIX + key.len }, value);
+        st = heft_ix_meta_text(r->tree.x, (heft_str){ name, PREFIX + key.len }, value);
     }
     return st;
+}
+
+/* ---- tensors and parameters ---- */
+
+/* Recognise {"id": text, "param": ...}, set *id, and make the value *item; otherwise *is_param is
+ * false and the cursor does not move. */
+static heft_status recognise_param(heft_record *r, heft_msgpack_item *item, heft_str *id,
+                                   bool *is_param)
+{
+    heft_cur begin = r->tree.c;
+    *is_param = false;
+    if (item->u != 2)
+        return HEFT_OK;
+    heft_msgpack_item it = heft_msgpack_next(&r->tree.c);
+    bool matches = it.kind == HEFT_MSGPACK_TEXT &&
+                   heft_str_is(heft_msgpack_text(&r->tree.c, &it), "id");
+    if (matches)
+        it = heft_msgpack_next(&r->tree.c);
+    matches = matches && it.kind == HEFT_MSGPACK_TEXT;
+    if (matches) {
+        *id = heft_msgpack_text(&r->tree.c, &it);
+        it = heft_msgpack_next(&r->tree.c);
+    }
+    matches = matches && it.kind == HEFT_MSGPACK_TEXT;
+    heft_str key = matches ? heft_msgpack_text(&r->tree.c, &it) : heft_lit("");
+    *is_param = matches && (heft_str_is(key, "param") || heft_str_is(key, "value"));
+    if (*is_param)
+        *item = heft_msgpack_next(&r->tree.c);
+    if (r->tree.c.st)
+        return r->tree.c.st;
+    r->tree.c = *is_param ? r->tree.c : begin;
+    return HEFT_OK;
+}
+
+static heft_status pass_over(heft_msgpack_tree *t, const heft_msgpack_item *extension)
+{
+    heft_msgpack_skip(&t->c, extension);
+    if (!t->c.st)
+        heft_ix_note(t->x, HEFT_NOTE, "burn-record/extension", extension->at, HEFT_NONE,
+                     "a MessagePack extension is left out");
+    return t->c.st;
+}
+
+/* Take a tensor, and pass over an extension.  A parameter stands for the value that it has. */
+static heft_status take(heft_msgpack_tree *t, heft_msgpack_item *item, bool *is_taken)
+{
+    heft_record *r = t->ctx;
+    heft_str id = { NULL, 0 };
+    bool is_param = false;
+    if (item->kind == HEFT_MSGPACK_MAP)
+        HEFT_TRY(recognise_param(r, item, &id, &is_param));
+    r->id = is_param ? id : (heft_str){ NULL, 0 };
+    *is_taken = item->kind == HEFT_MSGPACK_EXT;
+    return *is_taken                        ? pass_over(t, item)
+           : item->kind == HEFT_MSGPACK_MAP ? heft_record_tensor(r, item, is_taken)
+                                            : HEFT_OK;
 }
 
 /* ---- the record ---- */
@@ -65,10 +121,10 @@ static heft_status read_metadata(heft_record *r)
 static heft_status read_record(heft_record *r)
 {
     bool has_item = false;
-    heft_msgpack_item map = heft_msgpack_next(&r->c);
-    if (!r->c.st && map.kind != HEFT_MSGPACK_MAP)
-        return heft_cur_fail_at(&r->c, map.at, "%s does not begin with a map", what);
-    heft_status st = r->c.st;
+    heft_msgpack_item map = heft_msgpack_next(&r->tree.c);
+    if (!r->tree.c.st && map.kind != HEFT_MSGPACK_MAP)
+        return heft_cur_fail_at(&r->tree.c, map.at, "%s does not begin with a map", what);
+    heft_status st = r->tree.c.st;
     for (uint64_t i = 0; !st && i < map.u; i++) {
         heft_str key;
         st = read_text(r, "a key", &key);
@@ -80,23 +136,23 @@ static heft_status read_record(heft_record *r)
         }
         bool is_item = heft_str_is(key, "item");
         if (is_item && has_item)
-            return heft_cur_fail(&r->c, "%s has two items", what);
+            return heft_cur_fail(&r->tree.c, "%s has two items", what);
         has_item = has_item || is_item;
-        heft_msgpack_item it = heft_msgpack_next(&r->c);
+        heft_msgpack_item it = heft_msgpack_next(&r->tree.c);
         if (!is_item)
-            heft_msgpack_skip(&r->c, &it);
-        st = r->c.st;
+            heft_msgpack_skip(&r->tree.c, &it);
+        st = r->tree.c.st;
         if (!st && is_item)
-            st = heft_record_walk(r, &it);
+            st = heft_msgpack_tree_walk(&r->tree, &it);
     }
     if (!st && !has_item)
-        return heft_cur_fail_at(&r->c, map.at, "%s has no item", what);
-    if (!st && heft_cur_left(&r->c))
-        heft_ix_note(r->x, HEFT_WARNING, "burn-record/trailing", heft_cur_pos(&r->c), HEFT_NONE,
-                     "unexpected bytes after the record");
+        return heft_cur_fail_at(&r->tree.c, map.at, "%s has no item", what);
+    if (!st && heft_cur_left(&r->tree.c))
+        heft_ix_note(r->tree.x, HEFT_WARNING, "burn-record/trailing", heft_cur_pos(&r->tree.c),
+                     HEFT_NONE, "unexpected bytes after the record");
     if (!st && r->may_be_halves)
         heft_ix_note(
-            r->x, HEFT_NOTE, "burn-record/half", 0, HEFT_NONE,
+            r->tree.x, HEFT_NOTE, "burn-record/half", 0, HEFT_NONE,
             "half-precision records store floats and integers alike: lists of integers are "
             "interpreted as floats");
     return st;
@@ -104,14 +160,14 @@ static heft_status read_record(heft_record *r)
 
 static heft_status parse(heft_window *in, heft_index *x)
 {
-    enum { TIMES = 8, BASE = 32 << 10 };
-    heft_record r = { .x = x, .floats = HEFT_UNTYPED, .ints = HEFT_UNTYPED };
-    r.c = heft_cur_open(in, 0, in->size, what);
-    r.budget = in->size > (UINT64_MAX - BASE) / TIMES ? UINT64_MAX : in->size * TIMES + BASE;
+    heft_record r = { .floats = HEFT_UNTYPED, .ints = HEFT_UNTYPED };
+    r.tree = heft_msgpack_tree_open(in, x, what, '.');
+    r.tree.take = take;
+    r.tree.ctx = &r;
     heft_status st = read_record(&r);
     if (st == HEFT_AGAIN)
-        heft_window_ask_ahead(in, heft_cur_pos(&r.c), heft_ix_tensors(x));
-    heft_vec_free(&x->mem, &r.path, 1);
+        heft_window_ask_ahead(in, heft_cur_pos(&r.tree.c), heft_ix_tensors(x));
+    heft_msgpack_tree_close(&r.tree);
     return st ? st : heft_meta_unique(x, "the item of the record");
 }
 

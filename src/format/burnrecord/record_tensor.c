@@ -1,4 +1,4 @@
-/* record_tensor.c - recognises and adds tensors: maps of bytes, shape and dtype, or of value and
+/* record_tensor.tree.c - recognises and adds tensors: maps of bytes, shape and dtype, or of value and
  * shape.  Modules may have fields with these names, so the values must have the types of a tensor,
  * too. */
 #include "format/burn_types.h"
@@ -18,28 +18,29 @@ typedef struct fields { /* a map that may be a tensor */
 
 static bool scan_data(heft_record *r, fields *f)
 {
-    f->data = heft_msgpack_next(&r->c);
-    if (r->c.st)
+    f->data = heft_msgpack_next(&r->tree.c);
+    if (r->tree.c.st)
         return false;
     f->is_packed = f->data.kind == HEFT_MSGPACK_BYTES;
-    f->where.offset = f->is_packed ? heft_cur_pos(&r->c) : f->data.at;
+    f->where.offset = f->is_packed ? heft_cur_pos(&r->tree.c) : f->data.at;
     f->where.length = f->data.u;
     if (f->is_packed)
-        heft_cur_skip(&r->c, f->data.u);
-    else if (f->data.kind != HEFT_MSGPACK_ARRAY || !heft_msgpack_scan(&f->facts, &r->c, f->data.u))
+        heft_cur_skip(&r->tree.c, f->data.u);
+    else if (f->data.kind != HEFT_MSGPACK_ARRAY ||
+             !heft_msgpack_scan(&f->facts, &r->tree.c, f->data.u))
         return false;
     if (!f->is_packed)
         f->where.length = f->facts.end - f->where.offset;
-    return !r->c.st;
+    return !r->tree.c.st;
 }
 
 static bool scan_field(heft_record *r, fields *f)
 {
-    heft_msgpack_item key = heft_msgpack_next(&r->c);
+    heft_msgpack_item key = heft_msgpack_next(&r->tree.c);
     if (key.kind != HEFT_MSGPACK_TEXT)
         return false;
-    heft_str name = heft_msgpack_text(&r->c, &key);
-    if (r->c.st)
+    heft_str name = heft_msgpack_text(&r->tree.c, &key);
+    if (r->tree.c.st)
         return false;
     bool is_bytes = heft_str_is(name, "bytes"), is_value = heft_str_is(name, "value");
     if ((is_bytes || is_value) && !f->has_bytes && !f->has_value) {
@@ -50,20 +51,20 @@ static bool scan_field(heft_record *r, fields *f)
     bool is_shape = heft_str_is(name, "shape") && !f->has_shape;
     if (!is_shape && (!heft_str_is(name, "dtype") || f->has_type))
         return false;
-    heft_cur begin = r->c;
-    heft_msgpack_item it = heft_msgpack_next(&r->c);
+    heft_cur begin = r->tree.c;
+    heft_msgpack_item it = heft_msgpack_next(&r->tree.c);
     if (is_shape) { /* add() reports errors in the list */
         f->has_shape = it.kind == HEFT_MSGPACK_ARRAY;
         f->rank = it.u;
-        f->shape = r->c;
+        f->shape = r->tree.c;
     } else {
         f->has_type = it.kind == HEFT_MSGPACK_TEXT || it.kind == HEFT_MSGPACK_MAP;
         f->type = begin;
     }
     if (!(is_shape ? f->has_shape : f->has_type))
         return false;
-    heft_msgpack_skip(&r->c, &it);
-    return !r->c.st;
+    heft_msgpack_skip(&r->tree.c, &it);
+    return !r->tree.c.st;
 }
 
 /* Return false if the map is not a tensor, or the cursor failed. */
@@ -87,7 +88,7 @@ static heft_status type_of_numbers(heft_record *r, const fields *f, heft_dtype *
 {
     const heft_msgpack_facts *n = &f->facts;
     if (n->bools + n->ints + n->f32 + n->f64 > 1)
-        return heft_error_set(r->x->err, HEFT_E_FORMAT, f->data.at,
+        return heft_error_set(r->tree.x->err, HEFT_E_FORMAT, f->data.at,
                               "a tensor has numbers of several kinds");
     bool is_half = r->floats == HEFT_F16 || r->floats == HEFT_BF16;
     *out = n->f32 ? HEFT_F32 : n->f64 ? HEFT_F64 : n->bools ? HEFT_BOOL : r->floats;
@@ -95,7 +96,7 @@ static heft_status type_of_numbers(heft_record *r, const fields *f, heft_dtype *
         *out = r->ints;
     r->may_be_halves = r->may_be_halves || (n->ints && is_half);
     return *out == HEFT_UNTYPED
-               ? heft_error_set(r->x->err, HEFT_E_UNSUPPORTED, f->data.at,
+               ? heft_error_set(r->tree.x->err, HEFT_E_UNSUPPORTED, f->data.at,
                                 "the metadata does not state the type of a tensor's numbers")
                : HEFT_OK;
 }
@@ -116,7 +117,7 @@ static bool fits(const heft_msgpack_facts *n, heft_dtype t)
 static heft_status put_part(heft_record *r, const fields *f, uint32_t id, const heft_record_type *t,
                             uint32_t size)
 {
-    heft_index *x = r->x;
+    heft_index *x = r->tree.x;
     /* The product cannot overflow, because a list has less than 2^32 items. */
     uint64_t content = f->is_packed ? f->where.length : f->data.u * size, bytes = 0, elements;
     heft_encoding e = f->is_packed || !f->data.u ? HEFT_RAW : HEFT_MSGPACK;
@@ -192,8 +193,8 @@ static heft_status put_id(heft_record *r, uint32_t id)
         return HEFT_OK;
     bool is_base32 = read_base32(&number, r->id);
     if (is_base32 || read_uuid(&number, r->id))
-        HEFT_TRY(heft_ix_param_id(r->x, id, number));
-    return is_base32 ? HEFT_OK : heft_ix_attr_text(r->x, id, heft_lit("burn.id"), r->id);
+        HEFT_TRY(heft_ix_param_id(r->tree.x, id, number));
+    return is_base32 ? HEFT_OK : heft_ix_attr_text(r->tree.x, id, heft_lit("burn.id"), r->id);
 }
 
 static heft_status add(heft_record *r, const fields *f, const heft_record_type *t, uint32_t size)
@@ -201,20 +202,20 @@ static heft_status add(heft_record *r, const fields *f, const heft_record_type *
     heft_str name;
     uint64_t *dims;
     uint32_t id;
-    HEFT_TRY(heft_record_name(r, f->data.at, "tensor", &name));
+    HEFT_TRY(heft_msgpack_tree_name(&r->tree, f->data.at, "tensor", &name));
     if (f->rank > UINT16_MAX)
-        return heft_error_set(r->x->err, HEFT_E_LIMIT, f->data.at,
+        return heft_error_set(r->tree.x->err, HEFT_E_LIMIT, f->data.at,
                               "tensor %q: %U dimensions are not supported", name, f->rank);
-    HEFT_TRY(heft_ix_tensor(r->x, name, t->dtype, (uint32_t)f->rank, &dims, &id));
+    HEFT_TRY(heft_ix_tensor(r->tree.x, name, t->dtype, (uint32_t)f->rank, &dims, &id));
     heft_cur shape = f->shape;
     for (uint64_t i = 0; i < f->rank; i++)
         dims[i] = heft_msgpack_u64(&shape, "a dimension of a tensor");
     HEFT_TRY(shape.st);
     if (t->is_quantized)
-        HEFT_TRY(heft_ix_set_layout(r->x, id, heft_lit(heft_burn_qfloat)));
+        HEFT_TRY(heft_ix_set_layout(r->tree.x, id, heft_lit(heft_burn_qfloat)));
     HEFT_TRY(put_part(r, f, id, t, size));
     if (t->stored.ptr)
-        HEFT_TRY(heft_ix_attr_text(r->x, id, heft_lit("stored_dtype"), t->stored));
+        HEFT_TRY(heft_ix_attr_text(r->tree.x, id, heft_lit("stored_dtype"), t->stored));
     return put_id(r, id);
 }
 
@@ -222,13 +223,13 @@ static heft_status add(heft_record *r, const fields *f, const heft_record_type *
 static heft_status add_typed(heft_record *r, const fields *f)
 {
     heft_record_type t;
-    heft_cur after = r->c;
-    r->c = f->type;
+    heft_cur after = r->tree.c;
+    r->tree.c = f->type;
     heft_status st = heft_record_read_type(r, &t);
-    r->c = after;
+    r->tree.c = after;
     const heft_msgpack_facts *n = &f->facts;
     if (!st && !f->is_packed && (n->bools || n->f32 || n->f64 || !fits(n, HEFT_U8)))
-        return heft_error_set(r->x->err, HEFT_E_FORMAT, f->data.at,
+        return heft_error_set(r->tree.x->err, HEFT_E_FORMAT, f->data.at,
                               "the bytes of a tensor are a list, but not of bytes");
     return st ? st : add(r, f, &t, 1);
 }
@@ -239,7 +240,7 @@ static heft_status add_numbers(heft_record *r, const fields *f)
     heft_record_type t = { .dtype = HEFT_UNTYPED };
     HEFT_TRY(type_of_numbers(r, f, &t.dtype));
     if (f->facts.ints && !fits(&f->facts, t.dtype))
-        return heft_error_set(r->x->err, HEFT_E_FORMAT, f->data.at,
+        return heft_error_set(r->tree.x->err, HEFT_E_FORMAT, f->data.at,
                               "a list of integers exceeds the type %s, which the metadata states",
                               heft_dtype_name(t.dtype));
     return add(r, f, &t, heft_dtype_size(t.dtype));
@@ -248,11 +249,11 @@ static heft_status add_numbers(heft_record *r, const fields *f)
 heft_status heft_record_tensor(heft_record *r, const heft_msgpack_item *map, bool *is_tensor)
 {
     fields f = { .rank = 0 };
-    heft_cur begin = r->c;
+    heft_cur begin = r->tree.c;
     *is_tensor = scan_fields(r, map, &f);
     if (!*is_tensor) {
-        heft_status st = r->c.st;
-        r->c = st ? r->c : begin;
+        heft_status st = r->tree.c.st;
+        r->tree.c = st ? r->tree.c : begin;
         return st;
     }
     return f.has_type ? add_typed(r, &f) : add_numbers(r, &f);

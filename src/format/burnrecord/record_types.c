@@ -26,17 +26,17 @@ heft_dtype heft_record_rust_type(heft_str name)
 
 static heft_status read_bool(heft_record *r, heft_record_type *out)
 {
-    heft_msgpack_item it = heft_msgpack_next(&r->c);
-    if (!r->c.st && it.kind != HEFT_MSGPACK_TEXT)
-        return heft_cur_fail_at(&r->c, it.at, "the storage of a Bool is not a string");
-    heft_str kind = heft_msgpack_text(&r->c, &it);
+    heft_msgpack_item it = heft_msgpack_next(&r->tree.c);
+    if (!r->tree.c.st && it.kind != HEFT_MSGPACK_TEXT)
+        return heft_cur_fail_at(&r->tree.c, it.at, "the storage of a Bool is not a string");
+    heft_str kind = heft_msgpack_text(&r->tree.c, &it);
     *out = (heft_record_type){ .dtype = HEFT_UNTYPED };
-    if (!r->c.st)
+    if (!r->tree.c.st)
         out->dtype = heft_burn_bool_type(kind, &out->stored);
     if (out->dtype)
         return HEFT_OK;
-    return heft_cur_fail_at(&r->c, it.at, "unknown storage %q of a Bool: not Native, U8 or U32",
-                            kind);
+    return heft_cur_fail_at(&r->tree.c, it.at,
+                            "unknown storage %q of a Bool: not Native, U8 or U32", kind);
 }
 
 /* ---- quantization schemes ---- */
@@ -60,11 +60,11 @@ static heft_status put_item(heft_record *r, heft_out *o, const heft_msgpack_item
     else if (it->kind == HEFT_MSGPACK_INT)
         heft_json_put_i64(o, it->i);
     else if (it->kind == HEFT_MSGPACK_TEXT)
-        heft_json_put_str(o, heft_msgpack_text(&r->c, it));
+        heft_json_put_str(o, heft_msgpack_text(&r->tree.c, it));
     else
-        return heft_error_set(r->x->err, HEFT_E_UNSUPPORTED, it->at,
+        return heft_error_set(r->tree.x->err, HEFT_E_UNSUPPORTED, it->at,
                               "a quantization scheme has unsupported values");
-    return r->c.st;
+    return r->tree.c.st;
 }
 
 /* Emit the separator before an item, and advance to the next key, value or item. */
@@ -86,16 +86,16 @@ static heft_status put_tree(heft_record *r, heft_out *o)
     do {
         if (depth)
             put_separator(o, &levels[depth - 1]);
-        heft_msgpack_item it = heft_msgpack_next(&r->c);
+        heft_msgpack_item it = heft_msgpack_next(&r->tree.c);
         bool is_map = it.kind == HEFT_MSGPACK_MAP;
-        if (r->c.st)
-            return r->c.st;
+        if (r->tree.c.st)
+            return r->tree.c.st;
         if (!is_map && it.kind != HEFT_MSGPACK_ARRAY) {
             heft_status st = put_item(r, o, &it);
             if (st)
                 return st;
         } else if (depth == MAX_LEVELS || o->total > MAX_TEXT) {
-            return heft_error_set(r->x->err, HEFT_E_LIMIT, it.at,
+            return heft_error_set(r->tree.x->err, HEFT_E_LIMIT, it.at,
                                   "a quantization scheme has more than %U levels or %U bytes",
                                   (uint64_t)MAX_LEVELS, (uint64_t)MAX_TEXT);
         } else {
@@ -112,16 +112,16 @@ static heft_status put_tree(heft_record *r, heft_out *o)
 static heft_status read_scheme(heft_record *r, heft_record_type *out)
 {
     heft_out o = heft_out_counting();
-    heft_cur begin = r->c;
+    heft_cur begin = r->tree.c;
     HEFT_TRY(put_tree(r, &o));
     heft_str prefix = heft_lit("{\"QFloat\":");
     size_t len = prefix.len + (size_t)o.total + 1;
-    uint8_t *text = heft_arena_alloc(&r->x->arena, len, 1);
+    uint8_t *text = heft_arena_alloc(&r->tree.x->arena, len, 1);
     if (!text)
-        return heft_record_no_memory(r);
+        return heft_msgpack_tree_no_memory(&r->tree);
     o = (heft_out){ .buf = text, .cap = len };
     heft_out_str(&o, prefix);
-    r->c = begin;
+    r->tree.c = begin;
     heft_status st = put_tree(r, &o);
     heft_out_u8(&o, '}');
     *out = (heft_record_type){ .dtype = HEFT_U8,
@@ -132,26 +132,27 @@ static heft_status read_scheme(heft_record *r, heft_record_type *out)
 
 heft_status heft_record_read_type(heft_record *r, heft_record_type *out)
 {
-    heft_msgpack_item it = heft_msgpack_next(&r->c);
-    if (!r->c.st && it.kind == HEFT_MSGPACK_TEXT) {
-        heft_str name = heft_msgpack_text(&r->c, &it);
+    heft_msgpack_item it = heft_msgpack_next(&r->tree.c);
+    if (!r->tree.c.st && it.kind == HEFT_MSGPACK_TEXT) {
+        heft_str name = heft_msgpack_text(&r->tree.c, &it);
         *out = (heft_record_type){ .dtype = HEFT_UNTYPED };
-        if (!r->c.st)
+        if (!r->tree.c.st)
             out->dtype = heft_burn_type(name, &out->stored);
         if (out->dtype)
             return HEFT_OK;
-        return heft_cur_fail_at(&r->c, it.at, "unknown element type %q", name);
+        return heft_cur_fail_at(&r->tree.c, it.at, "unknown element type %q", name);
     }
-    if (!r->c.st && (it.kind != HEFT_MSGPACK_MAP || it.u != 1))
-        return heft_cur_fail_at(&r->c, it.at,
+    if (!r->tree.c.st && (it.kind != HEFT_MSGPACK_MAP || it.u != 1))
+        return heft_cur_fail_at(&r->tree.c, it.at,
                                 "a dtype is neither a string nor a map with one entry");
-    it = heft_msgpack_next(&r->c);
-    heft_str name = it.kind == HEFT_MSGPACK_TEXT ? heft_msgpack_text(&r->c, &it) : heft_lit("");
-    if (r->c.st)
-        return r->c.st;
+    it = heft_msgpack_next(&r->tree.c);
+    heft_str name = it.kind == HEFT_MSGPACK_TEXT ? heft_msgpack_text(&r->tree.c, &it)
+                                                 : heft_lit("");
+    if (r->tree.c.st)
+        return r->tree.c.st;
     if (heft_str_is(name, "Bool"))
         return read_bool(r, out);
     if (heft_str_is(name, "QFloat"))
         return read_scheme(r, out);
-    return heft_cur_fail_at(&r->c, it.at, "unknown element type %q with a value", name);
+    return heft_cur_fail_at(&r->tree.c, it.at, "unknown element type %q with a value", name);
 }

@@ -11,6 +11,7 @@
 #include "format/gguf/gguf.h"
 
 #include "model/float.h"
+#include "model/open_containers.h"
 #include "model/unique_keys.h"
 
 enum { REPLACEMENT_BYTES = 3 };
@@ -245,18 +246,20 @@ static heft_status add_array(heft_gguf_reader *r, heft_str key, heft_str entry_k
 
 static heft_status add_array_tree(heft_gguf_reader *r, heft_str key)
 {
-    uint32_t left[HEFT_MAX_DEPTH], depth = 0, inner;
-    HEFT_TRY(add_array(r, key, key, &inner));
-    if (inner)
-        left[depth++] = inner;
-    while (depth) {
-        left[depth - 1]--;
-        HEFT_TRY(add_array(r, (heft_str){ "", 0 }, key, &inner));
+    heft_open_containers open;
+    uint32_t inner = 0;
+    heft_str element_key = key;
+    open.depth = 0;
+    do {
+        HEFT_TRY(add_array(r, element_key, key, &inner));
         if (inner)
-            left[depth++] = inner; /* heft_ix_meta() has checked limits.depth */
-        for (; depth && !left[depth - 1]; depth--)
+            heft_open_enter(&open, inner, HEFT_KIND_LIST); /* heft_ix_meta() has checked depth */
+        else
+            heft_open_leaf(&open);
+        while (heft_open_leave(&open))
             heft_ix_meta_end(r->x);
-    }
+        element_key = heft_lit("");
+    } while (open.depth);
     return HEFT_OK;
 }
 

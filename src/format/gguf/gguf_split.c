@@ -4,9 +4,10 @@
  * from 0, the number of shards, "split.count", and the number of tensors in all shards,
  * "split.tensors.count".  The first shard has the metadata of the model.
  */
+#include "base/path_risk.h"
 #include "format/gguf/gguf.h"
 
-enum { MAX_SHARDS = 4096, DIGITS = 5, NUMBERS_BYTES = 2 * DIGITS + 16 };
+enum { DIGITS = 5, NUMBERS_BYTES = 2 * DIGITS + 16 };
 
 static const char *const keys[] = { "split.no", "split.count", "split.tensors.count" };
 enum { NUMBER, COUNT, TENSORS, KEYS };
@@ -76,10 +77,10 @@ heft_status heft_gguf_read_split(heft_index *x)
     }
     if (found[COUNT] == HEFT_NOWHERE || !found[COUNT])
         return HEFT_OK;
-    if (found[COUNT] > MAX_SHARDS)
+    if (found[COUNT] > HEFT_MAX_SHARDS)
         return heft_error_set(x->err, HEFT_E_LIMIT, at[COUNT],
                               "the model has %U shards, more than the limit of %U", found[COUNT],
-                              (uint64_t)MAX_SHARDS);
+                              (uint64_t)HEFT_MAX_SHARDS);
     found[NUMBER] = found[NUMBER] == HEFT_NOWHERE ? 0 : found[NUMBER];
     if (found[NUMBER] >= found[COUNT])
         return heft_error_set(x->err, HEFT_E_FORMAT, at[NUMBER],

@@ -6,6 +6,7 @@
  */
 #include "format/gguf/gguf.h"
 #include "model/float.h"
+#include "model/open_containers.h"
 
 static bool is_number(const heft_value *v)
 {
@@ -159,21 +160,20 @@ static void put_payload(heft_out *o, const heft_index *x, uint32_t i, uint32_t k
 
 void heft_gguf_put_value(heft_out *o, const heft_index *x, uint32_t i)
 {
-    struct {
-        uint32_t end, kind; /* index after the last child; kind of the children */
-    } open[HEFT_MAX_DEPTH];
+    heft_open_containers open; /* with the kind of the children */
     const heft_value *v = heft_ix_value(x, i);
-    uint32_t depth = 0, end = heft_ix_value_next(x, i);
     uint32_t kind = kind_of(class_of(v), is_number(v) ? type_of(v) : HEFT_UNTYPED);
     heft_out_u32(o, kind);
-    for (uint32_t k = i; k < end; k++) {
+    open.depth = 0;
+    do {
         uint32_t inner = 0;
-        for (; depth && open[depth - 1].end == k; depth--)
-            kind = depth > 1 ? open[depth - 2].kind : kind;
-        put_payload(o, x, k, kind, &inner);
-        if (heft_ix_value(x, k)->kind != HEFT_KIND_LIST || depth == HEFT_MAX_DEPTH)
+        v = heft_ix_value(x, i);
+        put_payload(o, x, i++, heft_open_kind(&open, kind), &inner);
+        if (v->kind == HEFT_KIND_LIST)
+            heft_open_enter(&open, v->as.container.count, inner);
+        else
+            heft_open_leaf(&open);
+        while (heft_open_leave(&open))
             continue;
-        open[depth].end = heft_ix_value_next(x, k);
-        open[depth++].kind = kind = inner;
-    }
+    } while (open.depth);
 }

@@ -7,7 +7,7 @@
  * parentheses.
  */
 #include "format/numpy/npy.h"
-#include "format/numpy/python_literal.h"
+#include "grammar/python_literal.h"
 
 typedef struct literal {
     heft_python text;

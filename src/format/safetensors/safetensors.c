@@ -133,29 +133,15 @@ static heft_status st_parse(heft_window *in, heft_index *x)
         st = check_offsets(x, &h);
     if (!st)
         st = heft_meta_unique(x, "__metadata__");
-    return st ? st : heft_attributes_from_metadata(x);
-}
-
-/* Distributed checkpoints in safetensors have pieces of tensors, with their offsets in the whole
- * tensor. */
-static heft_status st_notice(heft_index *x)
-{
-    static const char key[] = "DCP_SHARDING_INFO";
-    for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i))
-        x->has_pieces = x->has_pieces || heft_str_is(heft_ix_value(x, i)->key, key);
-    if (x->has_pieces)
-        heft_ix_left_out(
-            x, HEFT_LEFT_OUT_READABLE, "safetensors/pieces", (heft_range){ HEFT_NOWHERE, 0 },
-            HEFT_IS_SMALL ? "the file has pieces of tensors"
-                          : "the file has pieces of tensors of a distributed checkpoint (DCP) of "
-                            "PyTorch, which are not joined: DCP_SHARDING_INFO has their offsets");
-    return HEFT_OK;
+    if (!st)
+        st = heft_attributes_from_metadata(x);
+    return st ? st : heft_st_read_pieces(x);
 }
 
 static heft_status st_check(heft_check *c)
 {
     uint64_t data = c->size;
-    if (c->x->shard_entries.len) /* an index has no data; each shard is checked on its own */
+    if (c->x->is_shard_index) /* an index has no data; each shard is checked on its own */
         return HEFT_OK;
     for (uint32_t t = 0; t < heft_ix_tensors(c->x); t++) {
         uint64_t offset = heft_ix_part_row_at(c->x, t)->offset;
@@ -203,7 +189,6 @@ const heft_format heft_format_safetensors = {
     .name = "safetensors",
     .title = "safetensors",
     .structure_rule = "safetensors/structure",
-    .notice = st_notice,
     .suffixes = ".safetensors",
     .versions = "",
     .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_META,

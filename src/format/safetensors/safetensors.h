@@ -25,6 +25,9 @@ typedef struct heft_st_header {
  * safetensors_header.c. */
 heft_status heft_st_read_header(heft_st_header *h, heft_index *x, heft_str header);
 
+/* Read where the pieces of tensors belong, if the file has pieces: safetensors_pieces.c. */
+heft_status heft_st_read_pieces(heft_index *x);
+
 /* Return true for the only key that is not a tensor's name. */
 static inline bool heft_st_is_metadata(heft_str key)
 {

@@ -1,9 +1,10 @@
 /* safetensors_index.c - reads and writes the index of a model in several safetensors files. */
+#include "base/path_risk.h"
 #include "format/safetensors/safetensors.h"
 #include "format/shard_index.h"
 #include "grammar/json.h"
 
-enum { MAX_NAME = 255, DIGITS = 5 };
+enum { DIGITS = 5 };
 
 /* PyTorch shards have an index of the same form, with other file names. */
 static bool is_own(heft_str file)
@@ -36,7 +37,7 @@ static void put_name(heft_out *o, heft_str stem, uint32_t i, uint32_t count)
 
 static void put_index(heft_out *o, const heft_shard_set *s)
 {
-    uint8_t buf[MAX_NAME + 1];
+    uint8_t buf[HEFT_MAX_SHARD_NAME + 1];
     heft_out_str(o, heft_lit("{\n  \"metadata\": {\n    \"total_size\": "));
     heft_json_put_u64(o, s->bytes);
     heft_out_str(o, heft_lit("\n  },\n  \"weight_map\": {"));

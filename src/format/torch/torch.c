@@ -6,11 +6,12 @@
  *            NAME/version      decimal; other members: TorchScript code, hints of the writer
  *
  *   legacy   a stream of pickles: torch_legacy.c
+ *   DCP      a folder with an index, .metadata: dcp.c
  *   tar      before version 0.1.11: torch_tar.c
  *
  * Reference: torch/serialization.py and torch/csrc/jit/serialization of PyTorch 2.
  */
-#include "format/torch/torch.h"
+#include "format/torch/torch_write.h"
 
 #include "format/shard_index.h"
 #include "format/zip_archive.h"
@@ -305,6 +306,8 @@ static heft_status torch_parse(heft_window *in, heft_index *x)
             x->err, HEFT_E_UNSUPPORTED,
             "--key needs a single file, not an index: open the shard that holds %q", x->pick);
     }
+    if (heft_dcp_recognise(head, (size_t)have))
+        return heft_dcp_parse(in, x);
     bool is_zip = have > 1 && head[0] == 'P' && head[1] == 'K';
     bool is_tar = have > TAR_MAGIC + 5 && !memcmp(head + TAR_MAGIC, "ustar", 5);
     heft_status st = is_zip   ? parse_zip(&t)
@@ -320,7 +323,7 @@ static int torch_probe(const uint8_t *head, size_t head_len, const uint8_t *tail
     enum { SURE = 80, TAR = 64, NAMED = 16, LISTED = 32 };
     int bits;
     (void)size;
-    if (heft_torch_is_legacy(head, head_len))
+    if (heft_torch_is_legacy(head, head_len) || heft_dcp_recognise(head, head_len))
         return SURE;
     if (heft_torch_is_tar(head, head_len))
         return TAR;
@@ -346,12 +349,18 @@ const heft_format heft_format_torch = {
     .title = "PyTorch",
     .structure_rule = "torch/structure",
     .suffixes = ".pt .pth",
-    .versions = "",
-    .caps = HEFT_CAN_READ | HEFT_CAN_META | HEFT_CAN_SPARSE | HEFT_CAN_OPEN_KEY,
+    .versions = "3 checkpoint",
+    .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_META | HEFT_CAN_LISTS | HEFT_CAN_SPARSE |
+            HEFT_CAN_OPEN_KEY,
     .align = 64,
     .probe = torch_probe,
     .parse = torch_parse,
     .name_rules = &name_rules,
 };
 
-const heft_format_writer heft_format_writer_torch = { .plan = NULL }; /* read only */
+const heft_format_writer heft_format_writer_torch = {
+    .plan = heft_torch_plan_file,
+    .write_header = heft_torch_write_header,
+    .write_record_header = heft_torch_write_record_header,
+    .write_trailer = heft_torch_write_trailer,
+};

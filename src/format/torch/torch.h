@@ -5,14 +5,8 @@
 #define HEFT_TORCH_H
 #include "format/format.h"
 #include "grammar/pickle.h"
+#include "grammar/torch_types.h"
 #include "grammar/zip.h"
-
-typedef struct heft_torch_type { /* an element type of PyTorch */
-    const char *dtype;           /* torch.DTYPE */
-    const char *storage;         /* torch.STORAGE, or NULL without a class */
-    heft_dtype type;             /* HEFT_UNTYPED: unknown to Heft */
-    bool keeps_name;             /* `type` is only similar: stored_dtype keeps the name */
-} heft_torch_type;
 
 typedef struct heft_torch_storage { /* memory of one or more tensors */
     heft_str key;                   /* name in the pickle and in the container */
@@ -67,9 +61,10 @@ typedef struct heft_torch { /* state of the parser */
     bool is_script; /* some objects have classes that TorchScript stores as code */
     heft_status st; /* error of functions that return bool */
     uint64_t pickle_bytes;
-    uint64_t bytes;    /* total size of all tensors so far */
-    uint64_t budget;   /* steps and bytes of names that heft_torch_walk() may still take */
-    uint32_t reported; /* number of reported_calls */
+    uint64_t bytes;        /* total size of all tensors so far */
+    uint64_t budget;       /* steps and bytes of names that heft_torch_walk() may still take */
+    uint32_t checked_mesh; /* value of the mesh that was checked last, plus 1 */
+    uint32_t reported;     /* number of reported_calls */
     uint32_t reported_calls[32];
 } heft_torch;
 
@@ -96,6 +91,10 @@ const heft_torch_type *heft_torch_type_of_class(const heft_pickle *p, uint32_t g
                                                 const char *end);
 /* Find a type by the name of a dtype. */
 const heft_torch_type *heft_torch_type_of_dtype(const heft_pickle *p, uint32_t global);
+/* Return the type that is written for a type of Heft; NULL: PyTorch has none. */
+const heft_torch_type *heft_torch_type_stored_as(heft_dtype type);
+/* Return the type whose name stored_dtype keeps, or NULL. */
+const heft_torch_type *heft_torch_type_named(heft_str stored_dtype);
 /* Return the class that a value refers to, or the value.  Legacy streams wrap classes of modules in
  * persistent ids with source code: ("module", class, file, text); tar archives: (class, file,
  * text). */
@@ -131,13 +130,15 @@ typedef enum heft_torch_kind {
     HEFT_TORCH_VALUE,     /* an ordinary value of the pickle */
     HEFT_TORCH_TENSOR,    /* a call that rebuilds a tensor */
     HEFT_TORCH_SPARSE,    /* a call that rebuilds a sparse tensor */
+    HEFT_TORCH_PIECE,     /* a call that rebuilds a tensor of which a rank has a piece */
     HEFT_TORCH_PAIRS,     /* a list of pairs (tuples or lists) of keys and values */
     HEFT_TORCH_NAMESPACE, /* an object with settings as attributes */
     HEFT_TORCH_NUMBER,    /* a NumPy scalar */
     HEFT_TORCH_DEVICE,    /* a torch.device */
     HEFT_TORCH_OBJECT,    /* an object of an unknown class, with attributes and items */
     HEFT_TORCH_OPAQUE,    /* a value without numbers, which is left out */
-    HEFT_TORCH_NUMBERS,   /* numbers or bytes, which are left out */
+    HEFT_TORCH_BYTES,     /* bytes, as protocols before 3 store them */
+    HEFT_TORCH_NUMBERS,   /* numbers, which are left out */
     HEFT_TORCH_ARRAY,     /* an array of NumPy, which is left out */
     HEFT_TORCH_REFUSED    /* a call that rebuilds tensors in an unsupported form */
 } heft_torch_kind;
@@ -156,6 +157,7 @@ typedef struct heft_torch_interpretation {
     uint32_t value;    /* the container, or the call */
     uint32_t callable; /* function or class of a call */
     uint32_t args;     /* arguments of a call */
+    uint32_t state;    /* PIECE: the state of the tensor, or HEFT_NONE */
 } heft_torch_interpretation;
 
 /* Interpret a value: look up calls in a table, and follow calls that only wrap an argument. */
@@ -194,8 +196,30 @@ heft_status heft_torch_digest(const heft_torch *t, heft_encoding e, uint32_t crc
 
 /* ---- sparse tensors: torch_sparse.c ---- */
 
+enum { HEFT_TORCH_SPARSE_PARTS = 3, HEFT_TORCH_LAYOUTS = 2 };
+typedef struct heft_torch_layout { /* a layout of sparse tensors */
+    const char *name, *layout;     /* names in PyTorch and in Heft */
+    const char *roles[HEFT_TORCH_SPARSE_PARTS];
+    uint32_t parts, values; /* number of parts, index of the values; the shape follows */
+} heft_torch_layout;
+extern const heft_torch_layout heft_torch_layouts[HEFT_TORCH_LAYOUTS];
+
 /* Add the sparse tensor that a call rebuilds, or leave the tensor out. */
 heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_interpretation *m);
+
+/* ---- settings beside the tensors: torch_settings.c ---- */
+
+/* Key of the dictionary of settings, and the version of a file that has it. */
+extern const char heft_torch_metadata[], heft_torch_checkpoint[];
+/* Add the settings of a dictionary.  Set *taken to false, and add nothing, if a value is none. */
+heft_status heft_torch_settings(heft_torch *t, uint32_t dict, bool *taken);
+
+/* ---- pieces in the files of ranks: torch_piece.c ---- */
+
+/* Add the piece of a tensor that a rank has, or leave it out. */
+heft_status heft_torch_piece(heft_torch *t, heft_str name, const heft_torch_interpretation *m);
+/* Call after the last tensor: if some are pieces, the others are whole.  Refuse flat parameters. */
+heft_status heft_torch_end_pieces(heft_torch *t);
 
 /* ---- the graph: torch_walk.c ---- */
 
@@ -207,6 +231,13 @@ heft_status heft_torch_walk(heft_torch *t);
 /* Recognise the pickle of the magic number, in any protocol. */
 bool heft_torch_is_legacy(const uint8_t *head, size_t len);
 heft_status heft_torch_parse_legacy(heft_torch *t);
+
+/* ---- distributed checkpoints: dcp.c ---- */
+
+/* Recognise .metadata, the index of a distributed checkpoint. */
+bool heft_dcp_recognise(const uint8_t *head, size_t len);
+/* Add the tensors, whose pieces are in the other files of the folder. */
+heft_status heft_dcp_parse(heft_window *in, heft_index *x);
 
 /* ---- tar archives, before PyTorch 0.1.11: torch_tar.c ---- */
 

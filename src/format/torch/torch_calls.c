@@ -5,6 +5,7 @@
 typedef enum action {
     TENSOR, /* rebuilds a tensor from the arguments */
     SPARSE,
+    PIECE,     /* the local part of a tensor that is distributed over ranks */
     UNWRAP,    /* stands for the first argument */
     REBUILD,   /* (function, type, arguments, state): a tensor of a subclass */
     CONTENT,   /* a dictionary: the items set later, or the pairs in the arguments */
@@ -14,8 +15,9 @@ typedef enum action {
     VARIABLE, /* a tensor before PyTorch 0.4: the first argument, or in the state */
     INSTANCE, /* an instance of the class in the first argument, in protocols 0 and 1 */
     OPAQUE,   /* without numbers, and left out */
-    NUMBERS,  /* numbers or bytes that are left out */
-    ARRAY,    /* an array of NumPy */
+    BYTES,
+    NUMBERS, /* numbers that are left out */
+    ARRAY,   /* an array of NumPy */
     REFUSE
 } action;
 
@@ -36,6 +38,7 @@ static const call calls[] = {
     { "torch._utils", "_rebuild_parameter_with_state", UNWRAP, 0 },
     { "torch._utils", "_rebuild_device_tensor_from_cpu_tensor", UNWRAP, 0 },
     { "torch._utils", "_rebuild_device_tensor_from_numpy", UNWRAP, 0 },
+    { "torch._utils", "_rebuild_wrapper_subclass", PIECE, 0 },
     { "torch._tensor", "_rebuild_from_type_v2", REBUILD, 0 },
     { "torch._tensor", "_rebuild_from_type", REBUILD, 0 },
     { "torch._utils", NULL, REFUSE, 0 },
@@ -74,7 +77,7 @@ static const call calls[] = {
     { "numpy.core.numeric", "_frombuffer", ARRAY, 0 },
     { "numpy._core.numeric", "_frombuffer", ARRAY, 0 },
     { "numpy", "dtype", OPAQUE, 0 },
-    { "_codecs", "encode", NUMBERS, 0 },
+    { "_codecs", "encode", BYTES, 0 },
     { "builtins", "complex", NUMBERS, 0 },
     { "builtins", "slice", NUMBERS, 0 },
     { "builtins", "range", NUMBERS, 0 },
@@ -131,9 +134,11 @@ static bool interpret_step(const heft_pickle *p, heft_torch_interpretation *m)
         return false;
     m->callable = heft_torch_class(p, v->as.object.callable);
     m->args = v->as.object.args;
+    m->state = HEFT_NONE;
     const call *c = find_call(p, m->callable);
     if (c && c->action == REBUILD) {
         m->callable = heft_pickle_item(p, m->args, 0);
+        m->state = heft_pickle_item(p, m->args, 3);
         m->args = heft_pickle_item(p, m->args, 2);
         c = find_call(p, m->callable);
         c = c && c->action == REBUILD ? NULL : c;
@@ -155,11 +160,12 @@ static bool interpret_step(const heft_pickle *p, heft_torch_interpretation *m)
         return data != HEFT_NONE;
     }
     static const heft_torch_kind kinds[] = {
-        [TENSOR] = HEFT_TORCH_TENSOR,       [SPARSE] = HEFT_TORCH_SPARSE,
-        [NAMESPACE] = HEFT_TORCH_NAMESPACE, [NUMBER] = HEFT_TORCH_NUMBER,
-        [DEVICE] = HEFT_TORCH_DEVICE,       [INSTANCE] = HEFT_TORCH_OBJECT,
-        [OPAQUE] = HEFT_TORCH_OPAQUE,       [NUMBERS] = HEFT_TORCH_NUMBERS,
-        [ARRAY] = HEFT_TORCH_ARRAY,         [REFUSE] = HEFT_TORCH_REFUSED
+        [TENSOR] = HEFT_TORCH_TENSOR,   [SPARSE] = HEFT_TORCH_SPARSE,
+        [PIECE] = HEFT_TORCH_PIECE,     [NAMESPACE] = HEFT_TORCH_NAMESPACE,
+        [NUMBER] = HEFT_TORCH_NUMBER,   [DEVICE] = HEFT_TORCH_DEVICE,
+        [INSTANCE] = HEFT_TORCH_OBJECT, [OPAQUE] = HEFT_TORCH_OPAQUE,
+        [NUMBERS] = HEFT_TORCH_NUMBERS, [ARRAY] = HEFT_TORCH_ARRAY,
+        [REFUSE] = HEFT_TORCH_REFUSED,  [BYTES] = HEFT_TORCH_BYTES
     };
     if (!c || (c->action == UNWRAP && first == HEFT_NONE && v->as.object.state != HEFT_NONE)) {
         m->kind = HEFT_TORCH_OBJECT;

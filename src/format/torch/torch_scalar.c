@@ -119,6 +119,32 @@ static bool read_number(const heft_torch *t, heft_value *out, uint32_t args)
     return true;
 }
 
+/* Read _codecs.encode(TEXT, "latin1"): the bytes are the code points, all below 256. */
+static bool read_bytes(heft_torch *t, heft_value *out, uint32_t args)
+{
+    uint32_t text = heft_pickle_item(&t->p, args, 0), encoding = heft_pickle_item(&t->p, args, 1);
+    if (!heft_pickle_is(&t->p, text, HEFT_PICKLE_TEXT) ||
+        !heft_pickle_is(&t->p, encoding, HEFT_PICKLE_TEXT) ||
+        !heft_str_is(heft_pickle_at(&t->p, encoding)->as.s, "latin1"))
+        return false;
+    heft_str s = heft_pickle_at(&t->p, text)->as.s;
+    char *bytes = charge(t, s.len, text) ? heft_arena_alloc(&t->x->arena, s.len + 1, 1) : NULL;
+    size_t len = 0;
+    if (!bytes)
+        return t->st ? false : no_memory(t);
+    for (size_t i = 0; i < s.len; i++) {
+        uint8_t c = (uint8_t)s.ptr[i];
+        if (c >= 0xC4) /* a code point from 256 on */
+            return false;
+        if (c >= 0x80)
+            c = (uint8_t)((c & 3) << 6 | ((uint8_t)s.ptr[++i] & 0x3F));
+        bytes[len++] = (char)c;
+    }
+    out->kind = HEFT_KIND_BYTES;
+    out->as.s = (heft_str){ bytes, len };
+    return true;
+}
+
 /* Convert an integer beyond 64 bits to text, like Python's hex(). */
 static bool read_big_integer(heft_torch *t, heft_value *out, heft_str s)
 {
@@ -145,6 +171,17 @@ static bool read_big_integer(heft_torch *t, heft_value *out, heft_str s)
     memmove(to, digits, (size_t)(end - digits));
     out->kind = HEFT_KIND_STR;
     out->as.s = (heft_str){ text, (size_t)(to - text) + (size_t)(end - digits) };
+    return true;
+}
+
+/* Read an integer of 64 bits without a sign. */
+static bool read_unsigned(heft_value *out, heft_str s)
+{
+    enum { BYTES = 8 };
+    if (s.len != BYTES + 1 || s.ptr[BYTES])
+        return false;
+    out->kind = HEFT_KIND_UINT;
+    out->as.u = heft_le64((const uint8_t *)s.ptr);
     return true;
 }
 
@@ -176,6 +213,8 @@ static bool read_plain(heft_torch *t, heft_value *out, uint32_t value)
         out->as.s = v->as.s;
         return true;
     case HEFT_PICKLE_BIG:
+        if (read_unsigned(out, v->as.s))
+            return true;
         return charge(t, v->as.s.len, value) && read_big_integer(t, out, v->as.s);
     case HEFT_PICKLE_GLOBAL:
         /* a dtype such as torch.float32, or any class or function */
@@ -196,5 +235,7 @@ bool heft_torch_scalar(heft_torch *t, heft_value *out, uint32_t value)
         return read_device(t, out, m.args);
     if (m.kind == HEFT_TORCH_NUMBER)
         return read_number(t, out, m.args);
+    if (m.kind == HEFT_TORCH_BYTES)
+        return read_bytes(t, out, m.args);
     return m.kind == HEFT_TORCH_VALUE && read_plain(t, out, m.value);
 }

@@ -2,17 +2,12 @@
  * or (row pointers, columns, values, shape).  The parts must be contiguous. */
 #include "format/torch/torch.h"
 
-enum { MAX_PARTS = 3 };
+enum { MAX_PARTS = HEFT_TORCH_SPARSE_PARTS, LAYOUTS = HEFT_TORCH_LAYOUTS };
 
-static const struct {
-    const char *name, *layout; /* in PyTorch, in Heft */
-    const char *roles[MAX_PARTS];
-    uint32_t parts, values; /* number of parts, index of the values; the shape follows */
-} layouts[] = {
+const heft_torch_layout heft_torch_layouts[HEFT_TORCH_LAYOUTS] = {
     { "torch.sparse_coo", "sparse_coo", { "coords", "values" }, 2, 1 },
     { "torch.sparse_csr", "sparse_csr", { "indptr", "indices", "values" }, 3, 2 },
 };
-enum { LAYOUTS = sizeof layouts / sizeof *layouts };
 
 typedef struct sparse {
     heft_str name;
@@ -35,7 +30,7 @@ static uint32_t layout_of(const heft_pickle *p, uint32_t value)
     uint32_t text = heft_pickle_item(p, heft_pickle_at(p, value)->as.object.args, 0);
     if (!heft_pickle_is(p, text, HEFT_PICKLE_TEXT))
         return LAYOUTS;
-    while (n < LAYOUTS && !heft_str_is(heft_pickle_at(p, text)->as.s, layouts[n].name))
+    while (n < LAYOUTS && !heft_str_is(heft_pickle_at(p, text)->as.s, heft_torch_layouts[n].name))
         n++;
     return n;
 }
@@ -52,13 +47,13 @@ static heft_status check_counts(const heft_torch *t, const sparse *s)
 {
     const heft_pickle *p = &t->p;
     const heft_torch_contiguous *first = &s->parts[0],
-                                *values = &s->parts[layouts[s->layout].values];
+                                *values = &s->parts[heft_torch_layouts[s->layout].values];
     if (values->rank != 1)
         return fail(t, s, HEFT_E_UNSUPPORTED,
                     "sparse tensors with dense blocks as values are not supported");
     bool fits = first->rank == 2 && dim(p, first->size, 0) == s->rank &&
                 dim(p, first->size, 1) == values->elements;
-    if (layouts[s->layout].parts == MAX_PARTS)
+    if (heft_torch_layouts[s->layout].parts == MAX_PARTS)
         fits = s->rank == 2 && first->rank == 1 && s->parts[1].rank == 1 && first->elements &&
                first->elements - 1 == dim(p, s->size, 0) &&
                s->parts[1].elements == values->elements;
@@ -92,7 +87,7 @@ static heft_status read_parts(heft_torch *t, sparse *s, const heft_torch_interpr
     s->layout = layout_of(&t->p, layout);
     if (s->layout == LAYOUTS)
         return fail(t, s, HEFT_E_UNSUPPORTED, "the layout of the sparse tensor is not supported");
-    uint32_t count = layouts[s->layout].parts;
+    uint32_t count = heft_torch_layouts[s->layout].parts;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t part = heft_pickle_item(&t->p, data, i);
         HEFT_TRY(part == HEFT_NONE
@@ -112,19 +107,19 @@ heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_int
         return heft_torch_leave_unsupported(t, st, s.at);
     st = heft_torch_charge(t, s.rank, s.at);
     if (!st)
-        st = heft_ix_tensor(t->x, name, s.parts[layouts[s.layout].values].type, s.rank, &dims,
-                            &s.id);
+        st = heft_ix_tensor(t->x, name, s.parts[heft_torch_layouts[s.layout].values].type, s.rank,
+                            &dims, &s.id);
     if (st)
         return st;
     for (uint32_t i = 0; i < s.rank; i++)
         dims[i] = dim(&t->p, s.size, i);
-    st = heft_ix_set_layout(t->x, s.id, heft_lit(layouts[s.layout].layout));
-    for (uint32_t i = 0; !st && i < layouts[s.layout].parts; i++) {
+    st = heft_ix_set_layout(t->x, s.id, heft_lit(heft_torch_layouts[s.layout].layout));
+    for (uint32_t i = 0; !st && i < heft_torch_layouts[s.layout].parts; i++) {
         const heft_torch_contiguous *part = &s.parts[i];
         if (part->storage->first_tensor == HEFT_NONE)
             part->storage->first_tensor = s.id;
-        st = heft_ix_part(t->x, s.id, heft_lit(layouts[s.layout].roles[i]), part->type, part->where,
-                          part->length, part->encoding);
+        st = heft_ix_part(t->x, s.id, heft_lit(heft_torch_layouts[s.layout].roles[i]), part->type,
+                          part->where, part->length, part->encoding);
         if (!st && t->is_big_endian)
             heft_ix_big_endian(t->x);
         if (!st)

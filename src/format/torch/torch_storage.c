@@ -1,4 +1,4 @@
-/* torch_storage.c - PyTorch's element types, and the storages that a pickle mentions.
+/* torch_storage.c - the storages that a pickle mentions, with their element types.
  *
  * A storage is a persistent id: ("storage", class, key, location, elements).  Legacy files append a
  * view, (key, offset, elements), or None.
@@ -7,41 +7,9 @@
 #include "base/sort.h"
 #include "format/torch/torch.h"
 
-static const heft_torch_type types[] = {
-    { "float32", "FloatStorage", HEFT_F32, false },
-    { "float16", "HalfStorage", HEFT_F16, false },
-    { "bfloat16", "BFloat16Storage", HEFT_BF16, false },
-    { "float64", "DoubleStorage", HEFT_F64, false },
-    { "int64", "LongStorage", HEFT_I64, false },
-    { "int32", "IntStorage", HEFT_I32, false },
-    { "int16", "ShortStorage", HEFT_I16, false },
-    { "int8", "CharStorage", HEFT_I8, false },
-    { "uint8", "ByteStorage", HEFT_U8, false },
-    { "bool", "BoolStorage", HEFT_BOOL, false },
-    { "complex64", "ComplexFloatStorage", HEFT_C64, false },
-    { "complex128", "ComplexDoubleStorage", HEFT_C128, false },
-    { "qint8", "QInt8Storage", HEFT_I8, true },
-    { "quint8", "QUInt8Storage", HEFT_U8, true },
-    { "qint32", "QInt32Storage", HEFT_I32, true },
-    { "uint16", NULL, HEFT_U16, false },
-    { "uint32", NULL, HEFT_U32, false },
-    { "uint64", NULL, HEFT_U64, false },
-    { "float8_e4m3fn", NULL, HEFT_F8_E4M3FN, false },
-    { "float8_e5m2", NULL, HEFT_F8_E5M2, false },
-    { "float8_e4m3fnuz", NULL, HEFT_F8_E4M3FNUZ, false },
-    { "float8_e5m2fnuz", NULL, HEFT_F8_E5M2FNUZ, false },
-    { "float8_e8m0fnu", NULL, HEFT_F8_E8M0, false },
-    { "float4_e2m1fn_x2", NULL, HEFT_U8, true },
-    { "bits8", NULL, HEFT_U8, true },
-    { "bits16", NULL, HEFT_U16, true },
-    { "quint4x2", "QUInt4x2Storage", HEFT_UNTYPED, true },
-    { "quint2x4", "QUInt2x4Storage", HEFT_UNTYPED, true },
-    { "complex32", "ComplexHalfStorage", HEFT_UNTYPED, true },
-    { "uint8", "UntypedStorage", HEFT_U8, false }, /* the tensors state the type */
-};
-enum { TYPES = sizeof types / sizeof *types, MAX_KEY = 1024 };
+enum { MAX_KEY = 1024 };
 
-static const heft_torch_type unknown_type = { "unknown", NULL, HEFT_UNTYPED, true };
+static const heft_torch_type unknown_type = { "unknown", NULL, HEFT_UNTYPED, true, 0, false };
 
 bool heft_torch_has_unknown_class(const heft_torch_storage *s)
 {
@@ -58,13 +26,13 @@ const heft_torch_type *heft_torch_type_of_class(const heft_pickle *p, uint32_t g
     if (!heft_str_is(module, "torch") && !heft_str_is(module, "torch.storage") &&
         !heft_str_is(module, "torch.cuda"))
         return NULL;
-    for (size_t i = 0; i < TYPES; i++) {
-        heft_str storage = heft_lit(types[i].storage ? types[i].storage : "");
+    for (size_t i = 0; i < HEFT_TORCH_TYPES; i++) {
+        heft_str storage = heft_lit(heft_torch_types[i].storage ? heft_torch_types[i].storage : "");
         size_t begin = storage.len - heft_lit("Storage").len;
         if (storage.len && name.len == begin + suffix.len &&
             !memcmp(name.ptr, storage.ptr, begin) &&
             !memcmp(name.ptr + begin, suffix.ptr, suffix.len))
-            return &types[i];
+            return &heft_torch_types[i];
     }
     return NULL;
 }
@@ -74,9 +42,27 @@ const heft_torch_type *heft_torch_type_of_dtype(const heft_pickle *p, uint32_t g
     if (!heft_pickle_is(p, global, HEFT_PICKLE_GLOBAL) ||
         !heft_str_is(heft_pickle_module(p, global), "torch"))
         return NULL;
-    for (size_t i = 0; i < TYPES; i++)
-        if (heft_str_is(heft_pickle_name(p, global), types[i].dtype))
-            return &types[i];
+    for (size_t i = 0; i < HEFT_TORCH_TYPES; i++)
+        if (heft_str_is(heft_pickle_name(p, global), heft_torch_types[i].dtype))
+            return &heft_torch_types[i];
+    return NULL;
+}
+
+const heft_torch_type *heft_torch_type_stored_as(heft_dtype type)
+{
+    for (size_t i = 0; i < HEFT_TORCH_TYPES; i++)
+        if (heft_torch_types[i].type && heft_torch_types[i].type == type &&
+            !heft_torch_types[i].keeps_name)
+            return &heft_torch_types[i];
+    return NULL;
+}
+
+const heft_torch_type *heft_torch_type_named(heft_str stored_dtype)
+{
+    for (size_t i = 0; i < HEFT_TORCH_TYPES; i++)
+        if (heft_torch_types[i].type && heft_torch_types[i].keeps_name &&
+            heft_str_is(stored_dtype, heft_torch_types[i].dtype))
+            return &heft_torch_types[i];
     return NULL;
 }
 

@@ -157,7 +157,8 @@ static heft_status leave_out_value(const walk *w, uint32_t value)
 {
     heft_torch_interpretation m = heft_torch_interpret(w->t, value);
     uint64_t at = heft_pickle_offset(&w->t->p, value);
-    bool has_numbers = m.kind == HEFT_TORCH_NUMBERS || m.kind == HEFT_TORCH_NUMBER;
+    bool has_numbers = m.kind == HEFT_TORCH_NUMBERS || m.kind == HEFT_TORCH_NUMBER ||
+                       m.kind == HEFT_TORCH_BYTES;
     if (heft_torch_is_storage(&w->t->p, m.value))
         return leave_out(w, HEFT_LEFT_OUT, "torch/storage", at, "a storage without a tensor");
     if (heft_pickle_is(&w->t->p, m.value, HEFT_PICKLE_PERSISTENT))
@@ -321,6 +322,7 @@ static bool is_flat(walk *w, uint32_t list)
         heft_torch_interpretation m = heft_torch_interpret(w->t, item);
         const heft_pickle_value *v = heft_pickle_at(&w->t->p, m.value);
         bool is_scalar = m.kind == HEFT_TORCH_NUMBER || m.kind == HEFT_TORCH_DEVICE ||
+                         m.kind == HEFT_TORCH_BYTES ||
                          (m.kind == HEFT_TORCH_VALUE && v->kind <= HEFT_PICKLE_BYTES);
         if (!is_scalar && !(m.kind == HEFT_TORCH_VALUE && v->kind == HEFT_PICKLE_GLOBAL))
             return false;
@@ -350,11 +352,23 @@ static heft_status put_list(walk *w, uint32_t list)
 
 /* ---- values ---- */
 
+/* Return true for the entry of a dictionary at the root that may hold settings. */
+static bool is_settings(const walk *w, uint32_t value)
+{
+    return w->depth == 1 && !w->t->x->pick.len && is_dict(w, value) &&
+           heft_str_is((heft_str){ w->path.ptr, w->path.len }, heft_torch_metadata);
+}
+
 static heft_status visit_container(walk *w, uint32_t value)
 {
     const heft_pickle_value *v = heft_pickle_at(&w->t->p, value);
     uint64_t at = heft_pickle_offset(&w->t->p, value);
+    bool taken = false;
     HEFT_TRY(heft_torch_charge(w->t, v->as.items.count, at));
+    if (is_settings(w, value))
+        HEFT_TRY(heft_torch_settings(w->t, value, &taken));
+    if (taken)
+        return HEFT_OK;
     if (v->kind == HEFT_PICKLE_DICT) {
         if (is_optimizer(w, value))
             return leave_out(w, HEFT_LEFT_OUT_READABLE, "torch/optimizer", at,
@@ -390,6 +404,7 @@ static heft_status visit(walk *w, uint32_t value)
     switch (m.kind) {
     case HEFT_TORCH_TENSOR:
     case HEFT_TORCH_SPARSE:
+    case HEFT_TORCH_PIECE:
         if (is_argument(w))
             return leave_out(w, HEFT_LEFT_OUT, "torch/unreadable", at,
                              "a tensor in the arguments of a call that heft does not make");
@@ -400,8 +415,9 @@ static heft_status visit(walk *w, uint32_t value)
         st = copy_name(w, at, "tensor", &name);
         if (st)
             return st;
-        return m.kind == HEFT_TORCH_TENSOR ? heft_torch_tensor(w->t, name, &m)
-                                           : heft_torch_sparse(w->t, name, &m);
+        return m.kind == HEFT_TORCH_TENSOR   ? heft_torch_tensor(w->t, name, &m)
+               : m.kind == HEFT_TORCH_SPARSE ? heft_torch_sparse(w->t, name, &m)
+                                             : heft_torch_piece(w->t, name, &m);
     case HEFT_TORCH_PAIRS:
         return begin_listing(w, m.value) ? enter(w, m.value, PAIRED, m.value, skips_scalars(w))
                                          : HEFT_OK;
@@ -542,6 +558,8 @@ heft_status heft_torch_walk(heft_torch *t)
     if (!st)
         st = walk_from(&w, root);
     heft_vec_free(&t->x->mem, &w.path, 1);
+    if (!st)
+        st = heft_torch_end_pieces(t);
     if (!st && !heft_ix_tensors(t->x) && !t->x->left_out)
         heft_ix_left_out(t->x, HEFT_LEFT_OUT_READABLE, "torch/no-tensor",
                          (heft_range){ heft_pickle_offset(&t->p, root), 0 },

@@ -61,20 +61,6 @@ static heft_status refuse_type(heft_plan *p, uint32_t t, heft_dtype type)
                             z->g->name);
 }
 
-heft_status heft_zt_widen_index(heft_plan *p, uint32_t t, heft_ix_part_row *part, heft_dtype to)
-{
-    uint32_t size = heft_dtype_size(part->dtype);
-    if (p->existing || part->dtype == to || !heft_dtype_can_cast(to, part->dtype))
-        return HEFT_OK;
-    if (!heft_mul(&part->length, heft_div(part->length, size), heft_dtype_size(to)))
-        return heft_error_plain(p->err, HEFT_E_LOSSY, "file would exceed 2^64 bytes");
-    heft_str role = heft_ix_role(p->x, part->role);
-    heft_dtype from = part->dtype;
-    part->dtype = to;
-    return heft_loss_report(p, HEFT_NOTE, "ztensor/indices", t, "%q is converted to %s from %s",
-                            role, heft_dtype_name(to), heft_dtype_name(from));
-}
-
 /* Report losses of parts of unknown layouts, and of extra parts of dense tensors. */
 static heft_status plan_other_part(heft_plan *p, uint32_t t, uint32_t number)
 {
@@ -139,7 +125,8 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
         uint32_t part = row->first_part + i;
         heft_ix_part_row *data = heft_ix_part_row_at(p->x, part);
         if (is_sparse(row) && !heft_str_is(heft_ix_role(p->x, data->role), "values")) {
-            st = heft_zt_widen_index(p, t, data, HEFT_U64); /* readers accept only u64 */
+            st = heft_loss_index_type(p, "ztensor/indices", t, data,
+                                      HEFT_U64); /* readers accept only u64 */
             continue;
         }
         bool is_main = part == main_part(p->x, t) && row->layout < HEFT_LAYOUT_OTHER;

@@ -112,7 +112,20 @@ bool heft_zt2_preserved_type(const heft_index *x, uint32_t tensor, uint32_t part
 /* Compare keys: shorter keys first, then by bytes. */
 int heft_zt2_key_order(heft_str a, heft_str b);
 
-/* ---- checking: zt2_seekable.c ---- */
+/* ---- seek tables of compressed parts: checked in zt2_seekable.c, written in zt2_write.c ----
+ *
+ *   frames   each with a content checksum, at most 16 MiB of content, all but the last of one size
+ *   0x184D2A5E  u32 bytes that follow
+ *   entries  u32 stored  u32 content  (u32 checksum)
+ *   u32 number of frames  u8 descriptor: 0x80 when entries have checksums  0x8F92EAB1 */
+
+enum {
+    HEFT_ZT2_SKIPPABLE = 0x184D2A5E,
+    HEFT_ZT2_SEEK_HEAD = 8,
+    HEFT_ZT2_SEEK_ENTRY = 8, /* without the checksum */
+    HEFT_ZT2_SEEK_TAIL = 9
+};
+static const uint32_t heft_zt2_seekable = 0x8F92EAB1;
 
 /* Check the seek table of a compressed part, and the rules of the encoding for its frames. */
 heft_status heft_zt2_check_frames(heft_check *c, uint32_t part);

@@ -1,14 +1,15 @@
 /* zt2_seekable.c - checks parts compressed with zt.zstd-seekable/1: independent zstd frames, then a
- * seek table in a frame that decoders skip.
- * |   frames   each with a content checksum, at most 16 MiB of content, all but the last of one
- * size
- *   0x184D2A5E  u32 bytes that follow
- *   entries  u32 stored  u32 content  (u32 checksum)
- *   u32 number of frames  u8 descriptor: 0x80 when entries have checksums  0x8F92EAB1 | */
+ * seek table in a frame that decoders skip. */
 #include "format/ztensor/zt2.h"
 
-enum { SKIP_HEAD = 8, TAIL = 9, FRAME_HEAD = 18, MAX_CONTENT = 16 << 20 };
-static const uint32_t skippable = 0x184D2A5E, seekable = 0x8F92EAB1, frame_magic = 0xFD2FB528;
+enum {
+    SKIP_HEAD = HEFT_ZT2_SEEK_HEAD,
+    ENTRY = HEFT_ZT2_SEEK_ENTRY,
+    TAIL = HEFT_ZT2_SEEK_TAIL,
+    FRAME_HEAD = 18,
+    MAX_CONTENT = 16 << 20
+};
+static const uint32_t frame_magic = 0xFD2FB528;
 
 typedef struct table {
     uint64_t first, frames_end; /* offsets of the first entry and of the end of the frames */
@@ -33,14 +34,14 @@ static heft_status find_table(heft_check *c, uint32_t part, table *t)
     if (p->stored < SKIP_HEAD + TAIL)
         return fault(c, part, range, "part is too short for a seek table");
     HEFT_TRY(c->read(c, end - TAIL, tail, TAIL));
-    if (heft_le32(tail + 5) != seekable || tail[4] & 0x7C)
+    if (heft_le32(tail + 5) != heft_zt2_seekable || tail[4] & 0x7C)
         return fault(c, part, range, "part does not end with a seek table");
-    t->entry_size = tail[4] & 0x80 ? 12 : 8;
+    t->entry_size = tail[4] & 0x80 ? ENTRY + 4 : ENTRY;
     uint64_t bytes = (uint64_t)heft_le32(tail) * t->entry_size + TAIL;
     if (bytes + SKIP_HEAD > p->stored)
         return fault(c, part, range, "seek table does not fit into the part");
     HEFT_TRY(c->read(c, end - bytes - SKIP_HEAD, head, SKIP_HEAD));
-    if (heft_le32(head) != skippable || heft_le32(head + 4) != bytes)
+    if (heft_le32(head) != HEFT_ZT2_SKIPPABLE || heft_le32(head + 4) != bytes)
         return fault(c, part, range, "seek table length differs from the length of its frame");
     t->frames_end = end - bytes - SKIP_HEAD;
     t->first = end - bytes;
@@ -85,7 +86,7 @@ static heft_status check_entries(heft_check *c, uint32_t part, const table *t)
     const char *reason = NULL;
     heft_range range = { p->offset, p->stored };
     for (uint32_t i = 0; i < t->count && !reason; i++) {
-        uint8_t entry[8];
+        uint8_t entry[ENTRY];
         heft_status st = c->read(c, t->first + (uint64_t)i * t->entry_size, entry, sizeof entry);
         uint32_t stored = heft_le32(entry), content = heft_le32(entry + 4);
         if (st)

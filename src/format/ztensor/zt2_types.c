@@ -1,4 +1,5 @@
 /* zt2_types.c - element types, name rules and layout rules of zTensor 2. */
+#include "format/losses.h"
 #include "format/ztensor/zt2.h"
 
 const char heft_zt2_zstd[] = "zt.zstd-seekable/1";
@@ -191,7 +192,7 @@ heft_status heft_zt2_plan_indices(heft_plan *p, uint32_t t)
     for (uint32_t k = 0; k < row->part_count && is_sparse; k++) {
         heft_ix_part_row *part = heft_ix_part_row_at(p->x, row->first_part + k);
         if (is_index_role(p->x, part) && heft_dtype_is_int(part->dtype))
-            HEFT_TRY(heft_zt_widen_index(p, t, part, to));
+            HEFT_TRY(heft_loss_index_type(p, "ztensor/indices", t, part, to));
     }
     return HEFT_OK;
 }

@@ -2,6 +2,7 @@
  * sorted on every level, without recursion. */
 #include "base/sort.h"
 #include "format/ztensor/zt2.h"
+#include "model/open_containers.h"
 
 enum { FILE_DEPTH = 2, OBJECT_DEPTH = 4 }; /* nesting depth of the map of attributes */
 
@@ -31,19 +32,21 @@ int heft_zt2_key_order(heft_str a, heft_str b)
 const char *heft_zt2_value_fault(const heft_index *x, uint32_t tensor, uint32_t i)
 {
     heft_value v = heft_zt_value_at(x, tensor, i);
-    uint32_t ends[HEFT_ZT2_MAX_DEPTH], depth = 0, end = heft_value_next(&v, i);
+    heft_open_containers open;
+    uint32_t end = heft_value_next(&v, i);
     uint32_t max_depth = HEFT_ZT2_MAX_DEPTH - (tensor == HEFT_NONE ? FILE_DEPTH : OBJECT_DEPTH);
     const char *reason = heft_zt2_bad_name(v.key);
+    open.depth = 0;
     for (; !reason && i < end; i++) {
         v = heft_zt_value_at(x, tensor, i);
-        while (depth && ends[depth - 1] <= i)
-            depth--;
         if (!heft_str_is_utf8(v.key))
             reason = "a key that is not UTF-8";
-        else if (heft_value_nests(&v) && depth == max_depth)
+        else if (heft_value_nests(&v) && open.depth == max_depth)
             reason = "lists and maps nested deeper than 32 levels";
-        else if (heft_value_nests(&v))
-            ends[depth++] = v.as.container.end;
+        else
+            heft_open_value(&open, &v);
+        while (heft_open_leave(&open))
+            continue;
     }
     return reason;
 }

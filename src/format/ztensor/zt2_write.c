@@ -247,19 +247,17 @@ static heft_status size_manifest(heft_plan *p, zt2_plan_state *s)
 
 /* ---- compressed parts ---- */
 
-/* Write the seek table that zt2_seekable.c checks. */
 static void put_seek_table(heft_out *o, const heft_frame *frames, uint32_t count)
 {
-    enum { ENTRY = 8, TAIL = 9 };
-    heft_out_u32(o, 0x184D2A5E);
-    heft_out_u32(o, count * ENTRY + TAIL);
+    heft_out_u32(o, HEFT_ZT2_SKIPPABLE);
+    heft_out_u32(o, count * HEFT_ZT2_SEEK_ENTRY + HEFT_ZT2_SEEK_TAIL);
     for (uint32_t i = 0; i < count; i++) {
         heft_out_u32(o, frames[i].stored);
         heft_out_u32(o, frames[i].content);
     }
     heft_out_u32(o, count);
-    heft_out_u8(o, 0);
-    heft_out_u32(o, 0x8F92EAB1);
+    heft_out_u8(o, 0); /* no checksums */
+    heft_out_u32(o, heft_zt2_seekable);
 }
 
 /* ---- entry points ---- */

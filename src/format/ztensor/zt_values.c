@@ -1,5 +1,6 @@
 /* zt_values.c - reads and writes attributes as CBOR items. */
 #include "format/ztensor/ztensor.h"
+#include "model/open_containers.h"
 #include "model/unique_keys.h"
 
 /* ---- reading ---- */
@@ -254,22 +255,17 @@ void heft_zt_put_scalar(heft_out *o, const heft_value *v)
 
 void heft_zt_put_value(heft_out *o, const heft_index *x, uint32_t tensor, uint32_t i)
 {
-    uint32_t left[HEFT_MAX_DEPTH], depth = 0;
-    bool is_map[HEFT_MAX_DEPTH];
+    heft_open_containers open;
+    open.depth = 0;
     do {
         heft_value v = heft_zt_value_at(x, tensor, i++);
-        if (depth && is_map[depth - 1])
+        if (heft_open_kind(&open, HEFT_KIND_LIST) == HEFT_KIND_MAP)
             heft_cbor_put_text(o, v.key);
         heft_zt_put_scalar(o, &v);
-        if (depth)
-            left[depth - 1]--;
-        if (heft_value_nests(&v)) {
-            is_map[depth] = v.kind == HEFT_KIND_MAP;
-            left[depth++] = v.as.container.count;
-        }
-        while (depth && !left[depth - 1])
-            depth--;
-    } while (depth);
+        heft_open_value(&open, &v);
+        while (heft_open_leave(&open))
+            continue;
+    } while (open.depth);
 }
 
 void heft_zt_put_shape(heft_out *o, const heft_index *x, uint32_t tensor)

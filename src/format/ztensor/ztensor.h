@@ -139,9 +139,6 @@ heft_status heft_zt1_plan(heft_plan *p);
 heft_status heft_zt1_write_header(const heft_plan *p, heft_out *o);
 heft_status heft_zt1_write_trailer(const heft_plan *p, heft_out *o);
 
-/* Convert an index part to u32 or u64, and report a note. */
-heft_status heft_zt_widen_index(heft_plan *p, uint32_t t, heft_ix_part_row *part, heft_dtype to);
-
 /* zTensor 2. */
 heft_status heft_zt2_parse(heft_window *in, heft_index *x);
 heft_status heft_zt2_check(heft_check *c);

@@ -12,8 +12,8 @@ for way in --drop=*_scale_inv --keep=*_scale_inv --keep=l.weight --rename=l.weig
 done
 echo "== nothing is torn"
 $HEFT convert --strict --drop '*input_scale' fp8 b.safetensors && $HEFT convert --strict --drop 'l.*' fp8 c.safetensors
-$HEFT convert --strict --rename 's/^l/layer/' fp8 d.safetensors && $HEFT ls --raw d.safetensors | cut -f 1
+$HEFT convert --strict --rename 's/^l/layer/' fp8 d.safetensors && $HEFT ls --raw-tensors --raw d.safetensors | cut -f 1
 echo "== append"; $HEFT append --keep '*_inv' c.safetensors fp8 && $HEFT append --strict --keep l.weight c.safetensors fp8 || echo "= $?"
 echo "== edit"; cp fp8/model.safetensors e.safetensors
 $HEFT edit --strict --rename l.weight_scale_inv=l.factor e.safetensors || echo "= $?"
-$HEFT edit --rename l.weight_scale_inv=l.factor e.safetensors && $HEFT ls --raw e.safetensors | cut -f 1
+$HEFT edit --rename l.weight_scale_inv=l.factor e.safetensors && $HEFT ls --raw-tensors --raw e.safetensors | cut -f 1

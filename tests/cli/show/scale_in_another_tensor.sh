@@ -1,4 +1,4 @@
-# The scale of a tensor of nvfp4 is another tensor of the file: numbers of the blocks are without it.
+# The scale of a tensor of nvfp4 is another tensor of the file, which the numbers shown include.
 PYTHONPATH=$CASES/../py:$CASES $PYTHON - <<'P'
 import struct
 import gen_gguf
@@ -27,6 +27,6 @@ $HEFT show --raw-tensors --cast f16 one.gguf 'a.weight[1,16:20]'
 $HEFT show --cast f16 one.gguf 'a.weight[1,16:20]'; echo "= $?"
 $HEFT convert --raw-tensors --cast f32 one.gguf raw.safetensors
 $HEFT show raw.safetensors 'a.weight[0,1:4]'
-# Equal bytes have equal numbers; numbers of another type are compared without the scale.
+# Numbers are compared with their scales.
 $HEFT diff none.gguf one.gguf
 $HEFT diff one.gguf none.safetensors; echo "= $?"

@@ -112,7 +112,7 @@ static heft_status open_encoder(const heft_appender *a, heft_append_chunk *s,
     return st;
 }
 
-heft_status heft_append_encode(const heft_appender *a, heft_append_chunk *s, heft_error *err)
+static heft_status encode(const heft_appender *a, heft_append_chunk *s, heft_error *err)
 {
     const heft_storage *storage = &a->p->plan.storage[s->part];
     s->encoded = a->encoded_capacity;
@@ -121,6 +121,40 @@ heft_status heft_append_encode(const heft_appender *a, heft_append_chunk *s, hef
         return HEFT_OK;
     HEFT_TRY(open_encoder(a, s, storage, err));
     return s->codec->encode(s->encoder, s->out, &s->encoded, s->raw, s->len, err);
+}
+
+/* ---- batches ---- */
+
+typedef struct batch {
+    heft_appender *a;
+    heft_append_fill fill;
+    void *ctx;
+} batch;
+
+static void encode_chunk(void *arg, size_t i)
+{
+    const batch *b = arg;
+    heft_append_chunk *s = &b->a->chunks[i];
+    s->status = b->fill ? b->fill(b->ctx, (uint32_t)i, &s->err) : HEFT_OK;
+    if (!s->status)
+        s->status = encode(b->a, s, &s->err);
+}
+
+void heft_append_encode_batch(heft_appender *a, uint32_t n, heft_append_fill fill, void *ctx)
+{
+    batch b = { a, fill, ctx };
+    heft_host_run(a->p->host, n, encode_chunk, &b);
+}
+
+heft_status heft_append_write_batch(heft_appender *a, uint32_t n, heft_error *err)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const heft_append_chunk *s = &a->chunks[i];
+        if (s->status && err)
+            *err = s->err;
+        HEFT_TRY(s->status ? s->status : heft_append_write(a, s, err));
+    }
+    return HEFT_OK;
 }
 
 /* ---- opening and closing ---- */

@@ -24,7 +24,12 @@ typedef struct heft_append_chunk {
     const heft_codec *codec; /* codec of the encoder; NULL: no encoder yet */
     int level;
     void *encoder;
+    heft_status status; /* result of filling and encoding */
+    heft_error err;
 } heft_append_chunk;
+
+/* Fill chunk i, whose part, offset and length are set.  Called on several threads at a time. */
+typedef heft_status (*heft_append_fill)(void *ctx, uint32_t i, heft_error *err);
 
 typedef struct heft_appender {
     heft_planner *p;
@@ -42,8 +47,11 @@ typedef struct heft_appender {
 } heft_appender;
 
 heft_status heft_append_open(heft_appender *a, heft_planner *p, heft_sink *sink, heft_error *err);
-/* Encode a chunk.  Several threads may encode different chunks at the same time. */
-heft_status heft_append_encode(const heft_appender *a, heft_append_chunk *s, heft_error *err);
+/* Fill and encode the first n chunks on the host's threads.  fill may be NULL: they are filled.
+ * heft_append_write_batch() reports failures. */
+void heft_append_encode_batch(heft_appender *a, uint32_t n, heft_append_fill fill, void *ctx);
+/* Write the first n chunks in order, up to one that failed, and return its status. */
+heft_status heft_append_write_batch(heft_appender *a, uint32_t n, heft_error *err);
 /* Write an encoded chunk.  Chunks must arrive in the order of the file: all of a part, then the
  * next part. */
 heft_status heft_append_write(heft_appender *a, const heft_append_chunk *s, heft_error *err);

@@ -204,7 +204,8 @@ static heft_status count_cast_losses(heft_conversion *c)
     heft_progress progress = { .fn = c->opt.progress,
                                .ctx = c->opt.ctx,
                                .total = payload_bytes(c) };
-    heft_copy_context copying = { &c->p, c->in, c->origins.ptr, NULL, &off, &progress, NULL, NULL };
+    heft_copy_context copying = { &c->p,     c->in, c->origins.ptr, NULL, &off,
+                                  &progress, NULL,  NULL,           c->opt.allow_nan };
     heft_status st = heft_source_verifier_begin(&off, c->in, true, NULL, NULL, c->err);
     if (!st)
         st = heft_cast_losses_begin(&copying, c->err);
@@ -329,7 +330,7 @@ heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink)
     heft_ledger ledger;
     heft_progress progress = { .fn = c->opt.progress, .ctx = c->opt.ctx };
     heft_copy_context copying = {
-        &c->p, c->in, c->origins.ptr, sink, &ledger, &progress, NULL, NULL
+        &c->p, c->in, c->origins.ptr, sink, &ledger, &progress, NULL, NULL, c->opt.allow_nan
     };
     if (c->opt.dry_run)
         return count_cast_losses(c);

@@ -2,6 +2,7 @@
  * options, to the planned model. */
 #include "core/write/convert/convert_model.h"
 
+#include "core/write/convert/row_encoder.h"
 #include "core/write/convert/same_format.h"
 #include "core/write/plan/copy_metadata.h"
 #include "core/write/plan/torn_check.h"
@@ -34,7 +35,8 @@ static change change_of(const heft_conversion *c, const heft_tensor *t)
 
 static heft_status check_layout(const heft_conversion *c, const heft_tensor *t, const change *ch)
 {
-    bool plain = t->part_count == 1 && heft_dtype_size(t->dtype);
+    bool plain = t->part_count == 1 && heft_dtype_size(t->dtype) &&
+                 !heft_rows_can_encode(ch->to, t->dtype);
     if (ch->sparsify == HEFT_SPARSE_CSR && t->rank != 2)
         return heft_error_plain(c->err, HEFT_E_ARGUMENT,
                                 "tensor %q: sparse_csr needs two dimensions", t->name);
@@ -51,6 +53,24 @@ static heft_status check_layout(const heft_conversion *c, const heft_tensor *t, 
     return HEFT_OK;
 }
 
+/* Check that the rows of a tensor can be encoded to a block type. */
+static heft_status check_encoding(const heft_conversion *c, const heft_tensor *t, const change *ch)
+{
+    uint64_t columns = t->rank ? t->dims[ch->transpose ? 0 : t->rank - 1] : 1;
+    if (columns > HEFT_ENCODED_COLUMNS)
+        return heft_error_plain(c->err, HEFT_E_LIMIT,
+                                "tensor %q: rows of %U elements are too long to encode", t->name,
+                                columns);
+    if (heft_dtype_fills_blocks(ch->to, columns) &&
+        (ch->transpose || heft_dtype_fills_blocks(t->dtype, columns)))
+        return HEFT_OK;
+    return heft_error_plain(c->err, HEFT_E_UNSUPPORTED,
+                            "tensor %q: rows of %U elements do not fill blocks of %s, which have "
+                            "%U elements",
+                            t->name, columns, heft_dtype_name(ch->to),
+                            (uint64_t)heft_dtype_get(ch->to)->block_elems);
+}
+
 static heft_status check_change(heft_conversion *c, uint32_t source, const heft_tensor *t,
                                 const change *ch)
 {
@@ -59,14 +79,39 @@ static heft_status check_change(heft_conversion *c, uint32_t source, const heft_
         HEFT_TRY(heft_refuse_part(c->in, c->opt.schemes, source,
                                   ch->to != t->dtype ? "a cast" : "transposing it", "", c->err));
     bool dense = t->layout == HEFT_DENSE && t->part_count == 1;
-    if (ch->to != t->dtype && !((dense || ch->densify) && heft_dtype_can_cast(ch->to, t->dtype)))
+    bool encodes = heft_rows_can_encode(ch->to, t->dtype);
+    if (ch->to != t->dtype && !((dense || ch->densify) &&
+                                (encodes || heft_dtype_can_cast(ch->to, t->dtype))))
         return heft_error_plain(c->err, HEFT_E_UNSUPPORTED, "tensor %q: %s cannot be cast to %s",
                                 t->name, heft_dtype_name(t->dtype), heft_dtype_name(ch->to));
     if (ch->transpose && (t->rank != 2 || !dense || !heft_dtype_size(t->dtype)))
         return heft_error_plain(c->err, HEFT_E_ARGUMENT,
                                 "tensor %q: only dense tensors of two dimensions can be transposed",
                                 t->name);
+    if (encodes)
+        HEFT_TRY(check_encoding(c, t, ch));
     return check_layout(c, t, ch);
+}
+
+/* If the rows of the planned tensor are encoded, set what the encoder needs to know. */
+static heft_status set_rows(const heft_conversion *c, heft_origin *o, uint32_t id,
+                            const heft_tensor *t, heft_dtype to)
+{
+    const uint64_t *dims = heft_ix_dims(&c->p.x, id);
+    uint64_t count = 0, matrices = 1, numbers;
+    if (!heft_rows_can_encode(to, t->dtype))
+        return HEFT_OK;
+    o->row = t->rank ? dims[t->rank - 1] : 1;
+    o->matrix_rows = t->rank > 1 ? dims[t->rank - 2] : 1;
+    o->importance = c->opt.importance ? c->opt.importance(c->opt.ctx, t, &count) : NULL;
+    if (!o->importance ||
+        (heft_product(&matrices, dims, t->rank > 2 ? t->rank - 2 : 0) &&
+         heft_mul(&numbers, matrices, o->row) && numbers == count))
+        return HEFT_OK;
+    return heft_error_plain(c->err, HEFT_E_ARGUMENT,
+                            "tensor %q: %U numbers of importance are given for %U matrices of %U "
+                            "columns",
+                            t->name, count, matrices, o->row);
 }
 
 static heft_status fail_too_large(heft_conversion *c, uint32_t id, heft_dtype to)
@@ -76,8 +121,8 @@ static heft_status fail_too_large(heft_conversion *c, uint32_t id, heft_dtype to
                             heft_ix_name(&c->p.x, id), heft_dtype_name(to));
 }
 
-static heft_status add_part(heft_conversion *c, uint32_t id, uint32_t part, heft_dtype to,
-                            bool transpose)
+static heft_status add_part(heft_conversion *c, uint32_t id, uint32_t part, const heft_tensor *t,
+                            heft_dtype to, bool transpose)
 {
     const heft_index *from = &c->in->x;
     const heft_ix_part_row *row = heft_ix_part_row_at(from, part);
@@ -98,6 +143,7 @@ static heft_status add_part(heft_conversion *c, uint32_t id, uint32_t part, heft
         (!heft_product(&o->elements, heft_ix_dims(&c->p.x, id), heft_ix_row(&c->p.x, id)->rank) ||
          !heft_dtype_bytes(&length, to, o->elements)))
         return fail_too_large(c, id, to);
+    HEFT_TRY(set_rows(c, o, id, t, to));
     HEFT_TRY(heft_ix_part(&c->p.x, id, heft_ix_role(from, row->role), to,
                           (heft_range){ row->offset, length }, length, HEFT_RAW));
     if (c->scope.shards) { /* The part stays in the shard, stored as before. */
@@ -108,13 +154,14 @@ static heft_status add_part(heft_conversion *c, uint32_t id, uint32_t part, heft
     return HEFT_OK;
 }
 
-static heft_status add_parts(heft_conversion *c, uint32_t id, uint32_t source, const change *ch)
+static heft_status add_parts(heft_conversion *c, uint32_t id, uint32_t source, const heft_tensor *t,
+                             const change *ch)
 {
     const heft_ix_tensor_row *row = heft_ix_row(&c->in->x, source);
     for (uint32_t i = 0; i < row->part_count; i++) {
         uint32_t part = row->first_part + i;
         heft_dtype own = heft_ix_part_row_at(&c->in->x, part)->dtype;
-        HEFT_TRY(add_part(c, id, part, ch->to != row->dtype ? ch->to : own, ch->transpose));
+        HEFT_TRY(add_part(c, id, part, t, ch->to != row->dtype ? ch->to : own, ch->transpose));
     }
     return HEFT_OK;
 }
@@ -137,7 +184,8 @@ static heft_status add_converted(heft_conversion *c, uint32_t id, heft_origin or
                         HEFT_RAW);
 }
 
-static heft_status add_dense(heft_conversion *c, uint32_t id, uint32_t source, heft_dtype to)
+static heft_status add_dense(heft_conversion *c, uint32_t id, uint32_t source, const heft_tensor *t,
+                             heft_dtype to)
 {
     const heft_ix_tensor_row *row = heft_ix_row(&c->in->x, source);
     heft_origin o = { .tensor = source, .dtype = row->dtype, .layout_target = HEFT_TARGET_DENSE };
@@ -148,6 +196,7 @@ static heft_status add_dense(heft_conversion *c, uint32_t id, uint32_t source, h
     if (!heft_product(&elements, heft_ix_dims(&c->in->x, source), row->rank) ||
         !heft_dtype_bytes(&bytes, row->dtype, elements))
         return fail_too_large(c, id, row->dtype);
+    HEFT_TRY(set_rows(c, &o, id, t, to));
     return add_converted(c, id, o, "data", to, elements);
 }
 
@@ -221,9 +270,9 @@ static heft_status add_tensor(heft_conversion *c, uint32_t source)
     if (ch.sparsify)
         layout = heft_lit(ch.sparsify == HEFT_SPARSE_CSR ? "sparse_csr" : "sparse_coo");
     HEFT_TRY(heft_ix_set_layout(&c->p.x, id, layout));
-    HEFT_TRY(ch.densify    ? add_dense(c, id, source, ch.to)
+    HEFT_TRY(ch.densify    ? add_dense(c, id, source, &t, ch.to)
              : ch.sparsify ? add_sparse(c, id, source, &ch)
-                           : add_parts(c, id, source, &ch));
+                           : add_parts(c, id, source, &t, &ch));
     HEFT_TRY(store_parts(c, id, &t));
     heft_identity identity = heft_ix_identity(&c->in->x, source);
     bool is_new = c->opt.identify && c->opt.identify(c->opt.ctx, &t, &identity);

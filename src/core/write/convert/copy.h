@@ -17,6 +17,10 @@ typedef struct heft_origin { /* source of a part to write, by number of that par
     heft_layout_target layout_target;
     uint32_t tensor;  /* tensor of the input */
     uint64_t nonzero; /* nonzero elements in the dense data of that tensor */
+    /* If rows are encoded to a block type: elements of a row, rows of a matrix, and for each matrix
+     * the importance of its columns, or NULL.  Else 0. */
+    uint64_t row, matrix_rows;
+    const float *importance;
 } heft_origin;
 
 typedef struct heft_copy_context {
@@ -29,6 +33,7 @@ typedef struct heft_copy_context {
     size_t (*lost)
         [HEFT_CAST_LOSSES]; /* by part: values that the cast loses, by kind; NULL: not counted */
     const heft_range *only; /* range of the target to write; NULL: everything */
+    bool allow_nan;         /* encode NaN and infinities */
 } heft_copy_context;
 
 /* Write everything between header and trailer, or in the range `only`, padding included. */

@@ -72,6 +72,8 @@ static int order_sources(const dedup_job *t, uint32_t a, uint32_t b)
     order = order ? order : order_u64(target(t, a)->dtype, target(t, b)->dtype);
     order = order ? order : order_u64(o->transposed, r->transposed);
     order = order ? order : order_u64(o->rows, r->rows);
+    order = order ? order : order_u64(o->row, r->row);
+    order = order ? order : order_u64((uintptr_t)o->importance, (uintptr_t)r->importance);
     order = order ? order : order_u64(o->layout_target, r->layout_target);
     order = order ? order : order_u64(o->tensor, r->tensor);
     order = order || !(p->flags & HEFT_P_VIEW) ? order : order_views(&t->in->x, o->part, r->part);

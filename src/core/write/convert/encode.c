@@ -41,21 +41,23 @@ static heft_status fill(heft_append_chunk *s, heft_part_source *w)
     return s->len ? heft_part_source_read(w, s->part, s->from, s->len, s->raw) : HEFT_OK;
 }
 
-static void run_chunk(void *arg, size_t i)
+/* After a chunk has failed, or the user has cancelled, heft_progress_end() has the error. */
+static heft_status fill_chunk(void *ctx, uint32_t i, heft_error *err)
 {
-    encode_job *e = arg;
+    encode_job *e = ctx;
     heft_append_chunk *s = &e->appender.chunks[i];
     heft_part_source *w = &e->sources[i];
     heft_status st = HEFT_OK;
     if (heft_progress_halted(e->c->progress))
-        return;
+        return HEFT_E_CANCELLED;
     if (!heft_part_is_whole(e->c, s->part))
         st = fill(s, w);
-    if (!st)
-        st = heft_append_encode(&e->appender, s, &w->err);
-    if (st)
-        heft_progress_fail(e->c->progress, st, &w->err);
+    if (st) {
+        *err = w->err;
+        heft_progress_fail(e->c->progress, st, err);
+    }
     heft_progress_add(e->c->progress, s->len);
+    return st;
 }
 
 static heft_status run_batch(encode_job *e, uint32_t n)
@@ -68,12 +70,10 @@ static heft_status run_batch(encode_job *e, uint32_t n)
             *e->err = e->in_order.err;
     }
     if (!st) {
-        heft_host_run(e->c->p->host, n, run_chunk, e);
+        heft_append_encode_batch(&e->appender, n, fill_chunk, e);
         st = heft_progress_end(e->c->progress, e->err);
     }
-    for (uint32_t i = 0; i < n && !st; i++)
-        st = heft_append_write(&e->appender, &e->appender.chunks[i], e->err);
-    return st;
+    return st ? st : heft_append_write_batch(&e->appender, n, e->err);
 }
 
 /* ---- the whole payload ---- */

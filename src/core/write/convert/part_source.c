@@ -2,7 +2,9 @@
  * converted by elements. */
 #include "core/write/convert/part_source.h"
 
-/* Allocated twice: elements before a cast, and a row to transpose */
+#include "core/write/convert/row_encoder.h"
+
+/* The usual half of the scratch memory; long rows that are encoded need more. */
 enum { SCRATCH = 256 << 10 };
 
 static const heft_ix_part_row *source_row(const heft_copy_context *c, uint32_t part)
@@ -73,7 +75,7 @@ static heft_status read_transposed(heft_part_source *w, uint64_t first, uint64_t
     const heft_origin *o = &w->c->origins[w->part];
     const uint8_t *lent = w->transpose_spill.bytes ? w->transpose_spill.bytes
                                                    : heft_part_view(w->c->in, o->part);
-    uint8_t *row = w->scratch + SCRATCH;
+    uint8_t *row = w->scratch + w->half;
     uint64_t last = first + count - 1, touched = count < o->rows ? count : o->rows;
     heft_status counted = lent ? heft_file_count_read(w->c->in, o->part, count * size, &w->err)
                                : HEFT_OK;
@@ -91,7 +93,8 @@ static heft_status read_transposed(heft_part_source *w, uint64_t first, uint64_t
     return heft_spill_state(&w->transpose_spill, &w->err);
 }
 
-/* ---- elements, in units: as many as fill whole blocks of source and target ---- */
+/* ---- elements, in units: as many as fill whole blocks of source and target, or a row that is
+ * encoded ---- */
 
 typedef struct unit {
     uint32_t elements;
@@ -99,12 +102,14 @@ typedef struct unit {
     heft_dtype from, to;
 } unit;
 
-static unit unit_of(heft_dtype from, heft_dtype to)
+static unit unit_of(const heft_origin *o, heft_dtype to)
 {
+    heft_dtype from = o->dtype;
     const heft_dtype_info *s = heft_dtype_get(from), *t = heft_dtype_get(to);
     /* block sizes are powers of two: the larger is a multiple of the smaller */
     uint32_t n = s->block_elems > t->block_elems ? s->block_elems : t->block_elems;
     uint64_t source, target;
+    n = o->row ? (uint32_t)o->row : n;
     heft_dtype_bytes(&source, from, n);
     heft_dtype_bytes(&target, to, n);
     return (unit){ n, (uint32_t)source, (uint32_t)target, from, to };
@@ -121,7 +126,7 @@ uint32_t heft_part_unit_bytes(const heft_copy_context *c, uint32_t part)
 {
     if (!c->origins[part].transposed && !is_cast(c, part))
         return 1;
-    return unit_of(c->origins[part].dtype, heft_ix_part_row_at(&c->p->x, part)->dtype).target;
+    return unit_of(&c->origins[part], heft_ix_part_row_at(&c->p->x, part)->dtype).target;
 }
 
 static heft_status read_elements(heft_part_source *w, const unit *u, uint64_t first, uint64_t count,
@@ -145,6 +150,8 @@ static heft_status produce_units(heft_part_source *w, const unit *u, uint64_t fi
     if (u->to == u->from)
         return read_elements(w, u, at, elements, dst);
     HEFT_TRY(read_elements(w, u, at, elements, w->scratch));
+    if (w->c->origins[w->part].row)
+        return heft_rows_encode(dst, w->c, w->part, w->scratch, first, count, w->values, &w->err);
     uint64_t *lost = counts && w->c->lost ? w->lost : NULL;
     if (!heft_cast_counted(dst, u->to, w->scratch, u->from, (size_t)elements, lost))
         return heft_error_plain(&w->err, HEFT_E_UNSUPPORTED, "%s cannot be cast to %s",
@@ -166,9 +173,9 @@ static heft_status produce_cut_unit(heft_part_source *w, const unit *u, uint64_t
 static heft_status produce_bytes(heft_part_source *w, heft_dtype to, uint64_t from, size_t len,
                                  uint8_t *dst)
 {
-    unit u = unit_of(w->c->origins[w->part].dtype, to);
+    unit u = unit_of(&w->c->origins[w->part], to);
     uint32_t size = u.target;
-    uint64_t max_units = SCRATCH / (u.source > size ? u.source : size);
+    uint64_t max_units = w->half / (u.source > size ? u.source : size);
     heft_status st = HEFT_OK;
     while (len && !st) {
         uint64_t first = heft_div(from, size), skip = from - first * size, count = len / size;
@@ -249,11 +256,42 @@ static void close_part(heft_part_source *w)
     w->part = HEFT_NONE;
 }
 
+static void free_rows(heft_part_source *w, const heft_allocator *al)
+{
+    heft_free(al, w->values, 2 * w->columns * sizeof *w->values, 64);
+    w->values = NULL;
+    w->unit = w->block;
+    w->columns = 0;
+}
+
+/* Have memory for a row of the part, if its rows are encoded: no block type takes more than the
+ * four bytes of an f32 for an element, and no type of the source more than eight. */
+static heft_status reserve_row(heft_part_source *w, const heft_origin *o)
+{
+    const heft_allocator *al = w->c->in->host->allocator;
+    size_t columns = (size_t)o->row, half = 8 * columns;
+    if (columns <= w->columns)
+        return HEFT_OK;
+    free_rows(w, al);
+    w->values = heft_alloc(al, 2 * columns * sizeof *w->values, 64);
+    if (!w->values)
+        return heft_error_no_memory(&w->err, "for a row");
+    w->columns = columns;
+    w->unit = (uint8_t *)(w->values + columns);
+    if (half <= w->half)
+        return HEFT_OK;
+    heft_free(al, w->scratch, 2 * w->half, 64);
+    w->half = half;
+    w->scratch = heft_alloc(al, 2 * half, 64);
+    return w->scratch ? HEFT_OK : heft_error_no_memory(&w->err, "for a row");
+}
+
 static heft_status open_part(heft_part_source *w, uint32_t part)
 {
     const heft_origin *o = &w->c->origins[part];
     const heft_host *host = w->c->in->host;
     close_part(w);
+    HEFT_TRY(reserve_row(w, o));
     w->unit_first = HEFT_NOWHERE;
     w->in_order = heft_part_is_whole(w->c, part);
     if (!w->in_order) {
@@ -281,8 +319,9 @@ static void finish_part(heft_part_source *w)
 bool heft_part_source_init(heft_part_source *w, const heft_copy_context *c)
 {
     const heft_allocator *al = c->in->host->allocator;
-    *w = (heft_part_source){ .c = c, .part = HEFT_NONE };
-    w->scratch = heft_alloc(al, 2 * SCRATCH, 64);
+    *w = (heft_part_source){ .c = c, .part = HEFT_NONE, .half = SCRATCH };
+    w->unit = w->block;
+    w->scratch = heft_alloc(al, 2 * w->half, 64);
     return w->scratch;
 }
 
@@ -290,7 +329,8 @@ void heft_part_source_free(heft_part_source *w)
 {
     const heft_allocator *al = w->c->in->host->allocator;
     close_part(w);
-    heft_free(al, w->scratch, 2 * SCRATCH, 64);
+    free_rows(w, al);
+    heft_free(al, w->scratch, 2 * w->half, 64);
 }
 
 heft_status heft_part_source_read(heft_part_source *w, uint32_t part, uint64_t from, size_t len,

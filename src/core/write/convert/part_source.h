@@ -14,7 +14,8 @@ enum {
 /* A worker's position in the part that the worker currently reads. */
 typedef struct heft_part_source {
     const heft_copy_context *c;
-    uint8_t *scratch; /* elements before a cast, and rows to transpose */
+    uint8_t *scratch; /* in each half: elements before a cast, and rows to transpose */
+    size_t half;      /* bytes of a half */
     uint32_t part;    /* current part, or HEFT_NONE */
     bool in_order;    /* the part is read from first byte to last */
     heft_stream stream;
@@ -23,7 +24,10 @@ typedef struct heft_part_source {
     heft_spill transpose_spill; /* the whole decoded part, if a compressed part is transposed */
     uint64_t unit_first;        /* number of the unit in `unit`, or HEFT_NOWHERE */
     uint64_t lost[HEFT_CAST_LOSSES]; /* values of the part lost by casts so far */
-    _Alignas(HEFT_MAX_ELEMENT_BYTES) uint8_t unit[HEFT_MAX_UNIT_BYTES];
+    uint8_t *unit;              /* `block`, or memory for an encoded row */
+    float *values;              /* a row before it is encoded; NULL: no such part has been open */
+    size_t columns;             /* capacity of `values`, and of `unit` in elements */
+    _Alignas(HEFT_MAX_ELEMENT_BYTES) uint8_t block[HEFT_MAX_UNIT_BYTES];
     heft_error err;
 } heft_part_source;
 

@@ -8,8 +8,7 @@
 #include "core/write/split/shard_cut.h"
 
 #include "base/checked_math.h"
-
-enum { MAX_FILES = 4096 };
+#include "base/path_risk.h"
 
 /* Search for the end of the shard that begins with unit `first`. */
 typedef struct search {
@@ -86,9 +85,9 @@ static heft_status add_end(heft_shard_cut *c, uint32_t end, uint64_t bytes)
     uint64_t *size = heft_vec_push(c->mem, &c->sizes, sizeof *size);
     if (!to || !size)
         return heft_error_no_memory(c->err, "to split a model");
-    if (c->ends.len > MAX_FILES)
+    if (c->ends.len > HEFT_MAX_SHARDS)
         return heft_error_plain(c->err, HEFT_E_LIMIT, "the model would need more than %U files",
-                                (uint64_t)MAX_FILES);
+                                (uint64_t)HEFT_MAX_SHARDS);
     *to = end;
     *size = bytes;
     return HEFT_OK;

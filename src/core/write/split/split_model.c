@@ -9,10 +9,11 @@
 #include "core/write/split/split_units.h"
 #include <heft/split.h>
 
+#include "base/path_risk.h"
 #include "base/sort.h"
 #include "core/write/plan/sink_calls.h"
 
-enum { MAX_NAME = 255, INDEX_BUFFER = 64 << 10 };
+enum { INDEX_BUFFER = 64 << 10 };
 
 typedef struct split_job {
     const heft_file *in;
@@ -171,13 +172,13 @@ static heft_status cut(split_job *s)
 
 static heft_status open_file(const split_job *s, uint32_t i, heft_sink **out)
 {
-    char text[MAX_NAME + 1];
-    heft_out name = { .buf = (uint8_t *)text, .cap = MAX_NAME };
+    char text[HEFT_MAX_SHARD_NAME + 1];
+    heft_out name = { .buf = (uint8_t *)text, .cap = HEFT_MAX_SHARD_NAME };
     *out = NULL;
     s->sharding->name(&name, heft_lit(s->opt.stem), i, files(s));
     if (name.st)
         return heft_error_plain(s->err, HEFT_E_ARGUMENT, "the file names would exceed %U bytes",
-                                (uint64_t)MAX_NAME);
+                                (uint64_t)HEFT_MAX_SHARD_NAME);
     text[name.len] = '\0';
     return heft_error_about(s->err, s->opt.open(out, s->opt.ctx, text, s->err), HEFT_ABOUT_TARGET);
 }

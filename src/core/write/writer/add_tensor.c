@@ -5,6 +5,7 @@
 
 #include "base/blake3.h"
 #include "model/names.h"
+#include "model/open_containers.h"
 
 typedef struct tensor_addition {
     heft_writer *w;
@@ -115,46 +116,42 @@ static heft_status check_dense(tensor_addition *a)
 static heft_status check_attributes(const tensor_addition *a)
 {
     const heft_tensor_spec *s = &a->spec;
-    uint32_t left[HEFT_MAX_DEPTH], depth = 0;
+    heft_open_containers open;
     uint32_t max_depth = a->w->p.x.limits.depth;
+    open.depth = 0;
     for (uint32_t i = 0; i < s->attribute_count; i++) {
         const heft_value *v = &s->attributes[i];
         if (!heft_is_metadata_value(v))
             return tensor_error(
                 a, "an attribute has an unknown kind or complex numbers, or its key or text is not "
                    "UTF-8");
-        if (depth)
-            left[depth - 1]--;
-        if (heft_value_nests(v) && depth == max_depth)
+        if (heft_value_nests(v) && open.depth == max_depth)
             return heft_error_plain(a->err, HEFT_E_LIMIT,
                                     "tensor %q: attributes nested deeper than %U", s->name,
                                     (uint64_t)max_depth);
-        if (heft_value_nests(v))
-            left[depth++] = v->as.container.count;
-        while (depth && !left[depth - 1])
-            depth--;
+        heft_open_value(&open, v);
+        while (heft_open_leave(&open))
+            continue;
     }
-    return depth ? tensor_error(
-                       a, "a list or map in its attributes declares more children than follow")
-                 : HEFT_OK;
+    return open.depth ? tensor_error(
+                            a, "a list or map in its attributes declares more children than follow")
+                      : HEFT_OK;
 }
 
 static heft_status add_attributes(const tensor_addition *a, uint32_t id)
 {
     const heft_tensor_spec *s = &a->spec;
     heft_index *x = &a->planner->x;
-    uint32_t left[HEFT_MAX_DEPTH], depth = 0;
+    heft_open_containers open;
     heft_status st = HEFT_OK;
+    open.depth = 0;
     for (uint32_t i = 0; i < s->attribute_count && !st; i++) {
         heft_value v = s->attributes[i];
         st = heft_writer_copy_value(a->planner, &v, a->err);
         if (!st)
             st = heft_ix_attr(x, id, v);
-        if (depth)
-            left[depth - 1]--;
-        if (heft_value_nests(&v))
-            left[depth++] = v.as.container.count;
-        for (; !st && depth && !left[depth - 1]; depth--)
+        heft_open_value(&open, &v);
+        while (!st && heft_open_leave(&open))
             heft_ix_attr_end(x);
     }
     heft_value stored = { .kind = HEFT_KIND_STR, .key = heft_lit("stored_dtype") };

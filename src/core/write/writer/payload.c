@@ -82,27 +82,12 @@ heft_status heft_writer_open_appender(heft_writer *w, heft_error *err)
     return heft_append_open(w->appender, &w->p, w->sink, err);
 }
 
-static void encode_chunk(void *arg, size_t i)
-{
-    heft_writer *w = arg;
-    heft_error unused;
-    w->encode_failed[i] = heft_append_encode(w->appender, &w->appender->chunks[i], &unused) !=
-                          HEFT_OK;
-}
-
-/* Encode the waiting chunks in parallel and write the frames in order. */
 heft_status heft_writer_flush(heft_writer *w, heft_error *err)
 {
-    heft_status st = HEFT_OK;
-    heft_host_run(w->p.host, w->chunks_filled, encode_chunk, w);
-    for (uint32_t i = 0; i < w->chunks_filled && !st; i++) {
-        if (w->encode_failed[i]) /* encode once more to get the error */
-            st = heft_append_encode(w->appender, &w->appender->chunks[i], err);
-        if (!st)
-            st = heft_append_write(w->appender, &w->appender->chunks[i], err);
-    }
+    uint32_t n = w->chunks_filled;
     w->chunks_filled = 0;
-    return st;
+    heft_append_encode_batch(w->appender, n, NULL, NULL);
+    return heft_append_write_batch(w->appender, n, err);
 }
 
 /* Distribute bytes of a part, from w->written on, to chunks. */

@@ -28,14 +28,13 @@ struct heft_writer {
     heft_running_digest part_digest; /* digest of the part being received */
     heft_appender *appender;         /* appends compressed and late parts; or NULL */
     uint32_t chunks_filled;          /* full chunks that wait to be encoded */
-    bool encode_failed[HEFT_APPEND_MAX_CHUNKS];
-    heft_vec sparse;           /* heft_sparse_spec *, in the order of the parts */
-    uint32_t next_sparse;      /* index in `sparse` of the next sparse tensor */
-    heft_sparse_input indices; /* checks the indices of the sparse tensor being received */
-    bool checks_values;        /* refuse values that break a heft_value_rule */
-    bool is_late;              /* something was added after heft_writer_begin() */
-    uint32_t declared_parts;   /* number of parts declared before the first late addition */
-    heft_text_set names, keys; /* names of tensors and keys of metadata, once is_late */
+    heft_vec sparse;                 /* heft_sparse_spec *, in the order of the parts */
+    uint32_t next_sparse;            /* index in `sparse` of the next sparse tensor */
+    heft_sparse_input indices;       /* checks the indices of the sparse tensor being received */
+    bool checks_values;              /* refuse values that break a heft_value_rule */
+    bool is_late;                    /* something was added after heft_writer_begin() */
+    uint32_t declared_parts;         /* number of parts declared before the first late addition */
+    heft_text_set names, keys;       /* names of tensors and keys of metadata, once is_late */
 };
 
 /* Set an error of HEFT_E_ARGUMENT and return that status. */

@@ -2,7 +2,7 @@
  * (section 2, "Lexical analysis").  Unlike Python, it does not know characters by name ("\N{...}"),
  * and it refuses bytes and formatted strings, which are never keys or types.  Small builds read
  * what NumPy itself writes: no escapes, and decimal integers. */
-#include "format/numpy/python_literal.h"
+#include "grammar/python_literal.h"
 
 #include "base/checked_math.h"
 #include "base/text.h"

@@ -1,0 +1,335 @@
+#include "commands/job_mix.h"
+
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands/job.h"
+#include "models/model.h"
+#include "process/columns.h"
+#include "process/textfile.h"
+#include "text/words.h"
+
+/* ---- REGEX=TYPE and GLOB=TYPE ---- */
+
+typedef struct type_rule {
+    regex_t re;
+    char *glob;    /* NULL: re counts */
+    heft_dtype to; /* HEFT_UNTYPED: the tensor keeps its type */
+    bool is_compiled;
+} type_rule;
+
+static int read_type(heft_dtype *to, const char *text)
+{
+    *to = heft_dtype_find(str_of(text));
+    return *to ? CODE_DONE : say_unknown_dtype("convert", text);
+}
+
+static int read_regex(type_rule *r, const char *arg)
+{
+    char why[200];
+    const char *equals = strrchr(arg, '=');
+    if (!equals)
+        return say_usage("convert", "--tensor-type '%s' is not REGEX=TYPE", arg);
+    char *text = strndup(arg, (size_t)(equals - arg));
+    int failed = text ? regcomp(&r->re, text, REG_EXTENDED | REG_NOSUB) : REG_ESPACE;
+    free(text);
+    r->is_compiled = !failed;
+    if (failed == REG_ESPACE)
+        return say_status(HEFT_E_NOMEM, NULL, "no memory for '%s'", arg);
+    if (!failed)
+        return read_type(&r->to, equals + 1);
+    regerror(failed, &r->re, why, sizeof why);
+    return say_usage("convert", "--tensor-type '%s': %s", arg, why);
+}
+
+static int read_glob(type_rule *r, const char *arg)
+{
+    const char *equals = strrchr(arg, '=');
+    r->glob = strndup(arg, (size_t)(equals - arg));
+    if (!r->glob)
+        return say_status(HEFT_E_NOMEM, NULL, "no memory for '%s'", arg);
+    return strcmp(equals + 1, "none") != 0 ? read_type(&r->to, equals + 1) : CODE_DONE;
+}
+
+static size_t rule_count(const job *j)
+{
+    return j->mix.types.count + j->quantise.args.count;
+}
+
+/* Read the rules of --tensor-type, and then the patterns of --quantize. */
+static int read_rules(job *j)
+{
+    job_mix *m = &j->mix;
+    size_t n = 0;
+    int code = CODE_DONE;
+    m->rules = calloc(rule_count(j) + 1, sizeof *m->rules);
+    if (!m->rules)
+        return say_status(HEFT_E_NOMEM, NULL, "no memory for the options");
+    for (size_t i = 0; i < m->types.count && !code; i++)
+        code = read_regex(&m->rules[n++], m->types.item[i]);
+    for (size_t i = 0; i < j->quantise.args.count && !code; i++)
+        if (strchr(j->quantise.args.item[i], '='))
+            code = read_glob(&m->rules[n++], j->quantise.args.item[i]);
+    return code;
+}
+
+static bool is_match(bool *no_memory, const type_rule *r, heft_str name)
+{
+    if (r->glob)
+        return name_matches(no_memory, name, r->glob);
+    if (!r->is_compiled)
+        return false;
+    char *text = strndup(name.ptr, name.len);
+    bool matches = text && !regexec(&r->re, text, 0, NULL, 0);
+    *no_memory = *no_memory || !text;
+    free(text);
+    return matches;
+}
+
+/* A callback of heft_mix_open(), whose context is that of the rules of the job. */
+static heft_dtype type_of(void *ctx, heft_str name, heft_dtype from)
+{
+    rules *r = ctx;
+    const job *j = r->job;
+    for (size_t i = 0; i < rule_count(j); i++)
+        if (is_match(&r->no_memory, &j->mix.rules[i], name))
+            return j->mix.rules[i].to ? j->mix.rules[i].to : from;
+    return HEFT_UNTYPED;
+}
+
+/* ---- before the input is open ---- */
+
+/* Return the argument of --quantize that is no pattern, or NULL. */
+static const char *find_name(const job *j)
+{
+    for (size_t i = 0; i < j->quantise.args.count; i++)
+        if (!strchr(j->quantise.args.item[i], '='))
+            return j->quantise.args.item[i];
+    return NULL;
+}
+
+int job_mix_prepare(job *j)
+{
+    job_mix *m = &j->mix;
+    const char *name = find_name(j);
+    bool has_options = m->types.count || m->embedding || m->output || m->imatrix || m->pure ||
+                       m->keeps_output;
+    if (!name || !heft_mix_find(&m->info, str_of(name)))
+        return has_options ? say_usage("convert",
+                                       "--tensor-type, --pure, --imatrix and the types of single "
+                                       "tensors need a mix of GGUF: --quantize q4_k_m")
+                           : CODE_DONE;
+    int code = read_rules(j);
+    heft_dtype type;
+    if (!code && m->embedding)
+        code = read_type(&type, m->embedding);
+    if (!code && m->output)
+        code = read_type(&type, m->output);
+    return code;
+}
+
+/* ---- the importance ---- */
+
+static bool is_gguf(heft_str bytes)
+{
+    return bytes.len >= 4 && !memcmp(bytes.ptr, "GGUF", 4);
+}
+
+static int read_importance(job *j)
+{
+    heft_error err;
+    heft_str bytes;
+    heft_file *f;
+    const char *path = j->mix.imatrix;
+    int code = text_read(&bytes, path, TEXT_NAMED);
+    if (code)
+        return code;
+    heft_status st;
+    if (is_gguf(bytes)) {
+        st = model_try_open(j->session, &f, path, &err);
+        if (!st)
+            st = heft_importance_open(&j->mix.importance, f, &err);
+        heft_file_close(f);
+    } else {
+        st = heft_importance_read(&j->mix.importance, bytes.ptr, bytes.len, NULL, &err);
+    }
+    text_free(bytes);
+    return st ? say_error(path, &err) : CODE_DONE;
+}
+
+/* ---- the mix ---- */
+
+/* Return how many tensors the rules have chosen by their names in ggml. */
+static uint32_t count_known_names(const job *j, const heft_file *f)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < heft_tensor_count(f); i++) {
+        heft_str name = heft_mix_at(j->mix.mix, i).name;
+        count += name.len > 4 && !memcmp(name.ptr, "blk.", 4);
+    }
+    return count;
+}
+
+static void say_fallbacks(const job *j, const heft_file *f)
+{
+    for (uint32_t i = 0; i < heft_tensor_count(f); i++) {
+        heft_mix_item item = heft_mix_at(j->mix.mix, i);
+        if (!item.instead_of)
+            continue;
+        outbuf text;
+        out_open(&text, -1);
+        out_text(&text, "tensor ");
+        out_escaped(&text, item.name);
+        out_format(&text, ": its rows do not fill blocks of %s and become %s",
+                   heft_dtype_get(item.instead_of)->name, heft_dtype_get(item.to)->name);
+        say(MESSAGE_NOTE, j->source, "%s", out_cstr(&text));
+        out_free(&text);
+    }
+}
+
+static void say_unmeasured(const job *j, const heft_file *f)
+{
+    uint32_t quantised = 0, measured = 0;
+    for (uint32_t i = 0; i < heft_tensor_count(f); i++) {
+        heft_mix_item item = heft_mix_at(j->mix.mix, i);
+        quantised += item.to != item.from;
+        measured += item.importance != NULL;
+    }
+    if (j->mix.importance)
+        say(MESSAGE_NOTE, j->source, "%u of %u quantised tensors use the imatrix", measured,
+            quantised);
+}
+
+static void say_choice(const job *j, const heft_file *f)
+{
+    uint32_t count = heft_tensor_count(f), quantised = 0;
+    uint64_t before = 0, after = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        heft_mix_item item = heft_mix_at(j->mix.mix, i);
+        quantised += !item.is_left_out && item.to != item.from;
+        before += item.is_left_out ? 0 : item.bytes;
+        after += item.is_left_out ? 0 : item.new_bytes;
+    }
+    outbuf text;
+    out_open(&text, -1);
+    out_format(&text, "%s: %u of %u tensors are quantised: ", j->mix.info.name, quantised, count);
+    out_size(&text, before);
+    out_text(&text, " become ");
+    out_size(&text, after);
+    say(MESSAGE_NOTE, j->source, "%s", out_cstr(&text));
+    out_free(&text);
+    say_fallbacks(j, f);
+    say_unmeasured(j, f);
+}
+
+static int open_mix(job *j, const heft_file *f)
+{
+    heft_error err;
+    job_mix *m = &j->mix;
+    heft_mix_options o = HEFT_MIX_OPTIONS_INIT;
+    o.mix = m->info.name;
+    o.keep = j->convert.keep;
+    o.rename = j->convert.rename;
+    o.type = m->types.count || j->quantise.args.count > 1 ? type_of : NULL;
+    o.ctx = &j->rules;
+    o.set = j->rules.set.values;
+    o.set_count = j->rules.set.value_count;
+    o.importance = m->importance;
+    o.importance_file = str_of(m->imatrix ? m->imatrix : "");
+    o.output_type = m->output ? heft_dtype_find(str_of(m->output)) : HEFT_UNTYPED;
+    o.embedding_type = m->embedding ? heft_dtype_find(str_of(m->embedding)) : HEFT_UNTYPED;
+    o.pure = m->pure;
+    o.keeps_output = m->keeps_output;
+    o.requantise = j->quantise.requantise;
+    heft_status st = heft_mix_open(&m->mix, f, &o, &err);
+    if (st && j->rules.no_memory)
+        return say_no_memory_to_match(j->source);
+    return st ? say_error(j->source, &err) : CODE_DONE;
+}
+
+int job_mix_choose(job *j, const heft_file *f)
+{
+    size_t count;
+    job_mix *m = &j->mix;
+    if (!m->info.name)
+        return CODE_DONE;
+    int code = m->imatrix ? read_importance(j) : CODE_DONE;
+    if (!code)
+        code = open_mix(j, f);
+    if (code)
+        return code;
+    const heft_value *values = heft_mix_metadata(&count, m->mix);
+    if (!set_options_add(&j->rules.set, values, count))
+        return say_status(HEFT_E_NOMEM, j->source, "no memory for metadata");
+    j->rules.mix = m->mix;
+    j->rules.mixed = f;
+    j->convert.allow_nan = j->quantise.allow_nan;
+    bool has_rules = heft_dtype_get(m->info.dtype)->kind == HEFT_DTYPE_BLOCK && !m->pure;
+    if (has_rules && !count_known_names(j, f))
+        say(MESSAGE_WARNING, j->source,
+            "no tensor has a name of ggml (\"blk.0.attn_v.weight\"): the rules of %s know none of "
+            "them, and all weights become %s. --rename gives the names",
+            m->info.name, heft_dtype_get(m->info.dtype)->name);
+    if (!j->session->quiet)
+        say_choice(j, f);
+    return CODE_DONE;
+}
+
+void job_mix_release(job *j)
+{
+    job_mix *m = &j->mix;
+    for (size_t i = 0; m->rules && i < rule_count(j); i++) {
+        if (m->rules[i].is_compiled)
+            regfree(&m->rules[i].re);
+        free(m->rules[i].glob);
+    }
+    free(m->rules);
+    heft_mix_close(m->mix);
+    heft_importance_close(m->importance);
+}
+
+/* ---- the table of a dry run ---- */
+
+enum { FIELD_NAME, FIELD_FROM, FIELD_TO, FIELD_SIZE, FIELD_NEW_SIZE, FIELD_NOTE };
+
+static void put_note(outbuf *o, const heft_mix_item *item)
+{
+    if (item->is_left_out)
+        out_text(o, "left out");
+    else if (item->instead_of)
+        out_format(o, "instead of %s", heft_dtype_get(item->instead_of)->name);
+    else
+        out_text(o, item->reason ? item->reason : item->importance ? "imatrix" : "-");
+}
+
+static void put_cell(outbuf *o, const table_row *row, int field)
+{
+    heft_mix_item item = heft_mix_at(row->ctx, row->id);
+    if (field == FIELD_NAME)
+        out_escaped(o, item.name);
+    else if (field == FIELD_FROM || field == FIELD_TO)
+        out_text(o, dtype_name(field == FIELD_FROM ? item.from : item.to));
+    else if (field == FIELD_NOTE)
+        put_note(o, &item);
+    else
+        out_size(o, field == FIELD_SIZE ? item.bytes : item.new_bytes);
+}
+
+void job_mix_print(outbuf *o, const job *j, const heft_file *f)
+{
+    static const column columns[] = {
+        { "NAME", false, FIELD_NAME },       { "FROM", false, FIELD_FROM },
+        { "TO", false, FIELD_TO },           { "SIZE", true, FIELD_SIZE },
+        { "BECOMES", true, FIELD_NEW_SIZE }, { "NOTE", false, FIELD_NOTE },
+    };
+    table t = { .columns = columns,
+                .width = sizeof columns / sizeof *columns,
+                .cell = put_cell,
+                .ctx = j->mix.mix,
+                .count = heft_tensor_count(f),
+                .threads = j->session->threads };
+    if (j->mix.mix)
+        table_print(o, &t);
+}

@@ -1,0 +1,243 @@
+#include "models/model_view.h"
+
+#include <heft/check.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "models/quantised.h"
+
+/* ---- making the view ---- */
+
+/* Return the part with the role "weight", or else the first part. */
+static uint32_t weight_of(const heft_schemes *s, uint32_t quantised)
+{
+    uint32_t count = heft_schemes_at(s, quantised).part_count;
+    for (uint32_t k = 0; k < count; k++) {
+        heft_quantised_part p = heft_schemes_part_at(s, quantised, k);
+        if (!strcmp(p.role, "weight"))
+            return p.tensor;
+    }
+    return heft_schemes_part_at(s, quantised, 0).tensor;
+}
+
+static bool find_rows(model_view *v)
+{
+    uint32_t count = heft_tensor_count(v->decoded);
+    v->rows = malloc(((size_t)count + 1) * sizeof *v->rows);
+    for (uint32_t i = 0; v->rows && i < count; i++)
+        v->rows[i] = (view_row){ HEFT_NONE, HEFT_NONE };
+    for (uint32_t q = 0; v->rows && q < heft_schemes_count(v->schemes); q++) {
+        uint32_t i = heft_tensor_find(v->decoded, heft_schemes_at(v->schemes, q).name);
+        if (i != HEFT_NONE && quantised_is_decoded(v->decoded, i))
+            v->rows[i] = (view_row){ q, weight_of(v->schemes, q) };
+    }
+    for (uint32_t i = 0; v->rows && i < count; i++)
+        if (v->rows[i].quantised == HEFT_NONE)
+            v->rows[i].stored = heft_tensor_find(v->stored, heft_tensor_at(v->decoded, i).name);
+    return v->rows;
+}
+
+/* A listing goes on with the stored tensors. */
+static int say_undecoded(const char *path, const heft_error *err, view_use use)
+{
+    heft_error more = *err;
+    size_t used = strlen(more.message);
+    if (use == VIEW_TO_LIST && err->status != HEFT_E_NOMEM) {
+        say(MESSAGE_WARNING, path, "the stored tensors are listed, not what they represent: %s",
+            err->message);
+        return CODE_DONE;
+    }
+    snprintf(more.message + used, sizeof more.message - used,
+             ". --raw-tensors takes the stored tensors");
+    return say_error(path, &more);
+}
+
+model_view model_view_of_stored(const heft_file *f)
+{
+    return (model_view){ .f = f, .stored = f };
+}
+
+int model_view_open(model_view *v, const session *s, const heft_file *f, const char *path,
+                    view_use use)
+{
+    heft_error err;
+    heft_decode_options opt = HEFT_DECODE_OPTIONS_INIT;
+    *v = model_view_of_stored(f);
+    opt.keeps_undecoded = true;
+    int code = s->raw_tensors ? CODE_DONE : quantised_open(&v->schemes, f, path);
+    if (code || s->raw_tensors || !heft_schemes_count(v->schemes))
+        return code;
+    if (heft_schemes_decode(&v->decoded, f, v->schemes, &opt, &err))
+        return say_undecoded(path, &err, use);
+    v->f = v->decoded;
+    return find_rows(v) ? CODE_DONE
+                        : say_status(HEFT_E_NOMEM, path, "no memory for a list of tensors");
+}
+
+void model_view_close(model_view *v)
+{
+    free(v->rows);
+    heft_file_close(v->decoded);
+    heft_schemes_close(v->schemes);
+    *v = (model_view){ .f = NULL };
+}
+
+/* ---- its tensors ---- */
+
+uint32_t view_quantised(const model_view *v, uint32_t tensor)
+{
+    return v->rows ? v->rows[tensor].quantised : HEFT_NONE;
+}
+
+uint32_t view_stored(const model_view *v, uint32_t tensor)
+{
+    return v->rows ? v->rows[tensor].stored : tensor;
+}
+
+uint64_t view_bytes(const model_view *v, uint32_t tensor)
+{
+    uint32_t q = view_quantised(v, tensor);
+    if (q == HEFT_NONE)
+        return heft_tensor_bytes(v->f, tensor);
+    uint64_t sum = 0;
+    for (uint32_t k = 0; k < heft_schemes_at(v->schemes, q).part_count; k++) {
+        uint64_t bytes = heft_tensor_bytes(v->stored,
+                                           heft_schemes_part_at(v->schemes, q, k).tensor);
+        if (bytes == HEFT_UNKNOWN_LENGTH)
+            return bytes;
+        sum += bytes;
+    }
+    return sum;
+}
+
+/* Return the role of a stored tensor in a quantised tensor that is not decoded, or NULL. */
+static const char *undecoded_role(const model_view *v, uint32_t stored, heft_quantised *out)
+{
+    uint32_t q = v->schemes && stored != HEFT_NONE ? heft_schemes_find(v->schemes, stored)
+                                                   : HEFT_NONE;
+    if (q == HEFT_NONE)
+        return NULL;
+    *out = heft_schemes_at(v->schemes, q);
+    for (uint32_t k = 0; k < out->part_count; k++) {
+        heft_quantised_part p = heft_schemes_part_at(v->schemes, q, k);
+        if (p.tensor == stored)
+            return p.role;
+    }
+    return NULL;
+}
+
+/* Return the number of numbers of `bits` bits in the packed elements of a tensor. */
+static uint64_t unpacked(const heft_tensor *t, uint32_t bits)
+{
+    uint64_t elements = tensor_elements(t);
+    const heft_dtype_info *d = heft_dtype_get(t->dtype);
+    if (!bits || !d || d->block_elems != 1 || d->block_bytes * 8u <= bits)
+        return elements;
+    uint64_t bytes = elements * d->block_bytes; /* they are in the file: no overflow */
+    return bytes / bits * 8 + bytes % bits * 8 / bits;
+}
+
+uint64_t view_parameters(const model_view *v, uint32_t tensor)
+{
+    heft_quantised q;
+    heft_tensor t = heft_tensor_at(v->f, tensor);
+    const char *role = view_quantised(v, tensor) == HEFT_NONE
+                           ? undecoded_role(v, view_stored(v, tensor), &q)
+                           : NULL;
+    if (!role || !strcmp(role, "data")) /* data: the settings name a method, no scheme does */
+        return tensor_elements(&t);
+    return !strcmp(role, "weight") ? unpacked(&t, q.bits) : 0;
+}
+
+/* ---- types ---- */
+
+bool view_has_same_type(const model_view *v, uint32_t a, uint32_t b)
+{
+    uint32_t x = view_quantised(v, a), y = view_quantised(v, b);
+    if (heft_tensor_at(v->f, a).dtype != heft_tensor_at(v->f, b).dtype ||
+        (x == HEFT_NONE) != (y == HEFT_NONE))
+        return false;
+    if (x == HEFT_NONE)
+        return true;
+    heft_quantised p = heft_schemes_at(v->schemes, x), q = heft_schemes_at(v->schemes, y);
+    return quantised_has_same_label(&p, &q);
+}
+
+void view_put_type(outbuf *o, const model_view *v, uint32_t tensor)
+{
+    uint32_t i = view_quantised(v, tensor);
+    if (i != HEFT_NONE) {
+        heft_quantised q = heft_schemes_at(v->schemes, i);
+        quantised_put_label(o, &q);
+        out_char(o, '/');
+    }
+    out_dtype(o, heft_tensor_at(v->f, tensor).dtype);
+}
+
+void view_json_type(json *j, const model_view *v, uint32_t tensor)
+{
+    outbuf type;
+    char buf[VIEW_TYPE_BYTES];
+    if (view_quantised(v, tensor) == HEFT_NONE)
+        return;
+    out_open_fixed(&type, -1, buf, sizeof buf);
+    view_put_type(&type, v, tensor);
+    json_member_str(j, "type", (heft_str){ type.buf, type.used });
+}
+
+void view_json(json *j, const model_view *v, uint32_t tensor)
+{
+    uint32_t i = view_quantised(v, tensor);
+    if (i == HEFT_NONE)
+        return;
+    heft_quantised q = heft_schemes_at(v->schemes, i);
+    json_member_begin(j, "quantised", '{');
+    view_json_type(j, v, tensor);
+    quantised_json_scheme(j, &q);
+    json_member_length(j, "stored", view_bytes(v, tensor));
+    json_end(j, '}');
+}
+
+/* ---- finding and checking ---- */
+
+/* Say what a stored tensor is part of. */
+static void say_part(const model_view *v, const char *path, uint32_t stored)
+{
+    heft_quantised q;
+    const char *role = undecoded_role(v, stored, &q);
+    heft_str name = heft_tensor_at(v->stored, stored).name;
+    say_status(HEFT_E_NOTFOUND, path,
+               "'%.*s' is a part (%s) of the quantised tensor '%.*s': --raw-tensors takes the "
+               "stored tensors",
+               (int)name.len, name.ptr, role, (int)q.name.len, q.name.ptr);
+}
+
+uint32_t view_find(const model_view *v, const char *path, const char *name)
+{
+    heft_str word = str_of(name), array = { name, strcspn(name, "[") };
+    uint32_t stored = HEFT_NONE;
+    if (v->decoded && heft_tensor_find(v->f, word) == HEFT_NONE)
+        stored = heft_tensor_find(v->stored, word);
+    if (v->decoded && stored == HEFT_NONE)
+        stored = heft_tensor_find(v->stored, array);
+    if (stored == HEFT_NONE || heft_schemes_find(v->schemes, stored) == HEFT_NONE)
+        return model_find(v->f, path, name);
+    say_part(v, path, stored);
+    return HEFT_NONE;
+}
+
+int view_verify(const model_view *v, const session *s, const char *path, uint32_t tensor)
+{
+    uint32_t i = view_quantised(v, tensor);
+    uint32_t count = i == HEFT_NONE || s->no_verify ? 0 : heft_schemes_at(v->schemes, i).part_count;
+    heft_error err;
+    for (uint32_t k = 0; k < count; k++) {
+        heft_tensor t = heft_tensor_at(v->stored, heft_schemes_part_at(v->schemes, i, k).tensor);
+        for (uint32_t p = 0; p < t.part_count; p++)
+            if (heft_part_verify(NULL, v->stored, t.first_part + p, &err))
+                return say_error(path, &err);
+    }
+    return CODE_DONE;
+}

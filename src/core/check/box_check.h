@@ -1,0 +1,10 @@
+/* box_check.h - checks the boxes of assembled tensors, for `verify`. */
+#ifndef HEFT_BOX_CHECK_H
+#define HEFT_BOX_CHECK_H
+#include "core/read/file.h"
+
+/* Report boxes that pass the end of a file, files inside of boxes that are not as the index states,
+ * and copies of boxes that differ. */
+heft_status heft_check_boxes(heft_check *c, const heft_file *f);
+
+#endif

@@ -1,0 +1,237 @@
+/* piece_join.c - joins the pieces of tensors that several files of a model have, each as a tensor
+ * with the same name, to assembled tensors. */
+#include "core/shards/shard_join.h"
+#include "model/boxes.h"
+#include "model/names.h"
+
+typedef struct piece { /* a tensor of a file with pieces */
+    heft_str name, stored_dtype;
+    const uint64_t *sizes;           /* shape of the piece */
+    const uint64_t *offsets, *whole; /* offsets in the tensor of the model, and its shape */
+    heft_ix_tensor_row tensor;
+    heft_ix_part_row part;
+    uint32_t file; /* number of the file, for heft_global_offset() */
+    uint32_t next; /* the next piece of the tensor, or HEFT_NONE */
+    uint32_t last; /* the last piece of the tensor, if this is the first */
+    bool may_repeat;
+} piece;
+
+typedef struct piece_join {
+    heft_file *f;
+    piece *all;
+    uint32_t count;
+    uint64_t *dims;    /* shape of the tensor that is joined */
+    uint32_t capacity; /* dimensions for which there is memory */
+    bool is_unstated;  /* some pieces do not state the shape of the tensor */
+    heft_error *err;
+} piece_join;
+
+static const char purpose[] = "to join pieces of tensors";
+
+static heft_str name_of(const void *ctx, uint32_t i)
+{
+    return ((const piece *)ctx)[i].name;
+}
+
+static uint32_t pieces_of(const heft_index *x)
+{
+    return x->has_pieces ? x->pieces.len : 0;
+}
+
+/* ---- collecting ---- */
+
+static void add_index(piece_join *j, const heft_index *x, uint32_t file)
+{
+    for (uint32_t i = 0; i < pieces_of(x); i++) {
+        const heft_ix_piece *row = (const heft_ix_piece *)x->pieces.ptr + i;
+        piece *p = &j->all[j->count];
+        *p = (piece){ .name = heft_ix_name(x, row->tensor),
+                      .stored_dtype = heft_ix_stored_dtype(x, row->tensor),
+                      .sizes = heft_ix_dims(x, row->tensor),
+                      .tensor = *heft_ix_row(x, row->tensor),
+                      .file = file,
+                      .next = HEFT_NONE,
+                      .last = j->count++,
+                      .may_repeat = row->may_repeat };
+        if (p->tensor.rank) {
+            p->offsets = (const uint64_t *)x->box_numbers.ptr + row->numbers;
+            p->whole = p->offsets + p->tensor.rank;
+        }
+        if (p->tensor.part_count)
+            p->part = *heft_ix_part_row_at(x, p->tensor.first_part);
+    }
+}
+
+/* Link the pieces of each tensor; the first piece stands for the tensor. */
+static bool link_pieces(piece_join *j, uint8_t *is_first)
+{
+    heft_names seen = { NULL, 0, 0 };
+    heft_names_of of = { name_of, j->all };
+    if (!heft_names_reserve(&j->f->x.mem, &seen, j->count))
+        return false;
+    for (uint32_t i = 0; i < j->count; i++) {
+        heft_str name = name_of(j->all, i);
+        uint32_t hash = heft_names_hash(&j->f->x.key, name);
+        uint32_t first = heft_names_add(&seen, of, hash, name, i);
+        is_first[i] = first == HEFT_NONE;
+        if (first == HEFT_NONE)
+            continue;
+        j->all[j->all[first].last].next = i;
+        j->all[first].last = i;
+    }
+    heft_names_free(&j->f->x.mem, &seen);
+    return true;
+}
+
+/* ---- one tensor ---- */
+
+static heft_status fail(const piece_join *j, const piece *p, heft_status st, const char *what)
+{
+    return heft_error_plain(j->err, st, "tensor %q: its piece in %q %s", p->name,
+                            heft_shard_name(j->f, p->file), what);
+}
+
+/* Enlarge the shape by a piece; the sizes that pieces state must be the same. */
+static heft_status add_to_shape(piece_join *j, const piece *first, const piece *p)
+{
+    const heft_ix_tensor_row *t = &p->tensor;
+    const uint64_t *stated = p->whole;
+    uint64_t end;
+    if (t->rank != first->tensor.rank || t->dtype != first->tensor.dtype)
+        return fail(j, p, HEFT_E_FORMAT,
+                    "has another element type or number of dimensions than "
+                    "the piece in another file");
+    for (uint32_t i = 0; i < t->rank; i++) {
+        if (!heft_add(&end, p->offsets[i], p->sizes[i]))
+            return fail(j, p, HEFT_E_FORMAT, "passes 2^64 elements");
+        bool contradicts = stated[i] != HEFT_NOWHERE &&
+                           (p == first ? end > stated[i] : j->dims[i] != stated[i]);
+        if (contradicts)
+            return fail(j, p, HEFT_E_FORMAT,
+                        "states another shape of the whole tensor than the "
+                        "piece in another file, or leaves that shape");
+        j->is_unstated = j->is_unstated || stated[i] == HEFT_NOWHERE;
+        uint64_t dim = stated[i] == HEFT_NOWHERE ? end : stated[i];
+        j->dims[i] = p == first || dim > j->dims[i] ? dim : j->dims[i];
+    }
+    return HEFT_OK;
+}
+
+static heft_status reserve(piece_join *j, uint32_t rank)
+{
+    if (rank <= j->capacity)
+        return HEFT_OK;
+    j->dims = heft_arena_alloc(&j->f->x.arena, (size_t)rank * sizeof *j->dims, 8);
+    j->capacity = rank;
+    return j->dims ? HEFT_OK : heft_error_no_memory(j->err, purpose);
+}
+
+/* Return true if a piece before p has the same box. */
+static bool is_again(const piece_join *j, uint32_t first, const piece *p)
+{
+    for (const piece *q = &j->all[first]; q != p; q = &j->all[q->next]) {
+        bool is_same = q->may_repeat;
+        for (uint32_t i = 0; is_same && i < p->tensor.rank; i++)
+            is_same = q->offsets[i] == p->offsets[i] && q->sizes[i] == p->sizes[i];
+        if (is_same)
+            return true;
+    }
+    return false;
+}
+
+static heft_status add_box(piece_join *j, uint32_t first, const piece *p)
+{
+    const heft_ix_tensor_row *t = &p->tensor;
+    if (t->layout || t->part_count != 1)
+        return fail(j, p, HEFT_E_UNSUPPORTED, "is sparse or has several parts");
+    heft_ix_box box = { .offset = heft_global_offset(p->file, p->part.offset),
+                        .length = p->part.stored };
+    if (!heft_ix_is_plain(&p->part)) { /* strided, such as a slice of columns */
+        box.holds = HEFT_BOX_PART;
+        box.length = t->first_part;
+    }
+    if (p->may_repeat && is_again(j, first, p))
+        box.holds |= HEFT_BOX_REPLICA;
+    return heft_ix_box_add(&j->f->x, HEFT_NOWHERE, box, p->offsets, p->sizes);
+}
+
+static heft_status add_tensor(const piece_join *j, const piece *first, uint32_t *id)
+{
+    heft_index *x = &j->f->x;
+    uint64_t *dims;
+    heft_str name = heft_ix_copy(x, first->name);
+    HEFT_TRY(name.ptr ? heft_ix_tensor(x, name, first->tensor.dtype, first->tensor.rank, &dims, id)
+                      : HEFT_E_NOMEM);
+    if (first->tensor.rank)
+        memcpy(dims, j->dims, first->tensor.rank * sizeof *dims);
+    return heft_ix_assembled_begin(x, *id, false);
+}
+
+/* A gap follows from a shard that is missing, if there is one. */
+static heft_status end_tensor(const piece_join *j)
+{
+    heft_status st = heft_ix_assembled_end(&j->f->x, HEFT_NOWHERE);
+    if (st != HEFT_E_FORMAT || !j->f->missing)
+        return st;
+    *j->err = *j->f->missing;
+    return j->f->missing->status;
+}
+
+static heft_status join_tensor(piece_join *j, uint32_t number)
+{
+    heft_index *x = &j->f->x;
+    const piece *first = &j->all[number];
+    uint32_t id;
+    HEFT_TRY(reserve(j, first->tensor.rank));
+    for (uint32_t i = number; i != HEFT_NONE; i = j->all[i].next)
+        HEFT_TRY(add_to_shape(j, first, &j->all[i]));
+    HEFT_TRY(add_tensor(j, first, &id));
+    for (uint32_t i = number; i != HEFT_NONE; i = j->all[i].next)
+        HEFT_TRY(add_box(j, number, &j->all[i]));
+    HEFT_TRY(end_tensor(j));
+    return first->stored_dtype.ptr
+               ? heft_ix_attr_text(x, id, heft_lit("stored_dtype"), first->stored_dtype)
+               : HEFT_OK;
+}
+
+/* ---- all tensors ---- */
+
+heft_status heft_join_pieces(heft_file *f, heft_error *err)
+{
+    piece_join j = { .f = f, .err = err };
+    heft_memory *mem = &f->x.mem;
+    uint64_t total = 0;
+    for (uint32_t m = 0; m < f->joined_count; m++)
+        total += pieces_of(&f->joined_files[m].file->x);
+    if (!total)
+        return HEFT_OK;
+    size_t bytes = (size_t)total * (sizeof *j.all + 1);
+    j.all = total <= UINT32_MAX / 2 ? heft_mem_alloc(mem, bytes) : NULL;
+    if (!j.all)
+        return heft_error_no_memory(err, purpose);
+    uint8_t *is_first = (uint8_t *)(j.all + total);
+    for (uint32_t m = 0; m < f->joined_count; m++)
+        add_index(&j, &f->joined_files[m].file->x, f->joined_files[m].first_shard);
+    heft_status st = link_pieces(&j, is_first) ? HEFT_OK : heft_error_no_memory(err, purpose);
+    for (uint32_t i = 0; i < j.count && !st; i++)
+        if (is_first[i])
+            st = join_tensor(&j, i);
+    if (!st && j.is_unstated)
+        st = heft_join_note(f, HEFT_NOTE, "heft/pieces-end", HEFT_NOWHERE, HEFT_NONE,
+                            "the files do not state the shapes of whole tensors, which end where "
+                            "the last of their pieces ends: compare the number of files with the "
+                            "number of ranks");
+    heft_mem_free(mem, j.all, bytes);
+    return st;
+}
+
+heft_status heft_note_pieces(heft_file *f, heft_error *err)
+{
+    if (!f->x.has_pieces)
+        return HEFT_OK;
+    return heft_join_left_out(f, "heft/pieces",
+                              "the file has pieces of tensors of a distributed checkpoint, "
+                              "which are not joined: open the folder to join them")
+               ? heft_error_no_memory(err, purpose)
+               : HEFT_OK;
+}

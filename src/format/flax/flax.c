@@ -1,0 +1,309 @@
+/* flax.c - reads trees of Flax (flax.serialization, flax_model.msgpack): MessagePack.
+ *
+ *   tree      a map {key: tree, ...}; lists and tuples of Python are maps with the keys "0", "1" ...
+ *   leaf      extension 1, an array, or 3, a number of NumPy: the MessagePack
+ *                 [[dimension, ...], name of the type, bytes in C order, little-endian]
+ *             extension 2, a complex number of Python: [real part, imaginary part]
+ *             numbers, booleans, texts and nil of Python
+ *   in pieces {"__msgpack_chunked_array__": true, "shape": {"0": dimension, ...},
+ *              "chunks": {"0": array, "1": array, ...}}: arrays of more than 2^30 bytes
+ *
+ * The name of a tensor has the keys on the way to it, joined by "/".
+ *
+ * Reference: flax/serialization.py of Flax 0.10.
+ */
+#include "format/flax/flax.h"
+
+#include "format/msgpack_tree.h"
+#include "format/shard_index.h"
+#include "model/unique_keys.h"
+
+static const char what[] = "the tree";
+
+typedef struct array { /* the content of an extension */
+    uint64_t at, end;  /* offset of the head; end of the extension */
+    uint64_t rank;
+    heft_cur shape; /* at the first dimension */
+    heft_str type;
+    heft_range data;
+} array;
+
+/* ---- arrays ---- */
+
+static heft_status expect(heft_msgpack_tree *t, heft_msgpack_kind kind, const char *name,
+                          heft_msgpack_item *it)
+{
+    *it = heft_msgpack_next(&t->c);
+    if (!t->c.st && it->kind != kind)
+        heft_cur_fail_at(&t->c, it->at, "an array of Flax: %s is missing", name);
+    return t->c.st;
+}
+
+/* Read the name of the type, which writers of old store as bytes. */
+static heft_status read_type(heft_msgpack_tree *t, heft_str *out)
+{
+    heft_msgpack_item it = heft_msgpack_next(&t->c);
+    if (!t->c.st && it.kind != HEFT_MSGPACK_TEXT && it.kind != HEFT_MSGPACK_BYTES)
+        heft_cur_fail_at(&t->c, it.at, "an array of Flax: the name of its type is missing");
+    *out = heft_msgpack_text(&t->c, &it);
+    return t->c.st;
+}
+
+static heft_status read_array(heft_msgpack_tree *t, const heft_msgpack_item *ext, array *a)
+{
+    enum { MEMBERS = 3 };
+    heft_msgpack_item it;
+    *a = (array){ .at = ext->at, .end = heft_cur_pos(&t->c) + ext->u };
+    HEFT_TRY(expect(t, HEFT_MSGPACK_ARRAY, "the list of shape, type and bytes", &it));
+    if (it.u != MEMBERS)
+        return heft_cur_fail_at(&t->c, it.at, "an array of Flax has %U members instead of 3", it.u);
+    HEFT_TRY(expect(t, HEFT_MSGPACK_ARRAY, "the shape", &it));
+    a->shape = t->c;
+    a->rank = it.u;
+    heft_msgpack_skip(&t->c, &it);
+    HEFT_TRY(t->c.st ? t->c.st : read_type(t, &a->type));
+    HEFT_TRY(expect(t, HEFT_MSGPACK_BYTES, "its data", &it));
+    a->data = (heft_range){ heft_cur_pos(&t->c), it.u };
+    heft_cur_skip(&t->c, it.u);
+    if (!t->c.st && heft_cur_pos(&t->c) != a->end)
+        heft_cur_fail_at(&t->c, a->at, "an array of Flax ends at %U, its extension at %U",
+                         heft_cur_pos(&t->c), a->end);
+    return t->c.st;
+}
+
+/* The bytes of an array of a type that Heft does not know become a part of the file. */
+static heft_status leave_out(heft_msgpack_tree *t, heft_str name, const array *a)
+{
+    heft_ix_left_out(t->x, HEFT_LEFT_OUT, "flax/dtype", a->data,
+                     "tensor %q is left out: type %q is none that Heft knows", name, a->type);
+    HEFT_TRY(heft_ix_part(t->x, HEFT_NONE, name, HEFT_UNTYPED, a->data, a->data.length, HEFT_RAW));
+    heft_ix_part_is_left_out(t->x);
+    return HEFT_OK;
+}
+
+static heft_status add_array(heft_msgpack_tree *t, const array *a)
+{
+    heft_str name;
+    uint64_t *dims;
+    uint32_t id;
+    heft_dtype type = heft_flax_type(a->type);
+    HEFT_TRY(heft_msgpack_tree_name(t, a->at, "array", &name));
+    if (!type)
+        return leave_out(t, name, a);
+    if (a->rank > UINT16_MAX)
+        return heft_error_set(t->x->err, HEFT_E_LIMIT, a->at,
+                              "tensor %q: %U dimensions are not supported", name, a->rank);
+    HEFT_TRY(heft_ix_tensor(t->x, name, type, (uint32_t)a->rank, &dims, &id));
+    heft_cur shape = a->shape;
+    for (uint64_t i = 0; i < a->rank; i++)
+        dims[i] = heft_msgpack_u64(&shape, "a dimension of an array");
+    HEFT_TRY(shape.st);
+    return heft_ix_dense(t->x, id, a->at, a->data.offset, a->data.length);
+}
+
+/* A complex number of Python becomes two numbers of metadata. */
+static heft_status add_complex(heft_msgpack_tree *t, const heft_msgpack_item *ext)
+{
+    heft_value v = { .kind = HEFT_KIND_ARRAY };
+    heft_msgpack_item it;
+    uint64_t end = heft_cur_pos(&t->c) + ext->u;
+    HEFT_TRY(expect(t, HEFT_MSGPACK_ARRAY, "the list of two numbers", &it));
+    double *numbers = heft_arena_alloc(&t->x->arena, 2 * sizeof *numbers, sizeof *numbers);
+    if (!numbers)
+        return heft_msgpack_tree_no_memory(t);
+    bool is_pair = it.u == 2;
+    for (int i = 0; is_pair && i < 2; i++) {
+        HEFT_TRY(expect(t, HEFT_MSGPACK_F64, "a part of a complex number", &it));
+        numbers[i] = it.f;
+    }
+    if (!is_pair || heft_cur_pos(&t->c) != end)
+        return heft_cur_fail_at(&t->c, ext->at, "a complex number has other parts than two");
+    HEFT_TRY(heft_msgpack_tree_name(t, ext->at, "value", &v.key));
+    v.as.array.ptr = numbers;
+    v.as.array.count = 2;
+    v.as.array.dtype = HEFT_F64;
+    heft_ix_omit(t->x, HEFT_WARNING, "flax/complex", v.key, "is a complex number of Python");
+    return heft_ix_meta(t->x, v);
+}
+
+static heft_status take_extension(heft_msgpack_tree *t, const heft_msgpack_item *ext)
+{
+    array a;
+    if (ext->i == HEFT_FLAX_COMPLEX)
+        return add_complex(t, ext);
+    if (ext->i != HEFT_FLAX_ARRAY && ext->i != HEFT_FLAX_SCALAR)
+        return heft_cur_fail_at(&t->c, ext->at,
+                                "extension %D is none of Flax's, which are 1, 2 and 3", ext->i);
+    HEFT_TRY(read_array(t, ext, &a));
+    if (ext->i == HEFT_FLAX_SCALAR && a.rank)
+        return heft_cur_fail_at(&t->c, ext->at, "a number of NumPy has %U dimensions", a.rank);
+    return add_array(t, &a);
+}
+
+/* Recognise an array in pieces, by the first key; the cursor does not move. */
+static bool is_chunked(heft_msgpack_tree *t)
+{
+    heft_cur c = t->c;
+    heft_msgpack_item key = heft_msgpack_next(&c);
+    bool matches = key.kind == HEFT_MSGPACK_TEXT &&
+                   heft_str_is(heft_msgpack_text(&c, &key), heft_flax_chunked);
+    t->c.st = c.st;
+    return matches && !c.st;
+}
+
+/* Pass over an array in pieces. */
+static heft_status leave_out_pieces(heft_msgpack_tree *t, const heft_msgpack_item *map)
+{
+    heft_str name;
+    HEFT_TRY(heft_msgpack_tree_name(t, map->at, "array", &name));
+    heft_msgpack_skip(&t->c, map);
+    HEFT_TRY(t->c.st);
+    heft_ix_left_out(t->x, HEFT_LEFT_OUT, "flax/pieces",
+                     (heft_range){ map->at, heft_cur_pos(&t->c) - map->at },
+                     "tensor %q is left out: it is stored in pieces", name);
+    return HEFT_OK;
+}
+
+static heft_status take(heft_msgpack_tree *t, heft_msgpack_item *item, bool *is_taken)
+{
+    bool is_map = item->kind == HEFT_MSGPACK_MAP;
+    bool is_in_pieces = is_map && item->u && is_chunked(t);
+    if (t->c.st)
+        return t->c.st;
+    *is_taken = !is_map || is_in_pieces;
+    return is_in_pieces ? leave_out_pieces(t, item) : is_map ? HEFT_OK : take_extension(t, item);
+}
+
+/* ---- the format ---- */
+
+static bool is_own(heft_str file)
+{
+    return heft_str_ends(file, ".msgpack");
+}
+
+/* Read flax_model.msgpack.index.json, if the file begins as such a text does. */
+static heft_status parse_index(heft_window *in, heft_index *x, bool *is_index)
+{
+    enum { FIRST = 8 };
+    static const heft_shard_index_kind index = { .total_rule = "flax/total-size",
+                                                 .mark_rule = "flax/byte-order-mark",
+                                                 .is_own = is_own,
+                                                 .title = "Flax" };
+    heft_cur c = heft_cur_open(in, 0, in->size, what);
+    const uint8_t *head = in->size < FIRST ? NULL : heft_cur_take(&c, FIRST);
+    *is_index = head && heft_shard_index_is_json_object(head);
+    return *is_index ? heft_shard_index_parse(in, x, &index) : c.st;
+}
+
+static heft_status parse_tree(heft_window *in, heft_index *x)
+{
+    heft_msgpack_tree t = heft_msgpack_tree_open(in, x, what, HEFT_FLAX_SEPARATOR);
+    t.take = take;
+    t.keeps_empty = true;
+    heft_msgpack_item root = heft_msgpack_next(&t.c);
+    heft_status st = t.c.st;
+    if (!st && root.kind != HEFT_MSGPACK_MAP)
+        st = heft_cur_fail_at(&t.c, root.at, "%s does not begin with a map", what);
+    if (!st)
+        st = heft_msgpack_tree_walk(&t, &root);
+    if (!st && t.has_separator)
+        heft_ix_omit(x, HEFT_WARNING, "flax/key", (heft_str){ NULL, 0 },
+                     "a key has a \"/\": its parts become keys of their own");
+    if (!st && heft_cur_left(&t.c))
+        st = heft_cur_fail(&t.c, "%U bytes follow %s", heft_cur_left(&t.c), what);
+    if (st == HEFT_AGAIN)
+        heft_window_ask_ahead(in, heft_cur_pos(&t.c), heft_ix_tensors(x));
+    heft_msgpack_tree_close(&t);
+    return st ? st : heft_meta_unique(x, what);
+}
+
+static heft_status parse(heft_window *in, heft_index *x)
+{
+    bool is_index;
+    heft_status st = parse_index(in, x, &is_index);
+    return st || is_index ? st : parse_tree(in, x);
+}
+
+/* ---- recognition ---- */
+
+/* Bytes that a head takes, or 0 if the byte does not begin a map with entries. */
+static size_t map_head(const uint8_t *p, size_t len)
+{
+    return *p > 0x80 && *p < 0x90           ? 1
+           : *p == 0xDE && len > 2          ? 3
+           : *p == 0xDF && len > 4 && !p[1] ? 5 /* a map of less than 2^24 pairs */
+                                            : 0;
+}
+
+/* Return the offset after the text at p, perhaps past the end; 0 if there is no text of UTF-8. */
+static size_t after_text(const uint8_t *p, size_t len)
+{
+    size_t head = 0, bytes = 0;
+    if (len && *p > 0xA0 && *p < 0xC0) {
+        head = 1;
+        bytes = *p & 31;
+    } else if (len > 2 && (*p == 0xD9 || *p == 0xDA)) {
+        head = *p - 0xD7u;
+        bytes = *p == 0xD9 ? p[1] : (size_t)p[1] << 8 | p[2];
+    }
+    size_t present = bytes < len - head ? bytes : len - head;
+    bool is_whole = present == bytes; /* a text that is cut may end inside a character */
+    return head && (!is_whole || heft_str_is_utf8((heft_str){ (const char *)p + head, present }))
+               ? head + bytes
+               : 0;
+}
+
+/* Return true if the bytes begin an extension of Flax. */
+static bool is_leaf(const uint8_t *p, size_t len)
+{
+    size_t at = *p >= 0xD4 && *p <= 0xD8   ? 1
+                : *p >= 0xC7 && *p <= 0xC9 ? (1u << (*p - 0xC7)) + 1
+                                           : 0;
+    return at && at < len && p[at] >= HEFT_FLAX_ARRAY && p[at] <= HEFT_FLAX_SCALAR;
+}
+
+/* Follow the first keys of nested maps to the first leaf.  A file that has other values first, or
+ * longer keys than the bytes at hand, is recognised less surely. */
+static int probe(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len,
+                 uint64_t size)
+{
+    enum { SURE = 48, LISTED = 40, PERHAPS = 12 };
+    size_t at = 0, step;
+    (void)tail;
+    (void)tail_len;
+    if (size == 1 && *head == 0x80)
+        return PERHAPS; /* an empty tree */
+    if (heft_shard_index_recognise(head, head_len) &&
+        is_own(heft_shard_index_first_shard(head, head_len)))
+        return LISTED; /* must exceed safetensors' result for the same text */
+    while (at < head_len && (step = map_head(head + at, head_len - at)) != 0) {
+        at += step;
+        step = at < head_len ? after_text(head + at, head_len - at) : 0;
+        if (!step)
+            return 0;
+        at += step;
+    }
+    return at && at < head_len && is_leaf(head + at, head_len - at) ? SURE : at ? PERHAPS : 0;
+}
+
+static const heft_name_rules name_rules = { "flax/name", NULL, NULL, "flax/rank" };
+
+const heft_format heft_format_flax = {
+    .name = "flax",
+    .title = "Flax",
+    .structure_rule = "flax/structure",
+    .name_rules = &name_rules,
+    .suffixes = ".msgpack",
+    .versions = "",
+    .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_META,
+    .align = 1,
+    .probe = probe,
+    .parse = parse,
+};
+
+const heft_format_writer heft_format_writer_flax = {
+    .plan = heft_flax_plan,
+    .write_header = heft_flax_write_header,
+    .write_record_header = heft_flax_write_record_header,
+    .write_trailer = heft_flax_write_trailer,
+};

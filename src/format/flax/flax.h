@@ -1,0 +1,27 @@
+/* flax.h - shared by the files of the Flax format. */
+#ifndef HEFT_FLAX_H
+#define HEFT_FLAX_H
+#include "format/format.h"
+
+enum { /* types of MessagePack's extensions */
+       HEFT_FLAX_ARRAY = 1,
+       HEFT_FLAX_COMPLEX = 2, /* a number of Python */
+       HEFT_FLAX_SCALAR = 3   /* a number of NumPy: an array without dimensions */
+};
+enum { HEFT_FLAX_SEPARATOR = '/' }; /* between the keys of a name */
+
+/* Key of a map that stands for an array in pieces. */
+extern const char heft_flax_chunked[];
+
+/* Return the type with a name of NumPy or ml_dtypes, or HEFT_UNTYPED. */
+heft_dtype heft_flax_type(heft_str name);
+/* Return the name of a type, or NULL if arrays of NumPy do not have the type. */
+const char *heft_flax_type_name(heft_dtype t);
+
+/* heft_format_writer: flax_write.c */
+heft_status heft_flax_plan(heft_plan *p);
+heft_status heft_flax_write_header(const heft_plan *p, heft_out *o);
+heft_status heft_flax_write_record_header(const heft_plan *p, uint32_t part, heft_out *o);
+heft_status heft_flax_write_trailer(const heft_plan *p, heft_out *o);
+
+#endif

@@ -1,0 +1,64 @@
+/* encode_rounding.h - the roundings that encoders of blocks have in common, free of branches.
+ *
+ * Numbers that do not fit in an integer, and NaN, have a defined result: the one of x86-64, where
+ * ggml computes what C leaves undefined. */
+#ifndef HEFT_ENCODE_ROUNDING_H
+#define HEFT_ENCODE_ROUNDING_H
+#include "model/float.h"
+
+/* Round to nearest, ties to even.  Adding 1.5 * 2^23 leaves the integer in the mantissa; only 22
+ * bits and the sign are right, and numbers beyond give some integer of as many bits.  NaN: 0. */
+static inline int32_t heft_nearest_int(float v)
+{
+    uint32_t bits = heft_f32_bits(v + 12582912.0f);
+    bits = heft_pick(heft_f32_is_nan(bits), 0x400000, bits);
+    return (int32_t)(bits & 0x7FFFFF) - 0x400000;
+}
+
+/* Round towards zero; INT32_MIN if the integer does not fit, or v is NaN. */
+static inline int32_t heft_truncated(float v)
+{
+    return v > -2147483648.0f && v < 2147483648.0f ? (int32_t)v : INT32_MIN;
+}
+
+/* Round to nearest, ties away from zero; INT32_MIN as above. */
+static inline int32_t heft_rounded(float v)
+{
+    int32_t whole = heft_truncated(v);
+    float rest = v - (float)whole; /* exact; a number of 2^23 and more has none */
+    return whole == INT32_MIN ? whole : whole + (rest >= 0.5f) - (rest <= -0.5f);
+}
+
+static inline int32_t heft_clamp(int32_t v, int32_t least, int32_t most)
+{
+    return v < least ? least : v > most ? most : v;
+}
+
+static inline float heft_magnitude(float v)
+{
+    return heft_f32_of(heft_f32_bits(v) & 0x7FFFFFFF);
+}
+
+/* Return 1 / v; 0 if v is 0. */
+static inline float heft_reciprocal(float v)
+{
+    return v != 0 ? 1 / v : 0;
+}
+
+/* Write an f16.  All NaNs are the same: which sign and payload an operation gives depends on the
+ * processor. */
+static inline void heft_put_half(uint8_t *p, float v)
+{
+    uint32_t bits = heft_f32_bits(v);
+    uint16_t half = heft_f32_is_nan(bits) ? 0x7E00 : heft_f32_to_f16(bits);
+    p[0] = (uint8_t)half;
+    p[1] = (uint8_t)(half >> 8);
+}
+
+/* Read an f16. */
+static inline float heft_get_half(const uint8_t *p)
+{
+    return heft_f32_of(heft_f16_to_f32((uint16_t)(p[0] | p[1] << 8)));
+}
+
+#endif

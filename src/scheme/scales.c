@@ -1,0 +1,126 @@
+/* scales.c - reads the scales of a run of elements and applies them.
+ *
+ * Scales are a grid, row by row; or tiles of 128 x 4 scales, as tensor cores read them.  Tiles
+ * follow each other row by row; scale (r, c) of a tile is at r % 32 * 16 + r / 32 * 4 + c. */
+#include "base/checked_math.h"
+#include "scheme/decoding.h"
+
+enum { TILE_DOWN = 128, TILE_ACROSS = 4, TILE_LINES = 32, TILE_WIDTH = 16 };
+enum { TILE = TILE_DOWN * TILE_ACROSS };
+
+/* ---- scales ---- */
+
+/* Read `n` scales of a line from tiles.  All tiles of the line are asked for at once, since the
+ * next lines are in them, too. */
+static bool read_tiled(heft_decoder *r, heft_role role, uint64_t line, uint64_t first, size_t n,
+                       float *scale)
+{
+    const heft_scale_grid *g = &r->d->grid;
+    uint64_t strip = heft_div(g->across + TILE_ACROSS - 1, TILE_ACROSS) * TILE;
+    uint64_t at = r->matrix * g->matrix + line / TILE_DOWN * strip, in_tile = line % TILE_DOWN;
+    const uint8_t *p = heft_decoder_bytes(r, role, at, (size_t)strip);
+    uint8_t raw[HEFT_RUN];
+    for (size_t i = 0; p && i < n; i++) {
+        uint64_t k = first + i;
+        raw[i] = p[k / TILE_ACROSS * TILE + in_tile % TILE_LINES * TILE_WIDTH +
+                   in_tile / TILE_LINES * TILE_ACROSS + k % TILE_ACROSS];
+    }
+    return p && heft_dtype_cast(scale, HEFT_F32, raw, r->d->part[role].dtype, n);
+}
+
+size_t heft_decoder_scales(heft_decoder *r, heft_role role, uint64_t row, uint64_t column,
+                           size_t count, float *scale)
+{
+    const heft_scale_grid *g = &r->d->grid;
+    uint64_t matrix = r->matrix, in_matrix = row - matrix * r->d->rows;
+    uint64_t first = heft_div(column, g->width), last = heft_div(column + count - 1, g->width);
+    uint64_t line = heft_div(in_matrix, g->height);
+    uint64_t at = matrix * g->matrix + line * g->across + first;
+    size_t n = (size_t)(last - first + 1);
+    bool ok = g->is_tiled ? read_tiled(r, role, line, first, n, scale)
+                          : heft_decoder_floats(r, role, at, n, scale);
+    return ok ? n : 0;
+}
+
+/* The inner loop has a constant length, so that compilers use vectors. */
+static void scale_run(float *x, size_t n, float s)
+{
+    enum { STEP = 16 };
+    size_t i = 0;
+    for (; i + STEP <= n; i += STEP)
+        for (size_t k = 0; k < STEP; k++)
+            x[i + k] *= s;
+    for (; i < n; i++)
+        x[i] *= s;
+}
+
+void heft_decoder_multiply(const heft_decoding *d, uint64_t column, size_t count,
+                           const float *scale, float *x)
+{
+    uint64_t width = d->grid.width, into = column - heft_div(column, width) * width;
+    while (count) {
+        size_t n = width - into < count ? (size_t)(width - into) : count;
+        scale_run(x, n, *scale++);
+        x += n;
+        count -= n;
+        into = 0;
+    }
+}
+
+/* ---- groups of rows ---- */
+
+bool heft_decoder_has_group(heft_decoder *r, uint64_t group, uint64_t first, size_t count)
+{
+    bool is = r->group_count == count && r->group == group && r->group_first == first;
+    r->group = group;
+    r->group_first = first;
+    r->group_count = count;
+    return is;
+}
+
+heft_status heft_decoder_drop_group(heft_decoder *r)
+{
+    r->group_count = 0;
+    return r->st;
+}
+
+void heft_decoder_apply_group(const heft_decoder *r, size_t count, float *x)
+{
+    enum { STEP = 16 };
+    size_t i = 0;
+    for (; i + STEP <= count; i += STEP)
+        for (size_t k = 0; k < STEP; k++)
+            x[i + k] = (x[i + k] - r->group_zero[i + k]) * r->group_scale[i + k];
+    for (; i < count; i++)
+        x[i] = (x[i] - r->group_zero[i]) * r->group_scale[i];
+}
+
+/* ---- columns ---- */
+
+void heft_decoder_scale_columns(heft_decoder *r, uint64_t column, size_t count, float *x)
+{
+    float scale[HEFT_RUN];
+    if (heft_decoder_floats(r, HEFT_ROLE_PRE_SCALE, column, count, scale))
+        for (size_t i = 0; i < count; i++)
+            x[i] *= scale[i];
+}
+
+/* ---- the grid of tiles ---- */
+
+heft_status heft_decoding_set_tiles(heft_decoding *d, uint64_t group, heft_error *err)
+{
+    const heft_decoding_part *s = heft_decoding_part_of(d, HEFT_ROLE_SCALE);
+    heft_scale_grid *g = &d->grid;
+    uint64_t across = heft_div(d->columns + group - 1, group), all;
+    uint64_t down = (d->rows + TILE_DOWN - 1) / TILE_DOWN * TILE_DOWN;
+    if (!s)
+        return heft_decoding_refuse(d, HEFT_ROLE_SCALE, "is missing", err);
+    *g = (heft_scale_grid){ .down = d->rows, .across = across, .height = 1, .width = group };
+    g->matrix = down * ((across + TILE_ACROSS - 1) / TILE_ACROSS * TILE_ACROSS);
+    g->is_tiled = true;
+    return heft_mul(&all, g->matrix, d->stack) && all == s->elements && s->bytes == all
+               ? HEFT_OK
+               : heft_decoding_refuse(d, HEFT_ROLE_SCALE,
+                                      "does not have whole tiles of 128 x 4 scales for the weight",
+                                      err);
+}

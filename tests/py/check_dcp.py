@@ -1,0 +1,484 @@
+#!/usr/bin/env python3
+"""check_dcp.py HEFT SHARED: distributed checkpoints of PyTorch (DCP) as models.
+
+PyTorch writes the pieces, and the bytes of every tensor are compared with those of the tensor that
+was cut. Skipped without PyTorch. TAP on stdout."""
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import tap  # noqa: E402
+
+try:
+    import torch
+    import dcp_folder as dcp
+except ImportError as why:
+    print(f"1..0 # SKIP {why}")
+    sys.exit(0)
+
+
+class CheckFailed(Exception):
+    pass
+
+
+def require(condition, message):
+    if not condition:
+        raise CheckFailed(str(message))
+
+
+def heft(*args, code=0):
+    p = subprocess.run([HEFT, *map(str, args)], capture_output=True, check=False)
+    require(code is None or p.returncode == code,
+           f"{args[0]}: exit {p.returncode}, not {code}: {p.stderr.decode()[:400]}")
+    return p
+
+
+# ---- what heft makes of a folder ----
+
+def read_safetensors(path):
+    data = path.read_bytes()
+    n = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + n])
+    header.pop("__metadata__", None)
+    return {name: (t["shape"], data[8 + n + t["data_offsets"][0]:8 + n + t["data_offsets"][1]])
+            for name, t in header.items()}
+
+
+def bytes_of(tensor):
+    flat = tensor.contiguous().flatten()
+    return (flat.view(torch.int16) if flat.dtype == torch.bfloat16 else flat).numpy().tobytes()
+
+
+def require_equal(folder, tensors, scratch, *options):
+    out = scratch / "out.safetensors"
+    heft("convert", "-f", *options, folder, out)
+    found = read_safetensors(out)
+    require(set(found) == set(tensors), f"{sorted(found)} instead of {sorted(tensors)}")
+    for name, tensor in tensors.items():
+        shape, data = found[name]
+        require(shape == list(tensor.shape), f"{name}: shape {shape}")
+        require(data == bytes_of(tensor), f"{name}: other bytes")
+
+
+def sample(scratch, ranks=3):
+    g = torch.Generator().manual_seed(1)
+    f = dcp.Folder(scratch / "dcp", ranks)
+    rows = torch.randn(7, 5, generator=g)
+    f.add_object("step", 12)
+    f.add_tensor("model.rows", rows, dcp.row_pieces((7, 5), ranks))
+    f.add_tensor("model.half", rows.half(), dcp.column_pieces((7, 5), ranks))
+    f.add_tensor("model.bf16", rows.bfloat16(), dcp.grid_pieces((7, 5), 2, 3))
+    f.add_tensor("model.deep", torch.arange(2 * 3 * 4 * 5).reshape(2, 3, 4, 5),
+                 [((0, 0, 0, 0), (2, 1, 4, 5)), ((0, 1, 0, 0), (2, 2, 4, 5))])
+    f.add_tensor("model.bias", torch.randn(4, generator=g), [((0, ), (4, ))])
+    f.add_tensor("model.none", torch.zeros(0, 3), [])
+    f.add_tensor("optim.state.rows.exp_avg", rows * 2, dcp.row_pieces((7, 5), ranks))
+    f.add_tensor("optim.state.rows.step", torch.tensor(3.0), [((), ())])
+    return f
+
+
+def every_protocol(scratch):
+    for protocol in (2, 3, 4, 5):
+        f = sample(scratch)
+        require_equal(f.write(protocol), f.tensors, scratch)
+    require_equal(f.path / ".metadata", f.tensors, scratch)
+
+
+def earlier_and_other_writers(scratch):
+    """Fields that earlier versions lack, Megatron's class, and pieces in the legacy format."""
+    f = sample(scratch)
+
+    def earlier(meta):
+        del meta.storage_meta, meta.version
+        meta.planner_data = None
+
+    require_equal(f.write(edit=earlier), f.tensors, scratch)
+    require_equal(f.write(cls=dcp.MCoreMetadata, mcore_data={}), f.tensors, scratch)
+    f = dcp.Folder(scratch / "legacy", 2)
+    f.add_tensor("w", torch.randn(6, 4), dcp.row_pieces((6, 4), 2),
+                 _use_new_zipfile_serialization=False)
+    require_equal(f.write(), f.tensors, scratch)
+
+
+def large_pieces(scratch):
+    """Runs that are read by themselves, and runs that are read together."""
+    g = torch.Generator().manual_seed(2)
+    f = dcp.Folder(scratch / "large", 4)
+    w = torch.randn(1500, 700, generator=g)
+    f.add_tensor("rows", w, dcp.row_pieces(w.shape, 4))
+    f.add_tensor("columns", w, dcp.column_pieces(w.shape, 4))
+    f.add_tensor("grid", w, dcp.grid_pieces(w.shape, 7, 3))
+    f.add_tensor("wide", w.reshape(30, 35000), dcp.column_pieces((30, 35000), 4))
+    require_equal(f.write(), f.tensors, scratch)
+    cast = {n: t.bfloat16() for n, t in f.tensors.items()}
+    require_equal(f.path, cast, scratch, "--cast", "bf16")
+
+
+def keys_pick_a_subtree(scratch):
+    f = sample(scratch)
+    f.write()
+    model = {n[len("model."):]: t for n, t in f.tensors.items() if n.startswith("model.")}
+    require_equal(f.path, model, scratch, "--key", "model")
+    p = heft("ls", "--key", "absent", f.path, code=None)
+    require(p.returncode != 0 and b"nothing under the key" in p.stderr, p.stderr)
+
+
+def objects_are_parts(scratch):
+    f = sample(scratch)
+    f.add_object("model.layer._extra_state", b"abc")
+    f.write()
+    p = heft("info", f.path)
+    require(b"step, " in p.stdout and b"_extra_state" not in p.stdout, p.stdout)
+    require(b"_extra_state" in heft("verify", f.path).stdout, "no note")
+
+
+def slices(scratch):
+    f = sample(scratch)
+    f.write()
+    p = heft("cat", f.path, "model.rows[2:6,1:3]")
+    require(p.stdout == bytes_of(f.tensors["model.rows"][2:6, 1:3]), p.stdout)
+    p = heft("cat", f.path, "model.bf16[::2]")
+    require(p.stdout == bytes_of(f.tensors["model.bf16"][::2]), p.stdout)
+
+
+def scan_knows_the_classes(scratch):
+    f = sample(scratch)
+    for protocol in (2, 4):
+        f.write(protocol)
+        heft("scan", f.path / ".metadata")
+
+
+# ---- refusals ----
+
+def chunk(meta, name, i=0):
+    return meta.state_dict_metadata[name].chunks[i]
+
+
+def info(meta, name, i=0):
+    return [v for k, v in meta.storage_data.items() if k.fqn == name][i]
+
+
+class Calls:
+    def __reduce__(self):
+        return (print, ("called", ))
+
+
+def edits():
+    """Yield what changes the index, the exit code, and words of the message."""
+
+    def gap(meta):
+        meta.state_dict_metadata["model.rows"].chunks.pop(1)
+
+    def twice(meta):
+        meta.state_dict_metadata["model.rows"].chunks.append(chunk(meta, "model.rows"))
+
+    def listed_twice(meta):
+        meta.storage_data[dcp.MetadataIndex(fqn="model.rows", offset=torch.Size((0, 0)),
+                                            index=9)] = info(meta, "model.rows")
+
+    def outside(meta):
+        chunk(meta, "model.rows", 2).sizes = torch.Size((9, 5))
+
+    def shape(meta):
+        meta.state_dict_metadata["model.rows"].size = torch.Size((7, 6))
+
+    def rank(meta):
+        meta.state_dict_metadata["model.rows"].size = torch.Size((35, ))
+
+    def negative(meta):
+        chunk(meta, "model.rows").offsets = torch.Size((-1, 0))
+
+    def folder(meta):
+        info(meta, "model.rows").relative_path = "../__0_0.distcp"
+
+    def nowhere(meta):
+        meta.storage_data = {k: v for k, v in meta.storage_data.items() if k.fqn != "model.rows"}
+
+    def length(meta):
+        info(meta, "model.rows").length = 1 << 62
+
+    def transform(meta):
+        info(meta, "model.rows").transform_descriptors = ["stream.rot13"]
+
+    def call(meta):
+        meta.version = Calls()
+
+    def dtype(meta):
+        meta.state_dict_metadata["model.rows"].properties = dcp.TensorProperties(torch.int32)
+
+    def swapped(meta):
+        chunk(meta, "model.deep").sizes, chunk(meta, "model.deep", 1).offsets = torch.Size(
+            (2, 2, 4, 5)), torch.Size((0, 2, 0, 0))
+        chunk(meta, "model.deep", 1).sizes = torch.Size((2, 1, 4, 5))
+        for k in meta.storage_data:
+            if k.fqn == "model.deep" and tuple(k.offset) == (0, 1, 0, 0):
+                k.__dict__["offset"] = torch.Size((0, 2, 0, 0))
+
+    def past(meta):
+        info(meta, "model.rows").offset = 1 << 30
+
+    def elsewhere(meta):
+        info(meta, "model.rows").offset += 7
+
+    return [(gap, 3, b"has element [3, 0]"), (twice, 3, b"two pieces have element [0, 0]"),
+            (listed_twice, 3, b"listed twice"), (outside, 3, b"of dimension 0, whose size is 7"),
+            (shape, 3, b"none of its 3 pieces has element [0, 5]"), (rank, 3, b"offsets and sizes"),
+            (negative, 3, b"from 0 on"), (folder, 3, b"is not the name of a file"),
+            (nowhere, 3, b"does not say where"), (length, 3, b"not a range of a file"),
+            (transform, 5, b"'stream.rot13'"), (call, 3, b"calls 'print'"),
+            (dtype, 3, b"not of the type and shape"), (swapped, 3, b"not of the type and shape"),
+            (past, 3, b"__0_0.distcp"), (elsewhere, 3, b"__0_0.distcp")]
+
+
+def refusals(scratch):
+    for edit, code, words in edits():
+        f = sample(scratch)
+        f.write(edit=edit)
+        out = scratch / "refused.safetensors"
+        p = heft("convert", f.path, out, code=None)
+        require(p.returncode == code, f"{edit.__name__}: exit {p.returncode}: {p.stderr}")
+        require(words in p.stderr, f"{edit.__name__}: {p.stderr}")
+        require(not out.exists(), f"{edit.__name__}: a file was written")
+        p = heft("verify", f.path, code=None)
+        require(p.returncode in (1, code), f"{edit.__name__}: verify: exit {p.returncode}")
+
+
+def a_rank_is_missing(scratch):
+    f = sample(scratch)
+    f.write()
+    (f.path / "__1_0.distcp").unlink()
+    p = heft("convert", f.path, scratch / "o.safetensors", code=4)
+    require(b"__1_0.distcp" in p.stderr, p.stderr)
+    require(b"heft/file-missing" in heft("verify", f.path, code=1).stdout, "verify")
+    require(b"model.rows" in heft("ls", f.path, code=None).stdout, "ls shows what there is")
+    (f.path / ".metadata").unlink()
+    p = heft("info", f.path, code=5)
+    require(b"was not finished" in p.stderr, p.stderr)
+
+
+def damaged_bytes_are_found(scratch):
+    f = sample(scratch)
+    at = f.files[0].find(bytes_of(f.tensors["model.bias"]))
+    require(at > 0, "the bytes of the bias")
+    f.files[0][at] ^= 1
+    f.write()
+    p = heft("verify", f.path, code=1)
+    require(b"heft/piece" in p.stdout and b"model.bias" in p.stdout, p.stdout)
+
+
+# ---- pieces in safetensors ----
+
+def pack(path, tensors, offsets=None):
+    """Write a file of one rank; offsets: by name."""
+    header, data = {}, b""
+    for name, tensor in tensors.items():
+        content = bytes_of(tensor)
+        header[name] = {"dtype": "F32", "shape": list(tensor.shape),
+                        "data_offsets": [len(data), len(data) + len(content)]}
+        data += content
+    if offsets is not None:
+        info = {name: {"saved_offsets": at} for name, at in offsets.items()}
+        header["__metadata__"] = {"format": "pt", "DCP_VERSION": "1.0",
+                                  "DCP_SHARDING_INFO": json.dumps(info)}
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def pack_ranks(scratch, tensors, ranks):
+    folder = scratch / "sharded"
+    folder.mkdir(exist_ok=True)
+    for rank in range(ranks):
+        pieces, offsets = {}, {}
+        for name, tensor in tensors.items():
+            cuts = dcp.row_pieces(tensor.shape, ranks)
+            if rank < len(cuts):
+                at, size = cuts[rank]
+                pieces[name] = tensor[tuple(slice(o, o + s) for o, s in zip(at, size))]
+                offsets[name] = list(at)
+        name = f"shard-{rank + 1:05d}-model-00001-of-00001.safetensors"
+        pack(folder / name, pieces, offsets)
+    return folder
+
+
+def pieces_in_safetensors(scratch):
+    tensors = {"a": torch.randn(7, 5), "b": torch.randn(9), "c": torch.randn(2, 3, 4)}
+    folder = pack_ranks(scratch, tensors, 3)
+    require_equal(folder, tensors, scratch)
+    require(b"DCP_" not in (scratch / "out.safetensors").read_bytes(), "keys of the checkpoint")
+    require(b"heft/pieces-end" in heft("verify", folder).stdout, "no note about the end")
+    middle = folder / "shard-00002-model-00001-of-00001.safetensors"
+    p = heft("ls", middle)
+    require(b"pieces" in p.stderr, "a piece alone")
+    content = middle.read_bytes()
+    middle.unlink()
+    require(b"no file of rank 2" in heft("ls", folder, code=4).stderr, "a missing rank")
+    middle.write_bytes(content.replace(b'\\"saved_offsets\\": [3, 0]',
+                                       b'\\"saved_offsets\\": [2, 0]'))
+    p = heft("convert", folder, scratch / "o.safetensors", code=3)
+    require(b"two pieces have element [2, 0]" in p.stderr, p.stderr)
+    for bad in (b"[3, 0, 1]", b"[-1, 0]", b'"x"', b"[3]", b"3, 0]"):
+        middle.write_bytes(content)
+        info = {"a": 0}
+        text = content[8:8 + struct.unpack("<Q", content[:8])[0]]
+        header = json.loads(text)
+        info = header["__metadata__"]["DCP_SHARDING_INFO"].replace("[3, 0]", bad.decode(), 1)
+        header["__metadata__"]["DCP_SHARDING_INFO"] = info
+        new = json.dumps(header).encode()
+        middle.write_bytes(struct.pack("<Q", len(new)) + new + content[8 + len(text):])
+        heft("ls", middle, code=3)
+
+
+# ---- files of ranks ----
+
+def save_ranks(scratch, ranks, values_of):
+    folder = scratch / "ranks"
+    folder.mkdir(exist_ok=True)
+    for rank in range(ranks):
+        torch.save(values_of(rank), folder / f"model_world_size_{ranks}_rank_{rank}.pt")
+        torch.save({"state": {}}, folder / f"optim_world_size_{ranks}_rank_{rank}.pt")
+    return folder
+
+
+def dtensors(scratch):
+    mesh = torch.arange(3, dtype=torch.int32)
+    w, b, u = torch.randn(7, 5), torch.randn(4).bfloat16(), torch.randn(3, 8)
+    plain = torch.tensor([1.5])
+
+    def values(rank):
+        return {"w": dcp.distribute(w, mesh, [rank], [dcp.Shard(dim=0)]),
+                "u": dcp.distribute(u, mesh, [rank], [dcp.Shard(dim=1)]),
+                "b": dcp.distribute(b, mesh, [rank], [dcp.Replicate()]), "plain": plain}
+
+    tensors = {"w": w, "b": b, "u": u, "plain": plain}
+    folder = save_ranks(scratch, 3, values)
+    require_equal(folder, tensors, scratch)
+    heft("verify", folder)
+    p = heft("ls", folder / "model_world_size_3_rank_1.pt")
+    require(b"pieces" in p.stderr, "a rank alone")
+    (folder / "model_world_size_3_rank_1.pt").unlink()
+    heft("convert", folder, scratch / "o.safetensors", code=4)
+
+
+def meshes_of_two_dimensions(scratch):
+    """Tensor parallelism over FSDP, and meshes that differ by rank."""
+    mesh = torch.arange(4, dtype=torch.int32).reshape(2, 2)
+    w, n = torch.randn(8, 6), torch.randn(6)
+
+    def values(rank):
+        at = [rank // 2, rank % 2]
+        strided = [dcp.StridedShard(dim=0, split_factor=2), dcp.Shard(dim=0)]
+        own = torch.tensor([rank % 2, rank % 2 + 2], dtype=torch.int32)
+        return {"w": dcp.distribute(w, mesh, at, strided),
+                "columns": dcp.distribute(w, mesh, at, [dcp.Shard(dim=0), dcp.Shard(dim=1)]),
+                "hsdp": dcp.distribute(w, mesh, at, [dcp.Replicate(), dcp.Shard(dim=0)]),
+                "n": dcp.distribute(n, own, at[:1], [dcp.Shard(dim=0)])}
+
+    folder = save_ranks(scratch, 4, values)
+    require_equal(folder, {"w": w, "columns": w, "hsdp": w, "n": n}, scratch)
+
+
+def copies_are_compared(scratch):
+    mesh = torch.arange(2, dtype=torch.int32)
+
+    def values(rank):
+        w = torch.arange(100000).float()
+        w[70000] += rank
+        return {"w": dcp.distribute(w, mesh, [rank], [dcp.Replicate()])}
+
+    folder = save_ranks(scratch, 2, values)
+    p = heft("convert", folder, scratch / "o.safetensors", code=3)
+    require(b"different copies" in p.stderr and b"rank_1.pt" in p.stderr, p.stderr)
+    require(b"heft/piece" in heft("verify", folder, code=1).stdout, "verify")
+
+
+def sharded_tensors(scratch):
+    w, b = torch.randn(7, 5), torch.randn(4)
+
+    def values(rank):
+        at, size = dcp.row_pieces((7, 5), 2)[rank]
+        return {"w": dcp.sharded(w, at, size), "b": b}
+
+    require_equal(save_ranks(scratch, 2, values), {"w": w, "b": b}, scratch)
+
+
+def rank_files_are_refused(scratch):
+    mesh = torch.arange(2, dtype=torch.int32)
+    w = torch.randn(5, 4)
+
+    def with_placements(*placements):
+        return lambda rank: {"w": dcp.distribute(w, mesh, [rank], placements)}
+
+    def other_shape(rank):
+        return {"w": dcp.distribute(w[:4 + rank], mesh, [rank], [dcp.Shard(dim=0)])}
+
+    def flat(rank):
+        return {"0.weight": w, "_fsdp_wrapped_module._flat_param": w.flatten()}
+
+    for values, code, words in [
+        (with_placements(dcp.Partial()), 5, b"neither Shard nor Replicate"),
+        (with_placements(dcp.StridedShard(dim=0, split_factor=2)), 5, b"_StridedShard"),
+        (with_placements(dcp.Shard(dim=0), dcp.Shard(dim=1)), 3, b"placement"),
+        (other_shape, 3, b"states another shape"), (flat, 5, b"flat parameter")]:
+        try:
+            folder = save_ranks(scratch, 2, values)
+        except IndexError: # a placement too many
+            continue
+        p = heft("convert", "--strict", folder, scratch / "o.safetensors", code=None)
+        require(p.returncode != 0 and words in p.stderr, f"{words}: {p.returncode} {p.stderr}")
+
+
+# ---- files of other programs ----
+
+def files_of_pytorch(scratch):
+    """Folders that PyTorch 2.6 has written, beside the tensors that it read back."""
+    folder = SHARED / "data" / "dcp"
+    found = sorted(folder.glob("*/dcp")) if folder.exists() else []
+    for path in found:
+        for judge, key in (("expected.pt", ["--key", "model"]), ("merged.pt", [])):
+            heft("convert", "-f", path.parent / judge, scratch / "judge.safetensors")
+            expected = read_safetensors(scratch / "judge.safetensors")
+            heft("convert", "-f", *key, path, scratch / "out.safetensors")
+            out = read_safetensors(scratch / "out.safetensors")
+            require(out and all(expected.get(n) == t for n, t in out.items() if n in expected),
+                    f"{path}: other bytes than {judge}")
+            require(set(expected) <= set(out), f"{path}: tensors of {judge} are missing")
+
+
+def rank_files_of_pytorch(scratch):
+    folder = SHARED / "data" / "dcp"
+    for path in sorted(folder.iterdir()) if folder.exists() else []:
+        heft("convert", "-f", path / "expected.pt", scratch / "judge.safetensors")
+        expected = read_safetensors(scratch / "judge.safetensors")
+        first, = path.glob("model_world_size_*_rank_0.pt")
+        own = scratch / path.name
+        own.mkdir()
+        for file in path.glob("model_world_size_*"):
+            (own / file.name).write_bytes(file.read_bytes())
+        heft("convert", "-f", own, scratch / "out.safetensors")
+        require(read_safetensors(scratch / "out.safetensors") == expected, f"{first}: other bytes")
+
+
+HEFT, SHARED = sys.argv[1], pathlib.Path(sys.argv[2])
+CHECKS = [every_protocol, earlier_and_other_writers, large_pieces, keys_pick_a_subtree,
+          objects_are_parts, slices, scan_knows_the_classes, refusals, a_rank_is_missing,
+          damaged_bytes_are_found, pieces_in_safetensors, dtensors, meshes_of_two_dimensions,
+          copies_are_compared, sharded_tensors, rank_files_are_refused, files_of_pytorch,
+          rank_files_of_pytorch]
+
+
+def results():
+    for check in CHECKS:
+        complaints = []
+        with tempfile.TemporaryDirectory() as scratch:
+            try:
+                check(pathlib.Path(scratch))
+            except CheckFailed as why:
+                complaints.append(why)
+        yield check.__name__.replace("_", " "), complaints
+
+
+sys.exit(tap.report(results()))

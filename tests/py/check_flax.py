@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""check_flax.py HEFT GENERATOR: compare heft with another implementation of Flax's MessagePack.
+
+Debian's python3-msgpack reads what heft writes, as flax.serialization does, and writes trees that
+heft reads. TAP on stdout."""
+import hashlib
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+try:
+    import msgpack
+    import numpy
+except ImportError as e:
+    print(f"1..0 # SKIP {e.name} is not installed")
+    sys.exit(0)
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import tap  # noqa: E402
+
+ARRAY, COMPLEX, SCALAR = 1, 2, 3
+
+
+def heft(*args):
+    return subprocess.run([HEFT, *map(str, args)], capture_output=True, check=False)
+
+
+# ---- flax.serialization with python3-msgpack ----
+
+class Array:
+    def __init__(self, shape, dtype, data):
+        self.shape, self.dtype, self.data = list(shape), dtype, data
+
+    def __eq__(self, other):
+        return vars(self) == vars(other)
+
+
+def restore_leaf(kind, data):
+    if kind in (ARRAY, SCALAR):
+        shape, dtype, content = msgpack.unpackb(data, raw=True)
+        return Array(shape, dtype.decode(), content)
+    if kind == COMPLEX:
+        return complex(*msgpack.unpackb(data))
+    raise ValueError(kind)
+
+
+def restore(data):
+    return msgpack.unpackb(data, ext_hook=restore_leaf, raw=False, strict_map_key=False)
+
+
+def pack_leaf(value):
+    if isinstance(value, numpy.ndarray):
+        kind = ARRAY
+    elif isinstance(value, numpy.generic):
+        kind, value = SCALAR, numpy.asarray(value)
+    elif isinstance(value, complex):
+        return msgpack.ExtType(COMPLEX, msgpack.packb((value.real, value.imag)))
+    else:
+        raise ValueError(value)
+    content = (value.shape, value.dtype.name, value.tobytes("C"))
+    return msgpack.ExtType(kind, msgpack.packb(content, use_bin_type=True))
+
+
+def serialize(tree):
+    return msgpack.packb(tree, default=pack_leaf, strict_types=True)
+
+
+def flatten(tree, prefix=()):
+    """Yield (keys, leaf); an empty map is a leaf."""
+    for key, value in tree.items():
+        if isinstance(value, dict) and value:
+            yield from flatten(value, (*prefix, str(key)))
+        else:
+            yield (*prefix, str(key)), value
+
+
+# ---- tests ----
+
+def written_by_heft(path, scratch):
+    """A sample, read and written again, has the arrays of the sample."""
+    want = json.loads(path.with_name(path.name + ".json").read_text())["tensors"]
+    out = scratch / "out.msgpack"
+    p = heft("convert", "--force", path, out)
+    if p.returncode:
+        yield f"exit {p.returncode}: {p.stderr.decode()[:200]}"
+        return
+    got = {"/".join(k): v for k, v in flatten(restore(out.read_bytes())) if isinstance(v, Array)}
+    if set(got) != {t["name"] for t in want}:
+        yield f"the arrays are {sorted(got)[:10]}"
+        return
+    for t in want:
+        array = got[t["name"]]
+        if array.shape != t["shape"] or hashlib.sha256(array.data).hexdigest() != t["sha256"]:
+            yield f"{t['name']} differs"
+
+
+def edited(path, scratch):
+    """An edit keeps all other leaves: arrays, numbers, texts, nil, lists and empty maps."""
+    copy = scratch / "edited.msgpack"
+    copy.write_bytes(path.read_bytes())
+    p = heft("edit", copy, "--set", "note=an edit", "--unset", "step")
+    if p.returncode:
+        yield f"exit {p.returncode}: {p.stderr.decode()[:200]}"
+        return
+    want = dict(flatten(restore(path.read_bytes())))
+    del want[("step",)]
+    want[("note",)] = "an edit"
+    got = dict(flatten(restore(copy.read_bytes())))
+    yield from (f"{'/'.join(k)}: {got.get(k)!r}" for k in want if got.get(k) != want[k])
+    yield from (f"{'/'.join(k)} is new" for k in set(got) - set(want))
+
+
+def refused_edit(path, scratch):
+    """A file with facts that the index does not hold is not edited."""
+    copy = scratch / "refused.msgpack"
+    copy.write_bytes(path.read_bytes())
+    p = heft("edit", copy, "--set", "note=an edit")
+    if p.returncode == 0 or copy.read_bytes() != path.read_bytes():
+        yield f"exit {p.returncode}"
+
+
+def read_by_heft(scratch):
+    rng = numpy.random.default_rng(3)
+    tree = {"step": 12, "params": {}, "opt_state": {"0": {}, "1": {"mu": {}, "count": None}}}
+    for i, dtype in enumerate(("float32", "float16", "int8", "uint64", "bool", "complex64")):
+        values = rng.integers(0, 2, (3, i)).astype(dtype)
+        tree["params"][f"layer_{i}"] = {"kernel": values, "scale": numpy.float32(i)}
+    path = scratch / "peer.msgpack"
+    path.write_bytes(serialize(tree))
+    for keys, value in flatten(tree):
+        if not isinstance(value, (numpy.ndarray, numpy.generic)):
+            continue
+        p = heft("cat", path, "/".join(keys))
+        if p.stdout != value.tobytes():
+            yield f"{'/'.join(keys)}: {p.stdout[:40]!r} {p.stderr.decode()[:100]}"
+    p = heft("convert", "--force", path, scratch / "again.msgpack")
+    again = dict(flatten(restore((scratch / "again.msgpack").read_bytes())))
+    if p.returncode or again != dict(flatten(restore(path.read_bytes()))):
+        yield f"a copy differs: exit {p.returncode}"
+
+
+def conflicts(scratch):
+    """Tensors "a" and "a/b" cannot be in a tree."""
+    path, out = scratch / "c.npz", scratch / "c.msgpack"
+    numpy.savez(path, **{"a": numpy.zeros(2), "a/b": numpy.ones(3), "a.b": numpy.ones(1)})
+    p = heft("convert", "--force", path, out)
+    if p.returncode != 5 or out.exists() or b"needs a map" not in p.stderr:
+        yield f"exit {p.returncode}: {p.stderr.decode()[:200]}"
+    p = heft("convert", "--force", "--allow-loss", path, out)
+    if p.returncode or set(restore(out.read_bytes())) != {"a", "a.b"}:
+        yield f"exit {p.returncode}: {p.stderr.decode()[:200]}"
+
+
+def index(scratch):
+    """A folder of shards with an index of transformers."""
+    folder = scratch / "shards"
+    folder.mkdir()
+    parts = {"flax_model-00001-of-00002.msgpack": {"a": {"w": numpy.arange(3.0)}},
+             "flax_model-00002-of-00002.msgpack": {"b": {"w": numpy.arange(4)}}}
+    for name, tree in parts.items():
+        (folder / name).write_bytes(serialize(tree))
+    weight_map = {"/".join(k): name for name, tree in parts.items() for k, _ in flatten(tree)}
+    (folder / "flax_model.msgpack.index.json").write_text(
+        json.dumps({"metadata": {"total_size": 56}, "weight_map": weight_map}))
+    for what in (folder, folder / "flax_model.msgpack.index.json"):
+        p = heft("ls", "--json", what)
+        names = sorted(t["name"] for t in json.loads(p.stdout or b"{}").get("tensors", []))
+        if names != ["a/w", "b/w"]:
+            yield f"{what.name}: {names} {p.stderr.decode()[:200]}"
+
+
+def main():
+    global HEFT
+    HEFT, generator = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as name:
+        scratch = pathlib.Path(name)
+        subprocess.run([sys.executable, generator, scratch], check=True)
+        good = scratch / "flax" / "good"
+        files = sorted(p for p in good.iterdir() if p.suffix != ".json")
+        results = [(f"{p.name}, written by heft", list(written_by_heft(p, scratch)))
+                   for p in files]
+        results.append(("an edit", list(edited(good / "state.msgpack", scratch))))
+        results += [(f"{n} is not edited", list(refused_edit(good / n, scratch)))
+                    for n in ("complex.msgpack", "haiku.msgpack")]
+        results += [(f.__doc__ or f.__name__, list(f(scratch)))
+                    for f in (read_by_heft, conflicts, index)]
+        return tap.report(results)
+
+
+sys.exit(main())
