@@ -171,7 +171,7 @@ static int refuse_settings(const inputs *in)
     for (uint32_t i = 0; i < in->distinct_count; i++) {
         bool has_settings;
         const char *path = in->paths[in->distinct_index[i]];
-        int code = quantised_has_settings(&has_settings, in->distinct[i], path);
+        int code = quantised_has_settings(&has_settings, path);
         if (code)
             return code;
         is_any = is_any || has_settings;

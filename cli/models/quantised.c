@@ -29,10 +29,10 @@ static int read_settings(heft_settings **out, const char *path)
     return code;
 }
 
-int quantised_has_settings(bool *out, const heft_file *f, const char *path)
+int quantised_has_settings(bool *out, const char *path)
 {
     heft_settings *settings;
-    int code = read_settings(&settings, f, path);
+    int code = read_settings(&settings, path);
     *out = settings != NULL;
     heft_settings_close(settings);
     return code;

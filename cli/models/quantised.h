@@ -9,7 +9,7 @@
  * with settings, may name the scheme. Close with heft_schemes_close(). Return an exit code. */
 int quantised_open(heft_schemes **out, const heft_file *f, const char *path);
 /* Set *out if the folder of the model has settings of a quantised model. Return an exit code. */
-int quantised_has_settings(bool *out, const heft_file *f, const char *path);
+int quantised_has_settings(bool *out, const char *path);
 /* Return whether a tensor of a file that heft_schemes_decode() has made is a decoded one. */
 bool quantised_is_decoded(const heft_file *decoded, uint32_t tensor);
 /* Write a line for each kind of quantised tensors, or nothing if there are none. decoded has the

@@ -213,7 +213,8 @@ def check_joined(method, scratch):
 
 
 def raw_bytes(path, name):
-    p = subprocess.run([HEFT, "cat", str(path), name], capture_output=True, check=False)
+    args = [HEFT, "cat", "--raw-tensors", str(path), name]
+    p = subprocess.run(args, capture_output=True, check=False)
     return p.stdout if not p.returncode else p.stderr
 
 

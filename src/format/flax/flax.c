@@ -16,7 +16,7 @@
 
 #include "format/msgpack_tree.h"
 #include "format/shard_index.h"
-#include "model/unique_keys.h"
+#include "model/values.h"
 
 static const char what[] = "the tree";
 
