@@ -14,7 +14,7 @@
 /* The digests of a file: of the model, unless patterns select tensors, and of tensors. */
 typedef struct digests {
     model_view view;
-    const heft_file *f; /* of the view */
+    const heft_file *f; /* the view of the model */
     const char *path;
     selection chosen;
     heft_hash *tensors, model; /* one per selected tensor */
@@ -96,7 +96,7 @@ typedef struct request {
     outbuf *o;
     json all;
     bool as_json, is_list; /* is_list: there are several files */
-    bool is_logical;       /* what quantised tensors represent is hashed */
+    bool is_logical;       /* hash what quantised tensors represent */
     bool has_document;     /* the digests of a file are printed */
     opt_args files, globs;
     bool *matches; /* by pattern: a tensor of some file matches */

@@ -20,7 +20,7 @@ typedef struct facts {
     heft_file *f;
     const char *path;
     heft_vocab *vocab; /* NULL: none */
-    uint32_t *tied;    /* of the view */
+    uint32_t *tied;    /* numbers of tensors in the view */
     model_sums sums;
     model_kind kind;
     pipeline pipeline;

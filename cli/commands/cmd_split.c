@@ -17,7 +17,7 @@
 typedef struct request {
     job job;                /* job.out is the folder */
     const heft_file *f;     /* the input */
-    const heft_file *model; /* the same, or what its quantised tensors represent */
+    const heft_file *model; /* the input, or a file of what its quantised tensors represent */
     heft_sink_dir *set;
     outbuf files; /* names of the shards, each with a zero byte */
     char *shard;  /* path of the file that is being written, or NULL */

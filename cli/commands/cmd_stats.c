@@ -14,7 +14,7 @@
 typedef struct stats_run {
     const session *session;
     model_view view;
-    const heft_file *f; /* of the view */
+    const heft_file *f; /* the view of the model */
     const char *path;
     selection chosen;
     summary *sums;      /* one per selected tensor */

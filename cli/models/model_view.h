@@ -8,7 +8,7 @@
 
 #define RAW_TENSORS_HELP "take the stored tensors, not what quantised ones represent"
 
-typedef struct view_row { /* what a tensor of the view is */
+typedef struct view_row { /* a tensor of the view */
     uint32_t quantised;   /* number in schemes; HEFT_NONE: a stored tensor */
     uint32_t stored;      /* stored tensor, or the weight of the quantised; HEFT_NONE: none */
 } view_row;

@@ -27,21 +27,21 @@ typedef enum opt_kind {
     OPT_REAL       /* double, not negative */
 } opt_kind;
 
-/* What a value names; completion offers these words. */
+/* Things that a value names; completion offers their words. */
 typedef enum opt_names {
     NAMES_NOTHING, /* nothing that completion knows, or one of the option's words */
     NAMES_DTYPE,
     NAMES_DTYPE_OF, /* GLOB=DTYPE */
-    NAMES_ENCODING, /* of parts: GLOB=ENCODING, as the following */
+    NAMES_ENCODING, /* GLOB=ENCODING, as the following */
     NAMES_DIGEST,
-    NAMES_LAYOUT, /* of sparse tensors */
+    NAMES_LAYOUT, /* a layout of sparse tensors */
     NAMES_STATE,  /* of training */
     NAMES_FORMAT,
-    NAMES_VERSION, /* of the format */
+    NAMES_VERSION, /* a version of the format */
     NAMES_GLOB,
     NAMES_TENSOR, /* TENSOR=TEXT */
     NAMES_ROLE,
-    NAMES_KEY,       /* of the metadata */
+    NAMES_KEY,       /* a key of the metadata */
     NAMES_KEY_TO_SET /* KEY=VALUE */
 } opt_names;
 

@@ -6,7 +6,7 @@
 
 typedef struct open_value {
     uint32_t remaining, shown; /* items to come, and shown */
-    size_t mark;               /* what the walk stores when the list or map opens */
+    size_t mark;               /* number that the walk stores when the list or map opens */
     bool is_list;
 } open_value;
 

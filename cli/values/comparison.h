@@ -29,7 +29,7 @@ typedef struct lonely { /* tensors of a file without a partner of the same name 
 typedef struct comparison {
     const session *session;
     const model_view *view_a, *view_b;
-    const heft_file *a, *b; /* of the views; set by comparison_run() */
+    const heft_file *a, *b; /* the views of the models; set by comparison_run() */
     const char *path_a, *path_b;
     tolerance t;
     bool ignore_dtype;   /* do not report element types if all values are equal */

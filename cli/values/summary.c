@@ -389,7 +389,7 @@ void summary_merge(summary *to, const summary *from)
 typedef struct job {
     const session *session;
     const model_view *view;
-    const heft_file *f; /* of the view */
+    const heft_file *f; /* the view of the model */
     const char *path;
     const selection *chosen;
     summary *sums;

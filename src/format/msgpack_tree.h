@@ -1,8 +1,8 @@
-/* msgpack_tree.h - walks a tree of nested maps and lists in MessagePack, in which a format recognises
- * its tensors.
+/* msgpack_tree.h - walks a tree of nested maps and lists in MessagePack, in which a format
+ * recognises its tensors.
  *
- * The walk keeps the name of the value at the cursor, the keys of all enclosing containers joined by
- * a separator, and adds values that the format does not take as metadata with that name.
+ * The walk keeps the name of the value at the cursor, the keys of all enclosing containers joined
+ * by a separator, and adds values that the format does not take as metadata with that name.
  */
 #ifndef HEFT_MSGPACK_TREE_H
 #define HEFT_MSGPACK_TREE_H
@@ -19,8 +19,9 @@ struct heft_msgpack_tree {
     heft_vec path;      /* char: name of the value at the cursor */
     uint64_t budget;    /* bytes that names and metadata values may still take */
     /* Take a map or an extension, whose head was read.  Set *is_taken after reading all of it.
-     * Otherwise the cursor may stay where it is; or *item becomes a value inside that stands for the
-     * whole map, with the cursor after the head of that value.  Every extension has to be taken. */
+     * Otherwise the cursor may stay where it is; or *item becomes a value inside that stands for
+     * the whole map, with the cursor after the head of that value.  Every extension has to be
+     * taken. */
     heft_status (*take)(heft_msgpack_tree *t, heft_msgpack_item *item, bool *is_taken);
     void *ctx; /* for take() */
 };

@@ -4,7 +4,7 @@
 #include "base/out.h"
 #include "grammar/msgpack.h"
 
-enum { HEFT_MSGPACK_MAX_COUNT = 0xFFFFFFFF }; /* of items, pairs or bytes */
+enum { HEFT_MSGPACK_MAX_COUNT = 0xFFFFFFFF }; /* most items, pairs or bytes */
 
 /* Write the head of a text, bytes, an array or a map of `count` bytes, items or pairs, at most
  * HEFT_MSGPACK_MAX_COUNT; the content follows. */

@@ -50,7 +50,7 @@ enum {
     HEFT_MIX_ANY = 1023
 };
 
-/* What can be true of a tensor and its model.  "First eighth" and "more" count the layers of DOWN
+/* Facts about a tensor and its model.  "First eighth" and "more" count the layers of DOWN
  * tensors, and the V tensors themselves. */
 enum {
     HEFT_MIX_FALCON = 1, /* the architecture */

@@ -122,7 +122,7 @@ typedef struct heft_ix_shard {
     const char *own_suffix; /* stripped from this file's name instead of suffix, or NULL */
 } heft_ix_shard;
 
-/* What the range of a box holds. */
+/* Content of the range of a box. */
 typedef enum heft_box_content {
     HEFT_BOX_BYTES, /* the elements */
     HEFT_BOX_FILE   /* a file of weights with one tensor: the elements */

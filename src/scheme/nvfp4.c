@@ -89,7 +89,7 @@ static heft_status prepare(heft_decoding *d, heft_error *err)
     if (s->dtype == HEFT_U8)
         s->dtype = HEFT_F8_E4M3FN;
     heft_status st = heft_decoding_take_shape(d, w->dtype == HEFT_F4_E2M1 ? 1 : 2, err);
-    if (!st && s->rank == 1 && s->elements > 1) /* as TensorRT-LLM stores them */
+    if (!st && s->rank == 1 && s->elements > 1) /* TensorRT-LLM stores them so */
         st = heft_decoding_set_tiles(d, GROUP, err);
     else if (!st)
         st = heft_decoding_set_grid(d, HEFT_ROLE_SCALE, err);

@@ -323,7 +323,7 @@ static bool read_groups(heft_module_settings *m, const heft_settings *s, uint32_
 /* A map from names of modules, or patterns, to maps with their numbers. */
 typedef struct map_of_modules {
     const char *key;     /* NULL: modules are beside the numbers of the model */
-    heft_rule_kind kind; /* of keys that are not plain names */
+    heft_rule_kind kind; /* kind of the keys that are not plain names */
     bool has_signs;      /* keys begin with "+:" or "-:" */
 } map_of_modules;
 

@@ -1,4 +1,4 @@
-/* record_tensor.tree.c - recognises and adds tensors: maps of bytes, shape and dtype, or of value and
+/* record_tensor.c - recognises and adds tensors: maps of bytes, shape and dtype, or of value and
  * shape.  Modules may have fields with these names, so the values must have the types of a tensor,
  * too. */
 #include "format/burn_types.h"

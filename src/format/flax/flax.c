@@ -1,6 +1,6 @@
-/* flax.c - reads trees of Flax (flax.serialization, flax_model.msgpack): MessagePack.
+/* flax.c - reads trees of Flax (flax.serialization, flax_model.msgpack), in MessagePack.
  *
- *   tree      a map {key: tree, ...}; lists and tuples of Python are maps with the keys "0", "1" ...
+ *   tree      a map {key: tree, ...}; lists and tuples of Python are maps with the keys "0", "1"
  *   leaf      extension 1, an array, or 3, a number of NumPy: the MessagePack
  *                 [[dimension, ...], name of the type, bytes in C order, little-endian]
  *             extension 2, a complex number of Python: [real part, imaginary part]

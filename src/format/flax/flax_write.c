@@ -1,8 +1,8 @@
 /* flax_write.c - plans and writes trees of Flax; flax.c shows the layout.
  *
- * The keys of a name are what "/" separates.  Tensors and metadata are sorted by their keys, so that
- * the entries of a map follow one another; the heads and keys of maps stand before the first entry,
- * in the record header of the array that follows.
+ * The keys of a name are what "/" separates.  Tensors and metadata are sorted by their keys, so
+ * that the entries of a map follow one another; the heads and keys of maps stand before the first
+ * entry, in the record header of the array that follows.
  */
 #include "base/sort.h"
 #include "format/flax/flax.h"
@@ -13,7 +13,7 @@ typedef struct entry { /* a leaf of the tree: a tensor or a metadata value */
     heft_str name;
     uint32_t shared; /* bytes of the name that it shares with the entry before: whole keys */
     uint32_t maps;   /* index in tree.counts of the first map that the entry opens */
-    uint32_t number; /* of the tensor or of the value */
+    uint32_t number; /* number of the tensor or of the value */
     bool is_tensor;
 } entry;
 
@@ -133,7 +133,8 @@ static heft_status plan_values(heft_plan *p, tree *w)
 
 /* ---- the tree ---- */
 
-/* Order by keys: a separator is less than any other byte.  A value precedes a tensor of its name. */
+/* Order by keys: a separator is less than any other byte.  A value precedes a tensor of its
+ * name. */
 static bool is_before(const void *ctx, uint32_t a, uint32_t b)
 {
     const entry *ea = (const entry *)ctx + a, *eb = (const entry *)ctx + b;

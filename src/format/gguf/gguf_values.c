@@ -160,7 +160,7 @@ static void put_payload(heft_out *o, const heft_index *x, uint32_t i, uint32_t k
 
 void heft_gguf_put_value(heft_out *o, const heft_index *x, uint32_t i)
 {
-    heft_open_containers open; /* with the kind of the children */
+    heft_open_containers open; /* each with the kind of the children */
     const heft_value *v = heft_ix_value(x, i);
     uint32_t kind = kind_of(class_of(v), is_number(v) ? type_of(v) : HEFT_UNTYPED);
     heft_out_u32(o, kind);

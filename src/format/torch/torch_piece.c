@@ -10,7 +10,7 @@
 #include "format/torch/torch.h"
 #include "model/boxes.h"
 
-typedef struct place { /* where a piece is in its tensor */
+typedef struct place { /* position of a piece in its tensor */
     heft_str name;
     uint64_t at;
     uint64_t *offsets, *sizes, *whole; /* `rank` numbers each */

@@ -15,7 +15,7 @@ typedef struct frame { /* an open container */
 typedef struct reader {
     heft_torch *t;
     bool adds; /* add the values to the index; otherwise only look at them */
-    bool fits; /* so far, every value can be a setting */
+    bool fits; /* every value so far can be a setting */
     frame frames[MAX_DEPTH];
     uint32_t depth;
 } reader;

@@ -14,7 +14,7 @@ typedef struct heft_torch_plan { /* heft_plan.priv */
     bool has_metadata;    /* it has */
 } heft_torch_plan;
 
-/* How a tensor is rebuilt. */
+/* Ways to rebuild a tensor. */
 typedef struct heft_torch_rebuild {
     const heft_torch_type *type; /* NULL: PyTorch has no such type */
     heft_torch_form form;        /* PLAIN, TYPED or QUANTIZED */
