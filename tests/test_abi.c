@@ -1,6 +1,8 @@
 /* test_abi.c - tests of programs compiled with an older or a newer header. */
 
+#include <heft/mix.h>
 #include <heft/params.h>
+#include <heft/quantise.h>
 #include <heft/sign.h>
 
 #include "models.h"
@@ -44,7 +46,14 @@ static const size_row sizes[] = {
     { "heft_identity", sizeof(heft_identity), 48 },
     { "heft_component", sizeof(heft_component), 40 },
     { "heft_tensor_spec", sizeof(heft_tensor_spec), 160 },
-    { "heft_convert_options", sizeof(heft_convert_options), 184 },
+    { "heft_convert_options", sizeof(heft_convert_options), 192 },
+    { "heft_mix_info", sizeof(heft_mix_info), 24 },
+    { "heft_mix_options", sizeof(heft_mix_options), 128 },
+    { "heft_mix_item", sizeof(heft_mix_item), 80 },
+    { "heft_quantise_method", sizeof(heft_quantise_method), 24 },
+    { "heft_quantise_wish", sizeof(heft_quantise_wish), 4 },
+    { "heft_quantise_options", sizeof(heft_quantise_options), 72 },
+    { "heft_quantise_item", sizeof(heft_quantise_item), 72 },
     { "heft_source", sizeof(heft_source), 16 },
     { "heft_sink", sizeof(heft_sink), 8 },
     { "heft_executor", sizeof(heft_executor), 40 },
