@@ -295,9 +295,12 @@ static int parse(heft_settings **out, const char *path, bool warns)
 int model_config_read(heft_settings **out, const char *path, const char *name, bool warns)
 {
     char *config;
+    bool exists = false;
     *out = NULL;
     int code = model_find_beside(&config, path, name);
-    if (!code && path_exists(config))
+    if (!code)
+        code = path_find(&exists, config);
+    if (!code && exists)
         code = parse(out, config, warns);
     free(config);
     return code;

@@ -144,6 +144,13 @@ bool path_exists(const char *path)
     return !lstat(path, &info) || !path_is_absent(errno);
 }
 
+int path_find(bool *exists, const char *path)
+{
+    struct stat info;
+    *exists = !lstat(path, &info);
+    return *exists || path_is_absent(errno) ? CODE_DONE : say_system(errno, path);
+}
+
 bool path_is_folder(const char *path)
 {
     struct stat info;

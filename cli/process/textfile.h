@@ -24,6 +24,8 @@ bool path_is_folder(const char *path); /* false if unknown */
 /* Set *is_folder; it is false for a missing file.  Return an exit code, after an error line if the
  * system cannot tell. */
 int path_find_folder(bool *is_folder, const char *path);
+/* Set *exists in the same way; it is true for a dangling link. */
+int path_find(bool *exists, const char *path);
 bool path_is_same(const char *path, const struct stat *file); /* same inode */
 
 #endif
