@@ -207,8 +207,12 @@ static heft_status read_entries(heft_dcp *d)
     if (!heft_pickle_is(p, entries, HEFT_PICKLE_DICT) ||
         !heft_pickle_is(p, storage, HEFT_PICKLE_DICT))
         return heft_dcp_fail(d, root, "state_dict_metadata or storage_data is not a dictionary");
+    d->x->version = heft_lit("DCP");
     if (heft_pickle_is(p, version, HEFT_PICKLE_TEXT))
-        d->x->version = heft_pickle_at(p, version)->as.s;
+        d->x->version = heft_arena_join(&d->x->arena, heft_lit("DCP "),
+                                        heft_pickle_at(p, version)->as.s, heft_lit(""));
+    if (!d->x->version.ptr)
+        return heft_error_no_memory(d->x->err, "for the version");
     HEFT_TRY(heft_dcp_read_storage(d, storage));
     heft_pickle_items i = heft_pickle_items_of(p, entries);
     while (heft_pickle_next(p, &i, &key) && heft_pickle_next(p, &i, &value))
