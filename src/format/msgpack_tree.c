@@ -52,6 +52,7 @@ static heft_status enter_key(walk *w, heft_str key)
 {
     heft_msgpack_tree *t = w->t;
     t->path.len = w->frames[w->depth - 1].path_len;
+    t->is_inside = true;
     if (w->depth > 1)
         HEFT_TRY(put(t, (heft_str){ &t->separator, 1 }));
     return put(t, key);
@@ -72,8 +73,10 @@ heft_status heft_msgpack_tree_name(heft_msgpack_tree *t, uint64_t at, const char
                                    heft_str *out)
 {
     heft_str path = { t->path.ptr, t->path.len };
-    if (!path.len)
+    if (!t->is_inside)
         path = heft_lit(fallback);
+    if (!path.len)
+        path = heft_lit("");
     HEFT_TRY(charge(t, path.len, at));
     *out = heft_ix_copy(t->x, path);
     return out->ptr ? HEFT_OK : heft_msgpack_tree_no_memory(t);

@@ -16,6 +16,7 @@ struct heft_msgpack_tree {
     char separator;     /* between keys */
     bool keeps_empty;   /* nil and empty maps are metadata; else they are passed over */
     bool has_separator; /* some key has the separator; set by the walk */
+    bool is_inside;     /* some key was read: an empty name is that of a value with an empty key */
     heft_vec path;      /* char: name of the value at the cursor */
     uint64_t budget;    /* bytes that names and metadata values may still take */
     /* Take a map or an extension, whose head was read.  Set *is_taken after reading all of it.
@@ -33,7 +34,7 @@ heft_msgpack_tree heft_msgpack_tree_open(heft_window *in, heft_index *x, const c
 void heft_msgpack_tree_close(heft_msgpack_tree *t);
 /* Add the content of an item after its head was read, without recursion. */
 heft_status heft_msgpack_tree_walk(heft_msgpack_tree *t, const heft_msgpack_item *item);
-/* Copy the name of the value at the cursor to the index; an empty name becomes `fallback`. */
+/* Copy the name of the value at the cursor to the index; the tree itself is named `fallback`. */
 heft_status heft_msgpack_tree_name(heft_msgpack_tree *t, uint64_t at, const char *fallback,
                                    heft_str *out);
 /* Set and return HEFT_E_NOMEM. */

@@ -69,6 +69,8 @@ def good_models(s):
     s.good("deep.msgpack", pack(tree([deep])), [deep])
     long = tensor("x" * 40 + "/" + "y" * 300 + "/w", "f32", (2,))
     s.good("long_keys.msgpack", pack(tree([long])), [long])
+    nameless = [tensor("", "f32", (2,)), tensor("a/", "f32", (2,)), tensor("b//c", "f32", (1,))]
+    s.good("empty_keys.msgpack", pack(tree(nameless)), nameless)
     late = dense("params/" + "module" * 12)
     s.good("late.msgpack", pack({"step": 7, **tree(late)}), late)
 
@@ -180,6 +182,7 @@ def bad_trees(s):
     s.bad("map_vast.msgpack", b"\xdf\0\xff\xff\xff" + pack("w") + pack(array(w)), "reject",
           "a map of 2^24 pairs")
     deep = 400 * (b"\x81" + pack("d")) + pack({"w": array(w)})
+    s.bad("no_array.msgpack", pack({"step": 1, "params": {}}), "reject", "a tree without an array")
     s.bad("too_deep.msgpack", deep, "refuse", "a tree of 400 levels")
     s.bad("trailing.msgpack", pack(tree([w])) + b"more", "reject", "bytes after the tree")
     unknown = ("d", "u8", (2,), bytes(16))

@@ -206,6 +206,8 @@ static heft_status parse_tree(heft_window *in, heft_index *x)
         st = heft_cur_fail_at(&t.c, root.at, "%s does not begin with a map", what);
     if (!st)
         st = heft_msgpack_tree_walk(&t, &root);
+    if (!st && root.u && !heft_ix_tensors(x) && !x->left_out)
+        st = heft_cur_fail_at(&t.c, root.at, "%s has no array of Flax", what);
     if (!st && t.has_separator)
         heft_ix_omit(x, HEFT_WARNING, "flax/key", (heft_str){ NULL, 0 },
                      "a key has a \"/\": its parts become keys of their own");
@@ -239,12 +241,15 @@ static size_t map_head(const uint8_t *p, size_t len)
 static size_t after_text(const uint8_t *p, size_t len)
 {
     size_t head = 0, bytes = 0;
-    if (len && *p > 0xA0 && *p < 0xC0) {
+    if (len && *p >= 0xA0 && *p < 0xC0) {
         head = 1;
         bytes = *p & 31;
     } else if (len > 2 && (*p == 0xD9 || *p == 0xDA)) {
         head = *p - 0xD7u;
         bytes = *p == 0xD9 ? p[1] : (size_t)p[1] << 8 | p[2];
+    } else if (len > 4 && *p == 0xDB && !p[1]) { /* less than 2^24 bytes */
+        head = 5;
+        bytes = (size_t)p[2] << 16 | (size_t)p[3] << 8 | p[4];
     }
     size_t present = bytes < len - head ? bytes : len - head;
     bool is_whole = present == bytes; /* a text that is cut may end inside a character */

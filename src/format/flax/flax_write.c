@@ -101,12 +101,13 @@ static bool are_scalars(const heft_index *x, uint32_t list)
     return true;
 }
 
-/* Return true if Flax restores the value as what it is.  Texts and lists do not belong to a tree of
+/* Return true if Flax restores the value as what it is, in a tree that has an array.  Texts and lists do not belong to a tree of
  * arrays: they stay in a file that has them, but other formats' are not added. */
 static bool is_leaf(const heft_plan *p, uint32_t i)
 {
     const heft_value *v = heft_ix_value(p->x, i);
-    if (!heft_str_is_utf8(v->key) || depth_of(v->key) > p->x->limits.depth)
+    if (!heft_ix_tensors(p->x) || !heft_str_is_utf8(v->key) ||
+        depth_of(v->key) > p->x->limits.depth)
         return false;
     if (v->kind <= HEFT_KIND_FLOAT)
         return true;
@@ -376,6 +377,7 @@ static heft_status plan_losses(heft_plan *p, tree *w)
     HEFT_TRY(heft_loss_attributes(p, "flax/attributes", 0));
     for (uint32_t t = 0; t < heft_ix_tensors(p->x); t++)
         HEFT_TRY(plan_tensor(p, t));
+    heft_plan_compact(p);
     HEFT_TRY(plan_values(p, w));
     list_entries(p, w);
     HEFT_TRY(refuse_conflicts(p, w));
