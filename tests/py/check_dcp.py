@@ -347,7 +347,8 @@ def pieces_in_safetensors(scratch):
     folder = pack_ranks(scratch, tensors, 3)
     require_equal(folder, tensors, scratch)
     require(b"DCP_" not in (scratch / "out.safetensors").read_bytes(), "keys of the checkpoint")
-    require(b"heft/pieces-end" in heft("verify", folder).stdout, "no note about the end")
+    require(b"heft/pieces-end" in heft("verify", folder).stdout, "no warning about the end")
+    heft("verify", "--strict", folder, code=1)
     middle = folder / "shard-00002-model-00001-of-00001.safetensors"
     p = heft("ls", middle)
     require(b"pieces" in p.stderr, "a piece alone")
@@ -503,9 +504,9 @@ def rank_files_of_pytorch(scratch):
 HEFT, SHARED = sys.argv[1], pathlib.Path(sys.argv[2])
 CHECKS = [every_protocol, earlier_and_other_writers, large_pieces, keys_pick_a_subtree,
           objects_are_parts, slices, scan_knows_the_classes, refusals, a_rank_is_missing,
-          damaged_bytes_are_found, damaged_rank_files_are_found, pieces_in_safetensors, dtensors, meshes_of_two_dimensions,
-          copies_are_compared, sharded_tensors, rank_files_are_refused, files_of_pytorch,
-          rank_files_of_pytorch]
+          damaged_bytes_are_found, damaged_rank_files_are_found, pieces_in_safetensors, dtensors,
+          meshes_of_two_dimensions, copies_are_compared, sharded_tensors, rank_files_are_refused,
+          files_of_pytorch, rank_files_of_pytorch]
 
 
 def results():
