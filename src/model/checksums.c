@@ -348,18 +348,23 @@ bool heft_ix_list_tensor_checksums(heft_index *x)
     return sort_tensor_checksums(x);
 }
 
-uint32_t heft_ix_checksum_covering(const heft_index *x, uint32_t part)
+uint32_t heft_ix_checksum_of_range(const heft_index *x, heft_range of)
 {
-    const heft_ix_part_row *p = heft_ix_part_row_at(x, part);
     const uint32_t *ids = x->tensor_checksums.ptr;
     heft_bisect b = { .end = x->tensor_checksums.len };
     while (heft_bisect_next(&b))
-        heft_bisect_narrow(&b, start_of(x, ids[b.mid]) <= p->offset);
-    if (!b.first || !p->stored)
+        heft_bisect_narrow(&b, start_of(x, ids[b.mid]) <= of.offset);
+    if (!b.first || !of.length)
         return HEFT_NONE;
     heft_range r = ((const heft_stored_checksum *)x->checksums.ptr)[ids[b.first - 1]].range[0];
-    bool is_covered = heft_range_in((heft_range){ p->offset - r.offset, p->stored }, r.length);
+    bool is_covered = heft_range_in((heft_range){ of.offset - r.offset, of.length }, r.length);
     return is_covered ? ids[b.first - 1] : HEFT_NONE;
+}
+
+uint32_t heft_ix_checksum_covering(const heft_index *x, uint32_t part)
+{
+    const heft_ix_part_row *p = heft_ix_part_row_at(x, part);
+    return heft_ix_checksum_of_range(x, (heft_range){ p->offset, p->stored });
 }
 
 heft_str heft_ix_digest_of(const heft_index *x, uint32_t part)

@@ -521,7 +521,9 @@ bool heft_ix_checksum_is_alternative(const heft_index *x, uint32_t i);
  * alternatives, in order of offset, for heft_ix_checksum_covering().  Call after the last checksum
  * is added; false: out of memory. */
 bool heft_ix_list_tensor_checksums(heft_index *x);
-/* Return the listed checksum whose range includes the stored bytes of the part, or HEFT_NONE. */
+/* Return the listed checksum whose range includes the stored bytes of the range, or HEFT_NONE. */
+uint32_t heft_ix_checksum_of_range(const heft_index *x, heft_range of);
+/* The same for the stored bytes of a part. */
 uint32_t heft_ix_checksum_covering(const heft_index *x, uint32_t part);
 /* Return the row of the part in heft_index.digests, or HEFT_NONE. */
 uint32_t heft_ix_digest_find(const heft_index *x, uint32_t part);

@@ -268,6 +268,44 @@ def damaged_bytes_are_found(scratch):
     f.write()
     p = heft("verify", f.path, code=1)
     require(b"heft/piece" in p.stdout and b"model.bias" in p.stdout, p.stdout)
+    readers_refuse(f.path, scratch, "model.bias", b"__0_0.distcp")
+    heft("convert", "--drop", "model.bias", f.path, scratch / "others.safetensors")
+
+
+def readers_refuse(folder, scratch, tensor, *words):
+    """Each command that reads the damaged tensor names it and the file, and writes nothing."""
+    sound = scratch / "sound.safetensors"
+    heft("convert", "-f", "--no-verify", folder, sound)
+    out = [scratch / n for n in ("o.safetensors", "o.pt", "cast.safetensors")]
+    cast = ["--cast", "bf16"]
+    commands = [["convert", *(cast if o == out[-1] else []), folder, o] for o in out]
+    commands += [["convert", folder, "-", "--to", "safetensors"],
+                 ["hash", folder], ["cat", folder, tensor], ["diff", folder, sound]]
+    for command in commands:
+        p = heft(*command, code=3)
+        require(all(w in p.stderr for w in (tensor.encode(), b"does not match", *words)), p.stderr)
+        require(command[0] == "diff" or not p.stdout, f"{command}: {p.stdout[:80]}")
+    require(not any(o.exists() for o in out), "a file was written")
+
+
+def damaged_rank_files_are_found(scratch):
+    """The pieces are members of archives, whose checksums are those of the archives."""
+    mesh = torch.arange(2, dtype=torch.int32)
+    w, u = torch.arange(64).float().reshape(8, 8), torch.arange(64, 128).float().reshape(8, 8)
+
+    def values(rank):
+        return {"w": dcp.distribute(w, mesh, [rank], [dcp.Shard(dim=0)]),
+                "u": dcp.distribute(u, mesh, [rank], [dcp.Shard(dim=1)])}
+
+    for tensor, value in (("w", w[4:]), ("u", u[:, 4:])):
+        folder = save_ranks(scratch, 2, values)
+        second = folder / "model_world_size_2_rank_1.pt"
+        content = bytearray(second.read_bytes())
+        at = content.find(bytes_of(value))
+        require(at > 0, "the bytes of the piece")
+        content[at] ^= 1
+        second.write_bytes(content)
+        readers_refuse(folder, scratch, tensor, b"rank_1.pt")
 
 
 # ---- pieces in safetensors ----
@@ -309,7 +347,8 @@ def pieces_in_safetensors(scratch):
     folder = pack_ranks(scratch, tensors, 3)
     require_equal(folder, tensors, scratch)
     require(b"DCP_" not in (scratch / "out.safetensors").read_bytes(), "keys of the checkpoint")
-    require(b"heft/pieces-end" in heft("verify", folder).stdout, "no note about the end")
+    require(b"heft/pieces-end" in heft("verify", folder).stdout, "no warning about the end")
+    heft("verify", "--strict", folder, code=1)
     middle = folder / "shard-00002-model-00001-of-00001.safetensors"
     p = heft("ls", middle)
     require(b"pieces" in p.stderr, "a piece alone")
@@ -465,9 +504,9 @@ def rank_files_of_pytorch(scratch):
 HEFT, SHARED = sys.argv[1], pathlib.Path(sys.argv[2])
 CHECKS = [every_protocol, earlier_and_other_writers, large_pieces, keys_pick_a_subtree,
           objects_are_parts, slices, scan_knows_the_classes, refusals, a_rank_is_missing,
-          damaged_bytes_are_found, pieces_in_safetensors, dtensors, meshes_of_two_dimensions,
-          copies_are_compared, sharded_tensors, rank_files_are_refused, files_of_pytorch,
-          rank_files_of_pytorch]
+          damaged_bytes_are_found, damaged_rank_files_are_found, pieces_in_safetensors, dtensors,
+          meshes_of_two_dimensions, copies_are_compared, sharded_tensors, rank_files_are_refused,
+          files_of_pytorch, rank_files_of_pytorch]
 
 
 def results():

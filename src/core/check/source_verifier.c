@@ -4,6 +4,7 @@
 #include "core/check/source_verifier.h"
 
 #include "core/check/verification.h"
+#include "core/read/box_file.h"
 
 static bool covers_payload(const heft_index *x, const heft_stored_checksum *c)
 {
@@ -71,6 +72,29 @@ heft_status heft_source_verifier_choose(heft_ledger *l, const heft_file *f, bool
     return HEFT_OK;
 }
 
+/* ---- boxes of assembled parts ---- */
+
+typedef struct box_choice {
+    heft_part_use_fn part_use;
+    bool (*is_own)(void *ctx, uint32_t part); /* NULL: no other share checks */
+    void *ctx;
+} box_choice;
+
+static bool is_checked(void *ctx, uint32_t part)
+{
+    const box_choice *c = ctx;
+    return c->part_use(c->ctx, part) != HEFT_PART_UNUSED && (!c->is_own || c->is_own(c->ctx, part));
+}
+
+static bool is_any(void *ctx, uint32_t part)
+{
+    (void)ctx;
+    (void)part;
+    return true;
+}
+
+/* ---- before, during and after the copy ---- */
+
 static heft_status check_before_copy(heft_ledger *l, heft_error *err)
 {
     heft_progress progress = { .fn = NULL };
@@ -81,7 +105,10 @@ static heft_status check_before_copy(heft_ledger *l, heft_error *err)
 heft_status heft_source_verifier_begin(heft_ledger *l, const heft_file *f, bool is_disabled,
                                        heft_part_use_fn part_use, void *ctx, heft_error *err)
 {
+    box_choice boxes = { part_use, NULL, ctx };
     HEFT_TRY(heft_source_verifier_choose(l, f, is_disabled, part_use, ctx, err));
+    if (!is_disabled)
+        HEFT_TRY(heft_box_checksums_check(f, is_checked, &boxes, err));
     return check_before_copy(l, err);
 }
 
@@ -90,7 +117,10 @@ heft_status heft_source_verifier_begin_share(heft_ledger *l, const heft_file *f,
                                              bool (*is_own)(void *ctx, uint32_t part), void *ctx,
                                              heft_error *err)
 {
+    box_choice boxes = { part_use, is_own, ctx };
     HEFT_TRY(heft_source_verifier_choose(l, f, is_disabled, part_use, ctx, err));
+    if (!is_disabled)
+        HEFT_TRY(heft_box_checksums_check(f, is_checked, &boxes, err));
     for (uint32_t i = 0; i < l->checksums; i++) {
         uint32_t part = heft_ix_checksum_part(&f->x, i);
         part = part < f->x.parts.len ? part : HEFT_NONE;
@@ -118,7 +148,10 @@ heft_status heft_check_used(const heft_file *f, heft_part_use_fn part_use, void 
                             heft_error *err)
 {
     heft_ledger l;
+    box_choice boxes = { part_use, NULL, ctx };
     heft_status st = heft_source_verifier_choose(&l, f, false, part_use, ctx, err);
+    if (!st)
+        st = heft_box_checksums_check(f, is_checked, &boxes, err);
     for (uint32_t i = 0; !st && i < l.checksums; i++)
         if (l.ways[i] != HEFT_LEDGER_NOT)
             l.ways[i] = HEFT_LEDGER_SWEEP;
@@ -132,6 +165,8 @@ heft_status heft_check_all(const heft_file *f, heft_error *err)
 {
     heft_ledger l;
     heft_status st = heft_ledger_open(&l, f, false, err);
+    if (!st)
+        st = heft_box_checksums_check(f, is_any, NULL, err);
     if (!st)
         st = heft_source_verifier_check_now(&l, err);
     if (!st)

@@ -4,6 +4,7 @@
 #include "core/read/checked_read.h"
 
 #include "base/bisect.h"
+#include "core/read/box_file.h"
 #include "core/read/stream.h"
 
 static const char purpose[] = "to check digests";
@@ -110,6 +111,37 @@ static heft_status select_part_digests(heft_checked_read *r, const coverage *cov
     return HEFT_OK;
 }
 
+/* The parts to be read, to check the boxes of those that are assembled. */
+typedef struct part_set {
+    const uint8_t *is_read; /* by part; NULL: all */
+} part_set;
+
+static bool is_in_set(void *ctx, uint32_t part)
+{
+    const part_set *s = ctx;
+    return !s->is_read || s->is_read[part];
+}
+
+static heft_status check_boxes(const heft_file *f, const uint32_t *parts, uint32_t count,
+                               heft_error *err)
+{
+    heft_memory mem = { f->host->allocator, UINT64_MAX, 0 };
+    uint32_t all = heft_ix_all_parts(&f->x);
+    if (!f->x.assembled.len)
+        return HEFT_OK;
+    if (!parts)
+        return heft_box_checksums_check(f, is_in_set, &(part_set){ NULL }, err);
+    uint8_t *is_read = heft_mem_alloc(&mem, all);
+    if (!is_read)
+        return heft_error_no_memory(err, purpose);
+    memset(is_read, 0, all);
+    for (uint32_t i = 0; i < count; i++)
+        is_read[parts[i]] = 1;
+    heft_status st = heft_box_checksums_check(f, is_in_set, &(part_set){ is_read }, err);
+    heft_mem_free(&mem, is_read, all);
+    return st;
+}
+
 heft_status heft_checked_read_begin(heft_checked_read *r, const heft_file *f, bool is_enabled,
                                     bool is_chunked, const uint32_t *parts, uint32_t count,
                                     heft_error *err)
@@ -117,6 +149,9 @@ heft_status heft_checked_read_begin(heft_checked_read *r, const heft_file *f, bo
     coverage cov;
     r->is_chunked = is_chunked;
     heft_status st = heft_ledger_open(&r->ledger, f, !is_enabled, err);
+    if (!st && is_enabled)
+        st = count == 1 && parts ? heft_box_checksums_check_part(f, *parts, err)
+                                 : check_boxes(f, parts, count, err);
     if (st || !r->ledger.checksums)
         return st;
     st = init_coverage(&cov, r, parts, count, err);

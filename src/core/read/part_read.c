@@ -1,4 +1,5 @@
 /* part_read.c - reads bytes of parts, decoded and in tensor order. */
+#include "core/read/box_file.h"
 #include "core/read/stream.h"
 #include "core/read/strided.h"
 
@@ -81,6 +82,8 @@ heft_status heft_part_read(void *buf, const heft_file *f, uint32_t part, uint64_
     bool is_whole = !from && len == heft_ix_part_row_at(&f->x, part)->length;
     bool checks = f->check_parts && f->ready && is_whole;
     uint32_t checksum = checks ? heft_part_checksum(f, part, false) : HEFT_NONE;
+    if (checks)
+        HEFT_TRY(heft_box_checksums_check_part(f, part, err));
     return read_part(buf, f, part, from, len, checksum, err);
 }
 

@@ -1,4 +1,5 @@
 /* part_verify.c - verifies the checksum of a part on request. */
+#include "core/read/box_file.h"
 #include "core/read/chunks.h"
 #include "core/read/stream.h"
 
@@ -33,7 +34,10 @@ heft_status heft_part_verify(bool *checked, const heft_file *f, uint32_t part, h
     *checked = false;
     HEFT_TRY(heft_file_find_part(f, part, err));
     uint32_t checksum = heft_part_checksum(f, part, true);
-    heft_status st = heft_part_check_begin(&k, f, part, checksum, err);
+    heft_status st = heft_box_checksums_check_part(f, part, err);
+    if (st)
+        return heft_error_end(err, st);
+    st = heft_part_check_begin(&k, f, part, checksum, err);
     if (!st) {
         bool decoded = k.decoded, is_on = heft_part_check_is_on(&k);
         if (decoded)

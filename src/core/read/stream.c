@@ -2,6 +2,8 @@
  * number of bytes. */
 #include "core/read/stream.h"
 
+#include "core/read/box_file.h"
+
 enum { CHUNK = 128 << 10 };
 
 /* decode() handles this codec without a library. */
@@ -431,8 +433,9 @@ heft_status heft_stream_open(heft_stream **out, const heft_file *f, uint32_t par
     *out = NULL;
     if (st)
         return st;
-    uint32_t checksum = f->check_parts ? heft_part_checksum(f, part, false) : HEFT_NONE;
-    return heft_stream_open_with(out, f, part, checksum, NULL, err);
+    if (f->check_parts)
+        return heft_stream_open_checked(out, f, part, err);
+    return heft_stream_open_with(out, f, part, HEFT_NONE, NULL, err);
 }
 
 heft_status heft_stream_open_checked(heft_stream **out, const heft_file *f, uint32_t part,
@@ -440,6 +443,8 @@ heft_status heft_stream_open_checked(heft_stream **out, const heft_file *f, uint
 {
     heft_status st = heft_file_find_part(f, part, err);
     *out = NULL;
+    if (!st)
+        st = heft_box_checksums_check_part(f, part, err);
     return st ? st
               : heft_stream_open_with(out, f, part, heft_part_checksum(f, part, false), NULL, err);
 }

@@ -12,20 +12,10 @@
  * shards are open. */
 heft_status heft_assembly_add(heft_file *f, heft_error *err);
 
-/* Check that the range of box `box` of row `row` of heft_index.assembled lies in its file.  If the
- * range holds a file, check the type, shape and checksum of its tensor.  HEFT_OK if the shard is
- * missing; box_file.c. */
-heft_status heft_box_verify(const heft_file *f, uint32_t row, uint32_t box, heft_error *err);
-
 /* ---- for assembly.c ---- */
 
 /* Make a source of the assembled tensors of f, which must outlive the source;
  * assembled_source.c. */
 heft_status heft_assembled_source(heft_source **out, const heft_file *f, heft_error *err);
-/* Set *offset to the global offset of the elements of box `box` of row `row` of
- * heft_index.assembled: in a file inside of the range, the data of its only tensor, which must have
- * the type and the shape of the box; box_file.c. */
-heft_status heft_box_find_elements(uint64_t *offset, const heft_file *f, uint32_t row, uint32_t box,
-                                   heft_error *err);
 
 #endif

@@ -217,10 +217,10 @@ heft_status heft_join_pieces(heft_file *f, heft_error *err)
         if (is_first[i])
             st = join_tensor(&j, i);
     if (!st && j.is_unstated)
-        st = heft_join_note(f, HEFT_NOTE, "heft/pieces-end", HEFT_NOWHERE, HEFT_NONE,
-                            "the files do not state the shapes of whole tensors, which end where "
-                            "the last of their pieces ends: compare the number of files with the "
-                            "number of ranks");
+        st = heft_join_note(f, HEFT_WARNING, "heft/pieces-end", HEFT_NOWHERE, HEFT_NONE,
+                            "the files state neither the shapes of whole tensors nor the number of "
+                            "ranks: a missing last rank would go unnoticed, and tensors be too "
+                            "short; compare the number of files with that of ranks");
     heft_mem_free(mem, j.all, bytes);
     return st;
 }

@@ -1,8 +1,9 @@
 /* box_file.c - finds the elements of a box that is stored as a file of weights with one tensor. */
+#include "core/read/box_file.h"
+
 #include "base/error.h"
 #include "core/read/open_file.h"
 #include "core/read/range_source.h"
-#include "core/shards/assembly.h"
 
 static heft_str name_of(const heft_file *f, uint32_t row)
 {
