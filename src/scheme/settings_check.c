@@ -91,8 +91,8 @@ static heft_status contradict(const heft_decoding *d, const char *what, heft_str
         err, HEFT_E_FORMAT,
         "quantised tensor %q: config.json or the like names the %s %q, but %q, with %q, is stored "
         "as %s: they belong to different models",
-        d->name, what, name, heft_ix_name(x, w->tensor),
-        heft_ix_name(x, (with ? with : w)->tensor), d->scheme->name);
+        d->name, what, name, heft_ix_name(x, w->tensor), heft_ix_name(x, (with ? with : w)->tensor),
+        d->scheme->name);
     return heft_error_rule(err, st, "heft/quantised");
 }
 
