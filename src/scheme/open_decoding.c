@@ -52,50 +52,6 @@ static heft_str scale_name(const heft_file *f, const heft_schemes *s, uint32_t i
     return found == HEFT_NONE ? heft_schemes_at(s, i).name : heft_ix_name(&f->x, found);
 }
 
-/* Methods of settings, and the schemes of their tensors. Methods that are not in the table have
- * several schemes, or none here. */
-static const struct {
-    const char *method, *schemes[5];
-} methods[] = {
-    { "awq", { "awq" } },
-    { "bitnet", { "bitnet" } },
-    { "bitsandbytes", { "bitsandbytes" } },
-    { "fbgemm_fp8", { "fp8" } },
-    { "fp8", { "fp8", "mxfp8", "mxfp4" } }, /* DeepSeek's experts are mxfp4 */
-    { "gptq", { "gptq" } },
-    { "mlx", { "mlx", "mxfp4", "mxfp8", "nvfp4" } },
-    { "mxfp4", { "mxfp4" } },
-};
-
-static bool suits_method(heft_str method, const heft_scheme *scheme)
-{
-    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
-        if (!heft_str_is(method, methods[i].method))
-            continue;
-        for (size_t k = 0; methods[i].schemes[k]; k++)
-            if (heft_str_is(heft_lit(scheme->name), methods[i].schemes[k]))
-                return true;
-        return false;
-    }
-    return true;
-}
-
-/* Settings of another model, or of the model before it was quantised again, would give wrong
- * numbers without a word. */
-static heft_status check_method(const heft_decoding *d, const heft_schemes *s, uint32_t i,
-                                heft_error *err)
-{
-    heft_str method = d->settings->method;
-    if (suits_method(method, d->scheme))
-        return HEFT_OK;
-    heft_status st = heft_error_plain(err, HEFT_E_FORMAT,
-                                      "the settings of the model name the method %q, but tensor "
-                                      "%q, with the part %q, is quantised by %q",
-                                      method, d->name, scale_name(d->f, s, i),
-                                      heft_lit(d->scheme->name));
-    return heft_error_rule(err, st, "heft/quantised");
-}
-
 /* The name of another part helps where the shapes fit no scheme. */
 static heft_status refuse_scheme(const heft_quantised *q, const heft_file *f, const heft_schemes *s,
                                  uint32_t i, heft_error *err)
@@ -129,7 +85,6 @@ heft_status heft_decoding_open(heft_decoding *d, const heft_file *f, const heft_
         d->part[k].tensor = HEFT_NONE;
     if (!d->decoder)
         return refuse_scheme(&q, f, s, i, err);
-    HEFT_TRY(check_method(d, s, i, err));
     for (uint32_t k = 0; k < q.part_count; k++) {
         heft_quantised_part part = heft_schemes_part_at(s, i, k);
         HEFT_TRY(find_part(d, &part, err));

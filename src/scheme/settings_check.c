@@ -18,7 +18,7 @@ static const known methods[] = {
     { "comfyui", "comfyui" },
     { "compressed-tensors", "compressed-tensors fp8 mxfp4 mxfp8 nvfp4" },
     { "fbgemm_fp8", "fp8" },
-    { "fp8", "fp8 mxfp4 mxfp8" },
+    { "fp8", "fp8 mxfp4 mxfp8" }, /* DeepSeek's experts are mxfp4 */
     { "gptq", "gptq" },
     { "mlx", "mlx" },
     { "modelopt", "fp8 modelopt mxfp4 mxfp8 nvfp4" },
@@ -83,13 +83,16 @@ static heft_status contradict(const heft_decoding *d, const char *what, heft_str
 {
     const heft_index *x = &d->f->x;
     const heft_decoding_part *w = &d->part[HEFT_ROLE_WEIGHT];
-    const heft_decoding_part *scale = heft_decoding_part_of(d, HEFT_ROLE_SCALE);
+    heft_role other = HEFT_ROLE_SCALE; /* or else the first part beside the weight */
+    while (other + 1 < HEFT_ROLES && !heft_decoding_part_of(d, other))
+        other++;
+    const heft_decoding_part *with = heft_decoding_part_of(d, other);
     heft_status st = heft_error_plain(
         err, HEFT_E_FORMAT,
-        "quantised tensor %q: the settings (config.json or the like) name the %s %q, but %q, with "
-        "%q, is stored as %s: settings and tensors belong to different models",
-        d->name, what, name, heft_ix_name(x, w->tensor),
-        heft_ix_name(x, (scale ? scale : w)->tensor), d->scheme->name);
+        "quantised tensor %q: config.json or the like names the %s %q, but %q, with %q, is stored "
+        "as %s: they belong to different models",
+        d->name, what, name, heft_ix_name(x, w->tensor), heft_ix_name(x, (with ? with : w)->tensor),
+        d->scheme->name);
     return heft_error_rule(err, st, "heft/quantised");
 }
 

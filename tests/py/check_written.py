@@ -34,6 +34,8 @@ TARGETS = [("mag", None), ("mag", "1"), ("mag", "100"), ("mag", "snapshot"),
            ("ztensor", "1.0"), ("ztensor", "1.1", "--digest", "crc32c"),
            ("ztensor", "1.2", "--digest", "sha256", "--compress", "zstd")]
 CANNOT_CARRY = 5
+# They have no form for quantised tensors, which are refused unless the stored ones are asked for
+WITHOUT_QUANTISED = ("mag", "gptrs-checkpoint", "gptrs-archive", "embd", "burnpack", "gguf")
 OTHER_SPELLINGS = {"f8_e4m3": "f8_e4m3fn",
            "f4": "f4_e2m1"}  # otherwise names of safetensors are those of heft in upper case
 ALIGNMENTS = [None, 256]
@@ -148,12 +150,27 @@ def compare(want, got, to, version, messages):
             yield f"metadata {m['key']} is missing and not reported"
 
 
+def refusal_fails(path, to, version, align, out):
+    """Return what is wrong with the refusal of quantised tensors, or None."""
+    p = convert(path, to, version, align, out, "--allow-loss")
+    if p.returncode != CANNOT_CARRY or out.exists():
+        return f"quantised tensors are not refused: convert ended with {p.returncode}"
+    if not all(text in p.stderr for text in ("is quantised", "--dequantize", "--raw-tensors")):
+        return f"the refusal of quantised tensors says: {p.stderr.strip()[:200]}"
+    return None
+
+
 def check(job):
     path, (to, version, *options), align, out = job
     want = json.loads(path.with_name(path.name + ".json").read_text())
     title = " ".join([
         f"{path.parts[-3]}/{path.name} as {to}", *map(str, filter(None, (version, *options, align)))
     ])
+    if path.name.startswith("quantised") and to in WITHOUT_QUANTISED:
+        fails = refusal_fails(path, to, version, align, out)
+        if fails:
+            return title, [fails]
+        options.append("--raw-tensors")
     strict = convert(path, to, version, align, out, *options)
     if strict.returncode not in (0, CANNOT_CARRY) or out.exists() != (strict.returncode == 0):
         return title, [f"convert ended with {strict.returncode}: {strict.stderr.strip()[:200]}"]
