@@ -407,6 +407,24 @@ static heft_status print_types(const heft_file *file, const heft_importance *imp
     return st;
 }
 
+/* quantise.h: quantised models */
+static heft_status save_fp8(const heft_file *file, const char *path, heft_error *err)
+{
+    heft_quantise_options options = HEFT_QUANTISE_OPTIONS_INIT;
+    heft_quantisation *q;
+    heft_sink *sink;
+    options.method = "fp8";
+    heft_status st = heft_quantisation_open(&q, file, &options, err);
+    if (st)
+        return st;
+    st = heft_sink_open_file(&sink, path, HEFT_SINK_REPLACE, err);
+    if (!st)
+        st = heft_file_convert(heft_quantisation_file(q), heft_format_for_path(path), sink, NULL,
+                               err);
+    heft_quantisation_close(q);
+    return st;
+}
+
 /* write.h: writing */
 static heft_status write_one(const char *path, const float *values, uint64_t count, heft_error *err)
 {
@@ -737,6 +755,7 @@ static void read_model(const char *path)
     heft_importance *importance;
     require(read_importance(&importance, file, &err) == HEFT_E_FORMAT, "no imatrix");
     require(!print_types(file, importance, &err), "mix");
+    require(!save_fp8(file, "fp8.safetensors", &err), "quantise");
     heft_file_close(file);
     file = NULL;
     require(open_state_dict(&file, path, &err) == HEFT_E_UNSUPPORTED, "key");

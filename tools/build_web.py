@@ -27,7 +27,8 @@ LEFT_OUT = re.compile(r"core/edit/|core/write/(?!convert/dedup)|format/.*_(write
                       r"format/losses\.c$|model/block_grids\.c$")
 # Functions that only writers call, directly or through the table of a format.
 WRITER = re.compile(r"heft_plan_|heft_\w+_plan(_|$)|heft_\w+_write_(header|record_header|trailer)$|"
-                    r"heft_zt2_sharding$|heft_mag_put_checked$|heft_loss")
+                    r"heft_(zt2|torch)_sharding$|heft_shard_index_put(_name)?$|"
+                    r"heft_mag_put_checked$|heft_loss")
 # Sources that run for every byte or tensor: compiled for speed, the rest for size.
 FAST = re.compile(r"src/grammar/json(_u64)?\.c$|src/format/safetensors/safetensors_header|"
                   r"web/web_columns")

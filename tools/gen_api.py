@@ -118,6 +118,12 @@ def sections(header):
             for title, text in zip(parts[1::2], parts[2::2]))
 
 
+def outside_sections(header):
+    """Return the functions of a header before its first section."""
+    head = SECTION.split((ROOT / "include/heft" / header).read_text())[0]
+    return [f"{header}: {name} is in no section" for _, name, *_ in functions(head)]
+
+
 def examples():
     """Return {"header: section": code} of the example functions."""
     found = re.findall(r"^/\* (\w+\.h: [^*]*?) \*/\n(static .*?^\}$)(?=\n\n(?:/\*|int main))",
@@ -194,6 +200,7 @@ def main():
          [] if PAGE.exists() and PAGE.read_text() == text else ["run tools/gen_api.py"]),
         ("every section has an example, which calls a function of the section", wrong_examples),
         ("every function has a comment", undocumented),
+        ("every function is in a section", [w for h in HEADERS for w in outside_sections(h)]),
     ])
 
 

@@ -12,6 +12,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+/* ---- quantised models --------------------------------------------------------------------- */
 /* A method to quantise.  Texts are static. */
 typedef struct heft_quantise_method {
     const char *name;    /* "fp8"; NULL: there is no such method */
