@@ -65,14 +65,22 @@ heft_bytes heft_test_converted(const char *from, const test_tensor *tensors, siz
     return b;
 }
 
-const char *heft_test_writable(size_t i)
+static const char *format_with(uint32_t caps, size_t i)
 {
     for (uint32_t k = 0; k < heft_format_count(); k++)
-        if ((heft_format_caps(heft_format_at(k)) & (HEFT_CAN_WRITE | HEFT_ONE_TENSOR)) ==
-                HEFT_CAN_WRITE &&
-            !i--)
+        if ((heft_format_caps(heft_format_at(k)) & (caps | HEFT_ONE_TENSOR)) == caps && !i--)
             return heft_format_name(heft_format_at(k));
     return NULL;
+}
+
+const char *heft_test_writable(size_t i)
+{
+    return format_with(HEFT_CAN_WRITE, i);
+}
+
+const char *heft_test_editable(size_t i)
+{
+    return format_with(HEFT_CAN_WRITE | HEFT_CAN_EDIT, i);
 }
 
 heft_bytes heft_test_one(const char *format, uint64_t bytes)

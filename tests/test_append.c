@@ -82,7 +82,7 @@ static void reset_disk(void)
 static scenario begin_scenario(const char *dir, size_t kind)
 {
     scenario s = { .dir = dir, .path = heft_test_path(dir, "model") };
-    const char *format = kind ? heft_test_writable(kind - 1) : "ztensor";
+    const char *format = kind ? heft_test_editable(kind - 1) : "ztensor";
     heft_error err;
     reset_disk();
     if (!format)

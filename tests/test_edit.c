@@ -140,7 +140,7 @@ static void kill_everywhere(const char *dir, const char *format, const char *to,
 static void a_killed_edit_is_rolled_back_or_complete(void **state)
 {
     const char *format;
-    for (size_t i = 0; (format = heft_test_writable(i)); i++) {
+    for (size_t i = 0; (format = heft_test_editable(i)); i++) {
         kill_everywhere(*state, format, "v", HEFT_KILLED, false);
         kill_everywhere(*state, format, long_name, HEFT_KILLED, false);
         kill_everywhere(*state, format, long_name, HEFT_KILLED, true);
@@ -150,7 +150,7 @@ static void a_killed_edit_is_rolled_back_or_complete(void **state)
 static void a_torn_write_is_rolled_back(void **state)
 {
     const char *format;
-    for (size_t i = 0; (format = heft_test_writable(i)); i++) {
+    for (size_t i = 0; (format = heft_test_editable(i)); i++) {
         kill_everywhere(*state, format, "v", HEFT_TORN, false);
         kill_everywhere(*state, format, long_name, HEFT_TORN, true);
     }
@@ -317,7 +317,7 @@ static void fail_everywhere(const char *dir, const char *format, const char *to,
 static void a_failing_call_leaves_the_old_or_the_new_file(void **state)
 {
     const char *format;
-    for (size_t i = 0; (format = heft_test_writable(i)); i++) {
+    for (size_t i = 0; (format = heft_test_editable(i)); i++) {
         fail_everywhere(*state, format, "v", HEFT_FAILS_ONCE, ENOSPC);
         fail_everywhere(*state, format, long_name, HEFT_FAILS_ONCE, ENOSPC);
         fail_everywhere(*state, format, "v", HEFT_FAILS_FROM, EIO);
@@ -469,7 +469,7 @@ static void a_plan_does_not_read_the_data(void **state)
     enum { MAX_BYTES = 256 << 10, MIB = 1 << 20 };
     const char *const names[] = { "v", long_name }, *format;
     (void)state;
-    for (size_t i = 0; (format = heft_test_writable(i)); i++) {
+    for (size_t i = 0; (format = heft_test_editable(i)); i++) {
         heft_bytes small = heft_test_one(format, 2 * MIB), large = heft_test_one(format, 4 * MIB);
         for (size_t k = 0; has_name(small) && k < HEFT_COUNT(names); k++) {
             uint64_t bytes = bytes_read_by_plan(large, names[k]);
@@ -484,7 +484,7 @@ static void a_plan_does_not_read_the_data(void **state)
 static void the_extents_of_a_plan_form_the_edited_file(void **state)
 {
     const char *format, *path = heft_test_path(*state, "model");
-    for (size_t i = 0; (format = heft_test_writable(i)); i++) {
+    for (size_t i = 0; (format = heft_test_editable(i)); i++) {
         heft_bytes old = heft_test_one(format, DATA);
         heft_rename rename = { heft_test_str("w"), heft_test_str(long_name) };
         heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
@@ -521,7 +521,7 @@ static void the_extents_of_a_plan_form_the_edited_file(void **state)
 static void an_edit_without_changes_leaves_the_file_unchanged(void **state)
 {
     const char *format, *path = heft_test_path(*state, "model");
-    for (size_t i = 0; (format = heft_test_writable(i)); i++) {
+    for (size_t i = 0; (format = heft_test_editable(i)); i++) {
         heft_bytes old = heft_test_many(format, 1);
         heft_edit_result r;
         heft_error err;
@@ -537,7 +537,7 @@ static void running_out_of_memory_is_reported(void **state)
 {
     const char *format;
     (void)state;
-    for (size_t i = 0; (format = heft_test_writable(i)); i++) {
+    for (size_t i = 0; (format = heft_test_editable(i)); i++) {
         heft_bytes b = heft_test_one(format, 64);
         heft_status st = has_name(b) ? HEFT_E_NOMEM : HEFT_OK;
         for (uint32_t n = 1; st; n++) {

@@ -341,7 +341,7 @@ static void cut_everywhere(const char *dir, const char *format, const char *to, 
 static void an_edit_in_place_survives_a_power_failure(void **state)
 {
     const char *format;
-    for (size_t i = 0; (format = heft_test_writable(i)); i++)
+    for (size_t i = 0; (format = heft_test_editable(i)); i++)
         cut_everywhere(*state, format, "v", edit);
 }
 
@@ -351,7 +351,7 @@ static void an_edit_that_moves_data_survives_a_power_failure(void **state)
     const char *format;
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = '\0';
-    for (size_t i = 0; (format = heft_test_writable(i)); i++)
+    for (size_t i = 0; (format = heft_test_editable(i)); i++)
         cut_everywhere(*state, format, name, edit);
 }
 

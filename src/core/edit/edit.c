@@ -275,6 +275,10 @@ heft_status heft_edit_check_file(const heft_file *f, heft_error *err)
     if (!heft_registry_writer(f->format))
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot write %s",
                                 f->format->name);
+    if (!(f->format->caps & HEFT_CAN_EDIT))
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                                "%s files are not edited: use heft convert to write a new one",
+                                f->format->title);
     if (f->x.shards.len)
         return shard_error("the tensors are in other files", err);
     if (f->x.shard_info.count > 1)

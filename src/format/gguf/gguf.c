@@ -357,7 +357,8 @@ const heft_format heft_format_gguf = {
     .structure_rule = "gguf/structure",
     .suffixes = ".gguf",
     .versions = "3 2",
-    .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_META | HEFT_CAN_LISTS | HEFT_CAN_VOCAB,
+    .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_EDIT | HEFT_CAN_META | HEFT_CAN_LISTS |
+            HEFT_CAN_VOCAB,
     .align = HEFT_GGUF_ALIGN,
     .magics = "GGUF",
     .parse = gguf_parse,

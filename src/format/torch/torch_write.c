@@ -267,10 +267,6 @@ heft_status heft_torch_plan_file(heft_plan *p)
     if (!t)
         return HEFT_E_NOMEM;
     p->priv = t;
-    if (p->existing)
-        return heft_error_plain(
-            p->err, HEFT_E_UNSUPPORTED,
-            "PyTorch files are not edited: use heft convert to write a new one");
     t->is_checkpoint = p->version && heft_str_is(heft_lit(p->version), heft_torch_checkpoint);
     if (p->version && !t->is_checkpoint && !heft_str_is(heft_lit(p->version), "3"))
         return heft_error_plain(p->err, HEFT_E_ARGUMENT,
