@@ -200,6 +200,7 @@ static const struct stored {
     { "torch", NULL, "bool " INTS " f16 bf16 f32 f64 " F8 " f8_e8m0 c64 c128" },
     { "embd", "1.0", "u8 i8 u16 i16 u32 i32 f16 bf16 f32" },
     { "embd", "simple", "f32" },
+    { "flax", NULL, "bool " INTS " f16 bf16 f32 f64 " F8 " f8_e8m0 c64 c128" },
     { "npy", NULL, "bool " INTS " f16 f32 f64 c64 c128" },
     { "npz", NULL, "bool " INTS " f16 f32 f64 c64 c128" },
     { "gguf", "2", "i8 i16 i32 i64 f16 bf16 f32 f64 " BLOCKS },

@@ -82,18 +82,17 @@ static void assert_warned(const char *format, const heft_file *f, size_t i)
 static void every_format_warns_of_names_that_look_like_paths(void **state)
 {
     const char *format;
-    test_tensor tensors[HEFT_COUNT(names)];
     (void)state;
-    for (size_t i = 0; i < HEFT_COUNT(names); i++)
-        tensors[i] = (test_tensor){ names[i].name, HEFT_F32, 1, { 2 } };
-    for (size_t k = 0; (format = heft_test_writable(k)) != NULL; k++) {
-        heft_bytes b = heft_test_model(format, tensors, HEFT_COUNT(tensors));
-        heft_file *f = open_or_fail(b, false);
-        for (size_t i = 0; i < HEFT_COUNT(names); i++)
+    for (size_t k = 0; (format = heft_test_writable(k)) != NULL; k++)
+        for (size_t i = 0; i < HEFT_COUNT(names); i++) {
+            /* One model for each name: Flax has no map "..", in which "weight" is, and a leaf. */
+            const test_tensor t = { names[i].name, HEFT_F32, 1, { 2 } };
+            heft_bytes b = heft_test_model(format, &t, 1);
+            heft_file *f = open_or_fail(b, false);
             assert_warned(format, f, i);
-        heft_file_close(f);
-        heft_test_free(&b);
-    }
+            heft_file_close(f);
+            heft_test_free(&b);
+        }
 }
 
 static void conversion_keeps_names_that_look_like_paths(void **state)
