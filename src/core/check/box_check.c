@@ -2,7 +2,7 @@
 #include "core/check/box_check.h"
 
 #include "base/error.h"
-#include "core/read/box_file.h"
+#include "core/shards/box_file.h"
 
 /* Report what is wrong; an error of the system ends the check. */
 static heft_status report(heft_check *c, const heft_file *f, uint32_t row, heft_status st,

@@ -1,5 +1,5 @@
 /* part_read.c - reads bytes of parts, decoded and in tensor order. */
-#include "core/read/box_file.h"
+#include "core/read/box_checksums.h"
 #include "core/read/stream.h"
 #include "core/read/strided.h"
 

@@ -1,5 +1,5 @@
 /* part_verify.c - verifies the checksum of a part on request. */
-#include "core/read/box_file.h"
+#include "core/read/box_checksums.h"
 #include "core/read/chunks.h"
 #include "core/read/stream.h"
 

@@ -7,7 +7,7 @@
 #include "base/checked_math.h"
 #include "base/error.h"
 #include "base/sort.h"
-#include "core/read/box_file.h"
+#include "core/shards/box_file.h"
 #include "core/shards/assembly.h"
 
 enum {

@@ -2,6 +2,7 @@
 #include "core/shards/assembly.h"
 
 #include "base/error.h"
+#include "core/shards/box_file.h"
 
 static const char purpose[] = "to assemble tensors";
 
@@ -34,6 +35,8 @@ heft_status heft_assembly_add(heft_file *f, heft_error *err)
     heft_source *source;
     heft_index *x = &f->x;
     uint32_t number;
+    if (x->assembled.len)
+        f->verify_box = heft_box_verify;
     if (!x->assembled.len || x->assembled_shard)
         return HEFT_OK;
     if (!reserve_shard(f))

@@ -101,8 +101,9 @@ static bool are_scalars(const heft_index *x, uint32_t list)
     return true;
 }
 
-/* Return true if Flax restores the value as what it is, in a tree that has an array.  Texts and lists do not belong to a tree of
- * arrays: they stay in a file that has them, but other formats' are not added. */
+/* Return true if Flax restores the value as what it is, in a tree that has an array.  Texts and
+ * lists do not belong to a tree of arrays: they stay in a file that has them, but other formats'
+ * are not added. */
 static bool is_leaf(const heft_plan *p, uint32_t i)
 {
     const heft_value *v = heft_ix_value(p->x, i);

@@ -1,5 +1,5 @@
 /* box_file.c - finds the elements of a box that is stored as a file of weights with one tensor. */
-#include "core/read/box_file.h"
+#include "core/shards/box_file.h"
 
 #include "base/error.h"
 #include "core/read/open_file.h"
