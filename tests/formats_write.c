@@ -230,11 +230,14 @@ static void free_written(written *w)
     free_losses(&w->lost);
 }
 
-/* Count warnings about names. A name that looks like a path in one format may not in another. */
+/* Count warnings about names and types that one format has and another has not: a name may look
+ * like a path in one of them only, and only PyTorch has types without arithmetic. */
 static uint32_t count_name_warnings(const char *findings)
 {
     uint32_t count = 0;
     for (const char *at = findings; (at = strstr(at, "/name ")); at++)
+        count++;
+    for (const char *at = findings; (at = strstr(at, "torch/similar-type ")); at++)
         count++;
     return count;
 }

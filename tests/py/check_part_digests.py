@@ -30,7 +30,7 @@ def run(heft, *args):
 
 
 def listed(heft, path):
-    shown = run(heft, "ls", "--json", path)
+    shown = run(heft, "ls", "--raw-tensors", "--json", path)
     return json.loads(shown.stdout) if shown.returncode == 0 else None
 
 
@@ -64,11 +64,14 @@ def commands(tensor, part, path, other):
     """Return the commands that read the whole part."""
     name = tensor["name"]
     small = part["length"] <= 1000  # fewer elements than show leaves out
+    raw = "--raw-tensors"
+    is_counted = part["role"] in ("data", "values") and is_numeric(tensor)
     return [
-        ["cat", "--part", part["role"], path, "--",
-         name], ["hash", path], ["diff", path,
-                                 other], *([["show", path, "--", name]] if small else []),
-        *([["stats", path]] if part["role"] in ("data", "values") and is_numeric(tensor) else [])
+        ["cat", raw, "--part", part["role"], path, "--", name],
+        ["hash", path],
+        ["diff", raw, path, other],
+        *([["show", raw, path, "--", name]] if small else []),
+        *([["stats", raw, path]] if is_counted else [])
     ]
 
 

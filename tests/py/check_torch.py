@@ -94,7 +94,7 @@ def load(torch, path):
 
 def compare(torch, path, known=None):
     want, is_all = (known, True) if known else load(torch, path)
-    got = {t["name"]: t for t in json.loads(heft("ls", "--json", str(path)))["tensors"]}
+    got = {t["name"]: t for t in json.loads(heft("ls", "--raw-tensors", "--json", str(path)))["tensors"]}
     if is_all and list(got) != list(want):
         yield f"the tensors are {list(got)}, not {list(want)}"
     type_names = names(torch)
@@ -106,7 +106,7 @@ def compare(torch, path, known=None):
         if t["shape"] != list(tensor.shape) or t["dtype"] != type_names[tensor.dtype]:
             want_type = f"{type_names[tensor.dtype]} {list(tensor.shape)}"
             yield f"{name} is {t['dtype']} {t['shape']}, not {want_type}"
-        data, own = heft("cat", str(path), name), raw(torch, tensor)
+        data, own = heft("cat", "--raw-tensors", str(path), name), raw(torch, tensor)
         if data != own:
             hashes = [hashlib.sha256(b).hexdigest() for b in (data, own)]
             yield f"{name}: the bytes have SHA-256 {hashes[0]}, not {hashes[1]}"

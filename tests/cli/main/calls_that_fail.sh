@@ -38,6 +38,7 @@ for text in sorted({fail("readlink", *SIGN, when=n)[1] for n in range(1, 16)}):
 os.mkfifo("config.json")
 CONFIG = ("convert", "--config", "config.json", "in.zt", "out.gptrs")
 print("config", *fail("openat", *CONFIG, on="config.json", error="EMFILE"))
+os.remove("config.json")
 # a tensor is decoded and transposed in a temporary file without a name
 write_safetensors("wide.safetensors", {"w": ("U8", [17000, 1000], bytes(17000000))})
 convert("--compress=zstd", "wide.safetensors", "wide.zt")
