@@ -16,7 +16,7 @@ heft_bytes heft_test_model(const char *format, const test_tensor *tensors, size_
 /* Return the name of the i-th format that this build writes, NULL past the last. Formats for a
  * single tensor are skipped. */
 const char *heft_test_writable(size_t i);
-/* The same for formats whose files are edited. */
+/* Do the same for formats whose files are edited. */
 const char *heft_test_editable(size_t i);
 /* Return a file with one f32 tensor "w" of `bytes` bytes. */
 heft_bytes heft_test_one(const char *format, uint64_t bytes);

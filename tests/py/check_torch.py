@@ -94,7 +94,8 @@ def load(torch, path):
 
 def compare(torch, path, known=None):
     want, is_all = (known, True) if known else load(torch, path)
-    got = {t["name"]: t for t in json.loads(heft("ls", "--raw-tensors", "--json", str(path)))["tensors"]}
+    listed = json.loads(heft("ls", "--raw-tensors", "--json", str(path)))
+    got = {t["name"]: t for t in listed["tensors"]}
     if is_all and list(got) != list(want):
         yield f"the tensors are {list(got)}, not {list(want)}"
     type_names = names(torch)
