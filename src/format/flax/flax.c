@@ -76,6 +76,7 @@ static heft_status leave_out(heft_msgpack_tree *t, heft_str name, const array *a
 {
     heft_ix_left_out(t->x, HEFT_LEFT_OUT, "flax/dtype", a->data,
                      "tensor %q is left out: type %q is none that Heft knows", name, a->type);
+    heft_ix_omit(t->x, HEFT_WARNING, "flax/dtype", name, "has a type that Heft does not know");
     HEFT_TRY(heft_ix_part(t->x, HEFT_NONE, name, HEFT_UNTYPED, a->data, a->data.length, HEFT_RAW));
     heft_ix_part_is_left_out(t->x);
     return HEFT_OK;
@@ -161,6 +162,7 @@ static heft_status leave_out_pieces(heft_msgpack_tree *t, const heft_msgpack_ite
     heft_ix_left_out(t->x, HEFT_LEFT_OUT, "flax/pieces",
                      (heft_range){ map->at, heft_cur_pos(&t->c) - map->at },
                      "tensor %q is left out: it is stored in pieces", name);
+    heft_ix_omit(t->x, HEFT_WARNING, "flax/pieces", name, "is stored in pieces");
     return HEFT_OK;
 }
 
