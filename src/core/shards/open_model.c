@@ -23,7 +23,8 @@ heft_status heft_file_step(heft_file *f, heft_error *err)
     HEFT_TRY(heft_join_shards(f, err));
     HEFT_TRY(heft_note_folder_files(f, err));
     HEFT_TRY(heft_note_pieces(f, err));
-    HEFT_TRY(heft_assembly_add(f, err));
+    if (!HEFT_IS_LEAN)
+        HEFT_TRY(heft_assembly_add(f, err));
     return heft_file_finish(f, err);
 }
 

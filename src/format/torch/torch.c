@@ -306,7 +306,7 @@ static heft_status torch_parse(heft_window *in, heft_index *x)
             x->err, HEFT_E_UNSUPPORTED,
             "--key needs a single file, not an index: open the shard that holds %q", x->pick);
     }
-    if (heft_dcp_recognise(head, (size_t)have))
+    if (!HEFT_IS_LEAN && heft_dcp_recognise(head, (size_t)have))
         return heft_dcp_parse(in, x);
     bool is_zip = have > 1 && head[0] == 'P' && head[1] == 'K';
     bool is_tar = have > TAR_MAGIC + 5 && !memcmp(head + TAR_MAGIC, "ustar", 5);
@@ -323,7 +323,8 @@ static int torch_probe(const uint8_t *head, size_t head_len, const uint8_t *tail
     enum { SURE = 80, TAR = 64, NAMED = 16, LISTED = 32 };
     int bits;
     (void)size;
-    if (heft_torch_is_legacy(head, head_len) || heft_dcp_recognise(head, head_len))
+    if (heft_torch_is_legacy(head, head_len) ||
+        (!HEFT_IS_LEAN && heft_dcp_recognise(head, head_len)))
         return SURE;
     if (heft_torch_is_tar(head, head_len))
         return TAR;
