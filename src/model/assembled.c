@@ -111,6 +111,8 @@ heft_boxes heft_ix_boxes(const heft_index *x, uint32_t i)
 
 uint32_t heft_ix_assembled_find(const heft_index *x, uint32_t tensor)
 {
+    if (HEFT_IS_LEAN)
+        return HEFT_NONE;
     heft_bisect b = { .end = x->assembled.len };
     while (heft_bisect_next(&b))
         heft_bisect_narrow(&b, row_at(x, b.mid)->tensor < tensor);

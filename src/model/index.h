@@ -445,6 +445,11 @@ void heft_ix_left_out_is_fault(heft_index *x);
 /* Mark the part of the file added last as the content of the note added last: the bytes of the part
  * count when models are compared. */
 void heft_ix_part_is_left_out(heft_index *x);
+/* Return true if tensors are assembled from boxes, which boards and browsers do not do. */
+static inline bool heft_ix_has_assembled(const heft_index *x)
+{
+    return !HEFT_IS_LEAN && x->assembled.len;
+}
 /* Return true while the doctor opens a file that breaks rules. */
 static inline bool heft_ix_forgives(const heft_index *x)
 {

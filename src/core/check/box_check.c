@@ -44,7 +44,7 @@ static heft_status compare_replicas(const heft_file *f, uint32_t row, heft_error
 heft_status heft_check_boxes(heft_check *c, const heft_file *f)
 {
     heft_error why;
-    for (uint32_t row = 0; row < f->x.assembled.len; row++) {
+    for (uint32_t row = 0; heft_ix_has_assembled(&f->x) && row < f->x.assembled.len; row++) {
         heft_boxes b = heft_ix_boxes(&f->x, row);
         heft_status st = HEFT_OK;
         for (uint32_t i = 0; i < b.count; i++) {

@@ -129,7 +129,7 @@ heft_status heft_box_checksums_check(const heft_file *f,
     uint32_t files = f->opened_shard_count + 1;
     uint64_t all = (uint64_t)files + 1;
     heft_error own;
-    if (HEFT_IS_LEAN || !f->x.assembled.len)
+    if (!heft_ix_has_assembled(&f->x))
         return HEFT_OK;
     err = heft_error_begin(err, &own);
     for (uint32_t i = 0; i < files; i++)
@@ -151,10 +151,10 @@ heft_status heft_box_checksums_check(const heft_file *f,
 
 heft_status heft_box_checksums_check_part(const heft_file *f, uint32_t part, heft_error *err)
 {
-    uint32_t owner = f->x.assembled.len ? heft_ix_owner(&f->x, part) : HEFT_NONE;
+    uint32_t owner = heft_ix_has_assembled(&f->x) ? heft_ix_owner(&f->x, part) : HEFT_NONE;
     uint32_t row = owner == HEFT_NONE ? HEFT_NONE : heft_ix_assembled_find(&f->x, owner);
     heft_error own;
-    if (HEFT_IS_LEAN || row == HEFT_NONE)
+    if (row == HEFT_NONE)
         return HEFT_OK;
     err = heft_error_begin(err, &own);
     box_checks k = { .f = f, .err = err };

@@ -7,8 +7,8 @@
 #include "base/checked_math.h"
 #include "base/error.h"
 #include "base/sort.h"
-#include "core/shards/box_file.h"
 #include "core/shards/assembly.h"
+#include "core/shards/box_file.h"
 
 enum {
     DIRECT = 16 << 10,   /* runs of this length are read by themselves */

@@ -261,7 +261,8 @@ static heft_status place_sharded(heft_torch *t, place *p, uint32_t shards, uint3
     const heft_pickle *k = &t->p;
     uint32_t shard, more;
     heft_pickle_items i = heft_pickle_items_of(k, shards);
-    HEFT_TRY(begin_place(t, p, field(k, metadata, "size")));
+    if (!HEFT_IS_LEAN)
+        HEFT_TRY(begin_place(t, p, field(k, metadata, "size")));
     p->local = HEFT_NONE;
     if (!heft_pickle_next(k, &i, &shard))
         return HEFT_OK;
@@ -269,6 +270,8 @@ static heft_status place_sharded(heft_torch *t, place *p, uint32_t shards, uint3
         return fail(t, p, HEFT_E_UNSUPPORTED, "a rank has several shards of it");
     uint32_t where = field(k, shard, "metadata");
     p->local = field(k, shard, "tensor");
+    if (HEFT_IS_LEAN)
+        return HEFT_OK;
     HEFT_TRY(read_numbers(t, p, field(k, where, "shard_offsets"), p->offsets));
     return read_numbers(t, p, field(k, where, "shard_sizes"), p->sizes);
 }
@@ -282,8 +285,9 @@ static heft_status find_place(heft_torch *t, place *p, const heft_torch_interpre
     uint32_t slots = heft_pickle_item(k, m->state, 1), shards = heft_pickle_item(k, m->state, 0);
     if (heft_pickle_is(k, slots, HEFT_PICKLE_DICT)) {
         p->local = heft_pickle_dict_get(k, slots, "_local_tensor");
-        return place_dtensor(t, p, heft_pickle_dict_get(k, slots, "_spec"),
-                             heft_pickle_item(k, m->args, SIZE));
+        return HEFT_IS_LEAN ? HEFT_OK
+                            : place_dtensor(t, p, heft_pickle_dict_get(k, slots, "_spec"),
+                                            heft_pickle_item(k, m->args, SIZE));
     }
     if (heft_pickle_item(k, m->state, SHARDED_STATE - 1) != HEFT_NONE &&
         heft_pickle_is(k, shards, HEFT_PICKLE_LIST))
@@ -319,6 +323,8 @@ heft_status heft_torch_piece(heft_torch *t, heft_str name, const heft_torch_inte
     HEFT_TRY(heft_torch_tensor(t, name, &local));
     if (heft_ix_tensors(t->x) == id) /* it was left out */
         return HEFT_OK;
+    if (HEFT_IS_LEAN)
+        return HEFT_OK;
     HEFT_TRY(check_shape(t, &p, id));
     return heft_ix_piece_add(t->x, id, p.offsets, p.whole, true);
 }
@@ -337,5 +343,5 @@ heft_status heft_torch_end_pieces(heft_torch *t)
                                     "SHARDED_STATE_DICT or FULL_STATE_DICT",
                                     name);
     }
-    return x->has_pieces ? heft_ix_pieces_fill(x) : HEFT_OK;
+    return x->has_pieces && !HEFT_IS_LEAN ? heft_ix_pieces_fill(x) : HEFT_OK;
 }

@@ -302,8 +302,7 @@ static heft_status add(heft_torch *t, const view *v, uint32_t *id)
     if (st)
         return st;
     if (v->type->keeps_name && !v->type->is_quantized)
-        heft_ix_note_format(t->x, HEFT_WARNING, "torch/similar-type",
-                            (heft_range){ v->at, 0 }, *id,
+        heft_ix_note_format(t->x, HEFT_WARNING, "torch/similar-type", (heft_range){ v->at, 0 }, *id,
                             "tensor %q has the type %q, whose bytes are listed as %s",
                             heft_ix_name(t->x, *id), type.as.s, heft_dtype_name(v->type->type));
     if (v->s->first_tensor == HEFT_NONE)
