@@ -31,8 +31,10 @@ typedef enum opt_kind {
 typedef enum opt_names {
     NAMES_NOTHING, /* nothing that completion knows, or one of the option's words */
     NAMES_DTYPE,
-    NAMES_DTYPE_OF, /* GLOB=DTYPE */
-    NAMES_ENCODING, /* GLOB=ENCODING, as the following */
+    NAMES_DTYPE_OF,     /* GLOB=DTYPE */
+    NAMES_DECODED,      /* an element type of decoded tensors */
+    NAMES_QUANTISATION, /* GLOB=NAME: a scheme, or a mix of GGUF */
+    NAMES_ENCODING,     /* GLOB=ENCODING, as the following */
     NAMES_DIGEST,
     NAMES_LAYOUT, /* a layout of sparse tensors */
     NAMES_STATE,  /* of training */
