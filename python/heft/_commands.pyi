@@ -495,7 +495,6 @@ def edit(
 def hash(
     file: str | os.PathLike[str],
     *,
-    raw_tensors: bool = ...,
     logical: bool = ...,
     key: str | None = ...,
     view: Mapping[str, str] | None = ...,
