@@ -297,6 +297,7 @@ static int convert(request *r)
         code = quantise(&q, &j->quantise, j->session, f, r->in, quantise_target(r));
     if (!code && !d.model && !q.plan && !j->rules.raw_tensors)
         code = dequantise_check_target(f, r->in, j->target);
+    j->rules.is_decoded = d.model != NULL;
     const heft_file *in = q.plan ? heft_quantisation_file(q.plan) : d.model ? d.model : f;
     if (!code)
         code = j->share.number || j->finish ? job_convert_share(j, in) : job_convert(j, in);
