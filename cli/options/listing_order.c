@@ -88,7 +88,7 @@ static size_t key_of(const char *sort)
     return k;
 }
 
-/* Return the element type in a type with or without a scheme: that of "fp8-block/bf16" is bf16. */
+/* Return the element type in a type: what follows the last slash, if there is a scheme. */
 static heft_str dtype_in(heft_str type)
 {
     size_t at = type.len;
