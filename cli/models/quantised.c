@@ -1,7 +1,6 @@
 #include "models/quantised.h"
 
 #include <heft/companion.h>
-#include <heft/private.h>
 #include <heft/scheme.h>
 
 #include <string.h>
