@@ -293,11 +293,11 @@ static int convert(request *r)
         code = decode_for_mix(&d, j, f);
     if (!code && j->dequantize)
         code = dequantise(&d, j->session, f, r->in, j->dequantize);
+    j->rules.is_decoded = d.model != NULL;
     if (!code && j->quantise.args.count && !j->mix.info.name)
         code = quantise(&q, &j->quantise, j->session, f, r->in, quantise_target(r));
     if (!code && !d.model && !q.plan && !j->rules.raw_tensors)
         code = dequantise_check_target(f, r->in, j->target);
-    j->rules.is_decoded = d.model != NULL;
     const heft_file *in = q.plan ? heft_quantisation_file(q.plan) : d.model ? d.model : f;
     if (!code)
         code = j->share.number || j->finish ? job_convert_share(j, in) : job_convert(j, in);
