@@ -269,7 +269,7 @@ static void put_tied(outbuf *o, const heft_file *f, const uint32_t *tied)
     for (uint32_t i = 0; i < heft_tensor_count(f); i++) {
         if (tied[i] == i)
             continue;
-        bytes += heft_tensor_bytes(f, i);
+        bytes = add_length(bytes, heft_tensor_bytes(f, i));
         if (all++ >= MAX_SHOWN)
             continue;
         label(o, shown++ ? "" : "Tied");

@@ -3,19 +3,13 @@
 
 /* ---- sums over tensors ---- */
 
-static uint64_t saturated(uint64_t a, uint64_t b)
-{
-    return a < UINT64_MAX - b ? a + b : UINT64_MAX;
-}
-
 void totals_add(totals *sum, const model_view *v, const uint32_t *tied, uint32_t id)
 {
-    uint64_t bytes = view_bytes(v, id);
     sum->tensors++;
     if (tied && tied[id] != id)
         return;
-    sum->parameters = saturated(sum->parameters, view_parameters(v, id));
-    sum->bytes = saturated(sum->bytes, bytes == HEFT_UNKNOWN_LENGTH ? 0 : bytes);
+    sum->parameters = add_saturated(sum->parameters, view_parameters(v, id));
+    sum->bytes = add_length(sum->bytes, view_bytes(v, id));
 }
 
 void out_size_or_bytes(outbuf *o, uint64_t bytes, bool as_bytes)

@@ -107,7 +107,7 @@ uint64_t view_bytes(const model_view *v, uint32_t tensor)
                                            heft_schemes_part_at(v->schemes, q, k).tensor);
         if (bytes == HEFT_UNKNOWN_LENGTH)
             return bytes;
-        sum += bytes < HEFT_UNKNOWN_LENGTH - sum ? bytes : HEFT_UNKNOWN_LENGTH - sum;
+        sum = add_saturated(sum, bytes);
     }
     return sum;
 }

@@ -186,7 +186,8 @@ static int compare_values(comparison *c)
     if (code)
         return code;
     for (size_t i = 0; i < c->count; i++)
-        w.total += c->pairs[i].has_values ? heft_tensor_bytes(c->a, c->pairs[i].a) : 0;
+        if (c->pairs[i].has_values)
+            w.total = add_length(w.total, heft_tensor_bytes(c->a, c->pairs[i].a));
     if (work_run(&w, c->count, compare_pair))
         return say_error(w.path, &w.err);
     code = checks_end(&c->checks_a, c->path_a);

@@ -421,7 +421,8 @@ static int compute(job *v)
 {
     work w = { .session = v->session, .ctx = v, .path = v->path };
     for (uint32_t i = 0; i < v->chosen->count; i++)
-        w.total += 2 * heft_tensor_bytes(v->f, selected(v->chosen, i));
+        w.total = add_length(w.total, heft_tensor_bytes(v->f, selected(v->chosen, i)));
+    w.total *= 2;
     if (work_run(&w, v->chosen->count, summarize_one))
         return say_error(w.path, &w.err);
     return checks_end(&v->checks, v->path);
