@@ -269,13 +269,16 @@ void candidates_of_option(candidates *c, const opt *option)
         candidates_begin(c, "files");
         return;
     }
-    candidates_begin(c, *values[option->names].text == '=' ? "stems" : "words");
-    if (values[option->names].has_glob)
+    opt_names names = option->names;
+    if (names == NAMES_VIEW)
+        names = has_char(c->typed, '=') ? NAMES_DTYPE_OF : NAMES_TENSOR;
+    candidates_begin(c, *values[names].text == '=' ? "stems" : "words");
+    if (values[names].has_glob)
         pass_glob(c);
     if (option->kind == OPT_PROFILE)
         profile_list(add_profile, c);
-    else if (values[option->names].add)
-        values[option->names].add(c, values[option->names].text);
+    else if (values[names].add)
+        values[names].add(c, values[names].text);
     else
         add_words(c, option->words);
 }

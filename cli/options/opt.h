@@ -42,6 +42,7 @@ typedef enum opt_names {
     NAMES_VERSION, /* a version of the format */
     NAMES_GLOB,
     NAMES_TENSOR, /* TENSOR=TEXT */
+    NAMES_VIEW,   /* TENSOR=DTYPE */
     NAMES_ROLE,
     NAMES_KEY,       /* a key of the metadata */
     NAMES_KEY_TO_SET /* KEY=VALUE */
@@ -53,6 +54,7 @@ typedef enum opt_names {
 #define AT_WORD(type, member, words) offsetof(type, member), false, words, 0, 0, NAMES_NOTHING
 #define AT_NAME(type, member, names) offsetof(type, member), false, NULL, 0, 0, names
 #define SETTING(member)              offsetof(session, member), true, NULL, 0, 0, NAMES_NOTHING
+#define SETTING_NAME(member, names)  offsetof(session, member), true, NULL, 0, 0, names
 #define SETTING_WORD(member, words)  offsetof(session, member), true, words, 0, 0, NAMES_NOTHING
 #define SETTING_COUNT(member, least, most) \
     offsetof(session, member), true, NULL, least, most, NAMES_NOTHING

@@ -195,6 +195,10 @@ def check_words(heft, model):
                ["v$=q6_k"])
     yield same("the type of one tensor", values(heft, "convert", "--output-tensor-type", "q6"),
                ["q6_k"])
+    yield same("an array whose type is named", complete(heft, "ls", model, "--view", "sem"),
+               ["stems", "semi;colon="])
+    yield same("the type of an array", values(heft, "ls", model, "--view", "semi;colon=bf"),
+               ["semi;colon=bf16"])
     yield same("what is decoded", values(heft, "merge", "--dequantize="),
                [f"--dequantize={t}" for t in ("bf16", "f16", "f32")])
     yield same("generations of the target",
