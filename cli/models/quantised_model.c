@@ -232,13 +232,6 @@ static int print_table(const quantised_model *q, const session *s)
 
 /* ---- config.json ---- */
 
-static heft_status write_text(heft_sink *sink, const heft_blob *text, heft_error *err)
-{
-    const heft_sink_ops *ops = sink->ops;
-    return ops->write_at ? ops->write_at(sink, 0, text->data, text->size, err)
-                         : ops->write(sink, text->data, text->size, err);
-}
-
 static int write_config(const quantised_model *q, const session *s, quantise_output to)
 {
     heft_error err;
@@ -247,13 +240,8 @@ static int write_config(const quantised_model *q, const session *s, quantise_out
     if (heft_quantisation_config(&text, q->plan, q->source_config, &err))
         return say_error(q->config, &err);
     heft_status st = sink_open(&sink, q->config, to.force, to.no_sync, NULL, &err);
-    if (!st) {
-        st = write_text(sink, &text, &err);
-        if (st)
-            heft_sink_discard(sink);
-        else
-            st = sink->ops->finish(sink, &err);
-    }
+    if (!st)
+        st = sink_write_whole(sink, text.data, text.size, &err);
     heft_blob_free(&text);
     if (st)
         return say_error(q->config, &err);

@@ -8,11 +8,10 @@ import json
 import os
 import pathlib
 import struct
-import subprocess
 import sys
-import tempfile
 import zipfile
 
+from checks import heft, heft_json, require, run
 import gen_flax
 import gen_shards
 
@@ -24,26 +23,6 @@ TENSORS = {
     "last": ([5], 3)
 }
 COUNT, INDEX = 3, "pytorch_model.bin.index.json"
-
-
-class CheckFailed(Exception):
-    pass
-
-
-def require(condition, message):
-    if not condition:
-        raise CheckFailed(str(message))
-
-
-def heft(*args, code=0):
-    p = subprocess.run([HEFT, *map(str, args)], capture_output=True, check=False)
-    require(code is None or p.returncode == code,
-           f"{args[0]}: exit {p.returncode}, not {code}: {p.stderr.decode()[:300]}")
-    return p
-
-
-def heft_json(*args, code=0):
-    return json.loads(heft(*args, "--json", code=code).stdout)
 
 
 # ---- files of PyTorch ----
@@ -561,18 +540,7 @@ CHECKS = [
 ]
 
 
-def run(check):
-    with tempfile.TemporaryDirectory() as scratch:
-        try:
-            check(pathlib.Path(scratch))
-        except CheckFailed as e:
-            return [str(e)]
-    return []
-
-
 def main():
-    global HEFT
-    HEFT = sys.argv[1]
     return tap.report([(check.__name__.replace("_", " "), run(check)) for check in CHECKS])
 
 

@@ -33,7 +33,7 @@ function plain(value) {
     return value;
 }
 
-/** The listing of a model, as `heft ls --json` has it, without attributes and metadata. */
+/** The stored tensors of a model, as `heft ls --json --raw-tensors` has them, without attributes and metadata. */
 function listing(model) {
     const part = ({ shard, ...p }) => p;
     return {
@@ -77,7 +77,7 @@ function compareColumns(model) {
 }
 
 async function check(file, verified) {
-    const listed = await heft(["ls", "--json", "--no-verify", file]);
+    const listed = await heft(["ls", "--json", "--raw-tensors", "--no-verify", file]);
     const options = { noVerify: true };
     let model;
     try {
