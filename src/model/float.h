@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/compiler.h"
+
 static inline uint32_t heft_f32_bits(float v)
 {
     uint32_t bits;
@@ -20,6 +22,13 @@ static inline float heft_f32_of(uint32_t bits)
     float v;
     memcpy(&v, &bits, sizeof v);
     return v;
+}
+
+/* Turn little-endian numbers into those of the machine, in place. */
+static inline void heft_f32_from_little(float *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        values[i] = heft_f32_of(heft_le32((const uint8_t *)&values[i]));
 }
 
 static inline uint64_t heft_f64_bits(double v)
