@@ -84,6 +84,14 @@ static void what_a_mix_lacks_is_named(void **state)
         { "q6_k", { llama }, 0, { v }, 1, HEFT_E_FORMAT, "'general.architecture'" },
         { "q4_k_m", { llama }, 1, { down }, 1, HEFT_E_FORMAT, "'llama.block_count'" },
         { "q2_k", { llama, layers }, 2, { v }, 1, HEFT_E_FORMAT, "'llama.attention.head_count'" },
+        { "q3_k_s", { llama }, 1, { v }, 1, HEFT_E_FORMAT, "'llama.block_count'" },
+        { "q3_k_s",
+          { llama, number("llama.block_count", 80) },
+          2,
+          { v },
+          1,
+          HEFT_E_FORMAT,
+          "'llama.attention.head_count'" },
         { "q4_k_m",
           { llama, layers, number("llama.expert_count", 4) },
           3,
@@ -104,6 +112,25 @@ static void what_a_mix_lacks_is_named(void **state)
         assert_null(m.mix);
         close_mix(&m);
     }
+}
+
+static void floats_of_few_bits_need_consent(void **state)
+{
+    static const test_tensor tensors[] = {
+        { "blk.0.ffn_up.weight", HEFT_F8_E4M3FN, 2, { 8, 256 } }
+    };
+    heft_bytes bytes = heft_test_model("safetensors", tensors, 1);
+    heft_file *f = heft_test_opened(bytes, NULL, true);
+    heft_mix_options o = HEFT_MIX_OPTIONS_INIT;
+    heft_mix *m;
+    heft_error err;
+    (void)state;
+    o.mix = "q8_0";
+    heft_assert_fails(heft_mix_open(&m, f, &o, &err), HEFT_E_UNSUPPORTED, &err,
+                      "is f8_e4m3fn already");
+    assert_true(heft_test_is_rule(&err, "heft/requantise"));
+    heft_file_close(f);
+    heft_test_free(&bytes);
 }
 
 static void weights_that_are_quantised_need_consent(void **state)
@@ -538,6 +565,7 @@ int main(void)
         cmocka_unit_test(every_mix_is_found_by_its_name),
         cmocka_unit_test(what_a_mix_lacks_is_named),
         cmocka_unit_test(weights_that_are_quantised_need_consent),
+        cmocka_unit_test(floats_of_few_bits_need_consent),
         cmocka_unit_test(tensors_that_stay_say_why),
         cmocka_unit_test(rows_that_do_not_fill_blocks_fall_back),
         cmocka_unit_test(sums_become_means),
