@@ -99,6 +99,12 @@ static inline uint32_t heft_f16_to_f32(uint16_t h)
     return wide | (uint32_t)(h & 0x8000) << 16;
 }
 
+/* Read an f16 as it is stored, little-endian. */
+static inline float heft_get_half(const uint8_t *p)
+{
+    return heft_f32_of(heft_f16_to_f32((uint16_t)(p[0] | p[1] << 8)));
+}
+
 static inline uint64_t heft_f32_to_f64(uint32_t f)
 {
     uint32_t magnitude = f & 0x7FFFFFFF;
