@@ -101,6 +101,7 @@ static int check_output(const request *r, const heft_file *f)
         { r->in, "the input itself", f },
         { j->vocab, "the vocabulary file", NULL },
         { j->config, "the configuration file", NULL },
+        { j->mix.imatrix, "the imatrix file", NULL },
         { r->folder.config, "the configuration file", NULL },
     };
     struct stat out;

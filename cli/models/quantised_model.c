@@ -7,6 +7,7 @@
 
 #include "models/model.h"
 #include "models/quantised.h"
+#include "models/unmatched.h"
 #include "process/columns.h"
 #include "process/sinkwatch.h"
 #include "process/textfile.h"
@@ -71,6 +72,16 @@ static int read_rules(rules_of_names *n, const char **method, const opt_list *ar
     if (!n->rules || n->no_memory)
         return say_status(HEFT_E_NOMEM, NULL, "no memory for the options");
     return *method ? CODE_DONE : say_usage("convert", "--quantize names no method");
+}
+
+static int check_rules(rules_of_names *n, const session *s, const heft_file *f, const char *path)
+{
+    unmatched u = { .f = f, .path = path, .strict = s->strict };
+    for (size_t i = 0; i < n->count; i++)
+        if (n->rules[i].glob)
+            unmatched_check(&u, "quantize", n->rules[i].glob);
+    n->no_memory = n->no_memory || u.no_memory;
+    return u.code;
 }
 
 /* ---- the plan ---- */
@@ -169,6 +180,8 @@ int quantise(quantised_model *q, const quantise_options *o, const session *s, co
     opt.verify = !s->no_verify && !to.dry_run;
     if (!code && heft_quantisation_open(&q->plan, f, &opt, &err))
         code = say_refusal(path, &err);
+    if (!code)
+        code = check_rules(&names, s, f, path);
     if (!code && names.no_memory)
         code = say_status(HEFT_E_NOMEM, path, "no memory to match tensor names");
     if (!code)

@@ -59,14 +59,6 @@ static heft_status add_encoding(heft_quantisation *q, uint32_t tensor, heft_quan
     return add_item(q, item);
 }
 
-/* A type whose numbers have been rounded to a few bits. */
-static bool is_lossy(heft_dtype t)
-{
-    const heft_dtype_info *d = heft_dtype_get(t);
-    return heft_dtype_kind_of(t) == HEFT_DTYPE_BLOCK ||
-           (heft_dtype_is_float(t) && d->block_bytes * 8 < 16 * d->block_elems);
-}
-
 static heft_status refuse_lossy(const heft_quantisation *q, heft_str name, heft_str how)
 {
     heft_status st = heft_error_plain(
@@ -123,9 +115,9 @@ static heft_status add_plain(heft_quantisation *q, uint32_t i)
         item.new_bytes = item.bytes;
         return add_item(q, &item);
     }
-    if (is_lossy(t->dtype) && !e->is_copy && !q->opt.requantise)
+    if (heft_dtype_is_lossy(t->dtype) && !e->is_copy && !q->opt.requantise)
         return refuse_lossy(q, item.name, heft_lit(heft_dtype_name(t->dtype)));
-    if (is_lossy(t->dtype))
+    if (heft_dtype_is_lossy(t->dtype))
         item.reason = reason_of(e);
     HEFT_TRY(verify_part(q, e->part));
     return add_encoding(q, i, &item);
