@@ -23,19 +23,30 @@ bool heft_is_gguf_form(const heft_encoded *e)
     return e->choice->form && heft_str_is(heft_lit(e->choice->form), "gguf");
 }
 
-bool heft_has_e2m1(const heft_encoded *e, const heft_scheme *scheme, heft_dtype block)
-{
-    enum { MATRIX = 2 }; /* lists of scales are in another order */
-    const heft_decoding *d = e->decoding;
-    if (!d)
-        return heft_ix_row(&e->f->x, e->tensor)->dtype == block;
-    return d->scheme == scheme &&
-           (d->part[HEFT_ROLE_WEIGHT].dtype == block || d->part[HEFT_ROLE_SCALE].rank >= MATRIX);
-}
-
 static uint64_t group_of(const heft_encoded *e)
 {
     return e->choice->block[1];
+}
+
+/* Every group has one scale, and the scales are in the order of the groups. */
+static bool has_scale_of_each_group(const heft_encoded *e)
+{
+    const heft_decoding *d = e->decoding;
+    const heft_scale_grid *g = &d->grid;
+    return g->height == 1 && g->width == group_of(e) && !g->is_tiled &&
+           (d->stack == 1 || g->matrix == g->down * g->across);
+}
+
+bool heft_has_e2m1(const heft_encoded *e, const heft_scheme *scheme, heft_dtype block,
+                   heft_dtype scale)
+{
+    const heft_decoding *d = e->decoding;
+    if (!d)
+        return heft_ix_row(&e->f->x, e->tensor)->dtype == block;
+    if (d->scheme != scheme || heft_decoding_part_of(d, HEFT_ROLE_PRE_SCALE))
+        return false;
+    return d->part[HEFT_ROLE_WEIGHT].dtype == block ||
+           (d->part[HEFT_ROLE_SCALE].dtype == scale && has_scale_of_each_group(e));
 }
 
 /* ---- sources ---- */

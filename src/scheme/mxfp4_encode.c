@@ -9,7 +9,7 @@ enum { GROUP = 32 };
 
 static bool copies(const heft_encoded *e)
 {
-    return heft_has_e2m1(e, &heft_scheme_mxfp4, HEFT_MXFP4);
+    return heft_has_e2m1(e, &heft_scheme_mxfp4, HEFT_MXFP4, HEFT_F8_E8M0);
 }
 
 static bool is_gpt_oss_form(const heft_encoded *e)
@@ -69,12 +69,9 @@ static heft_encoded_scale scale(const heft_encoded *e, float largest)
     return s;
 }
 
-const heft_scheme_encoder heft_encoder_of_mxfp4 = {
-
-    .scheme = "mxfp4",
-    .copies = copies,
-    .transposes = transposes,
-    .prepare = prepare,
-    .scale = scale,
-    .read = heft_read_e2m1
-};
+const heft_scheme_encoder heft_encoder_of_mxfp4 = { .scheme = "mxfp4",
+                                                    .copies = copies,
+                                                    .transposes = transposes,
+                                                    .prepare = prepare,
+                                                    .scale = scale,
+                                                    .read = heft_read_e2m1 };

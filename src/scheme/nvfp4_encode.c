@@ -22,9 +22,20 @@ static bool divides(const heft_encoded *e)
     return !e->choice->form;
 }
 
+/* The reciprocal of a factor near the limits of f32 is 0, infinite or has few bits. */
+static bool has_reciprocal(float factor)
+{
+    enum { LEAST_NORMAL = 0x00800000 };
+    uint32_t bits = heft_f32_bits(1 / factor) & INT32_MAX, of = heft_f32_bits(factor) & INT32_MAX;
+    bool is_special = !of || of > LARGEST_FINITE; /* 0 and infinity are each other's */
+    return is_special || (bits >= LEAST_NORMAL && bits <= LARGEST_FINITE);
+}
+
 static bool copies(const heft_encoded *e)
 {
-    return heft_has_e2m1(e, &heft_scheme_nvfp4, HEFT_NVFP4);
+    const heft_decoding *d = e->decoding;
+    return heft_has_e2m1(e, &heft_scheme_nvfp4, HEFT_NVFP4, HEFT_F8_E4M3FN) &&
+           (!d || d->divides == divides(e) || has_reciprocal(d->factor));
 }
 
 /* Take the factor of a source whose codes and scales are copied. */

@@ -309,6 +309,51 @@ def check_nvfp4_copies(_, scratch):
         yield from failed or (f"{start}, back: {x}" for x in differ(models.unpack(out), stored))
 
 
+def not_copied():
+    """Yield nvfp4 whose codes and scales mean something else in another layout: a title, the
+    stored tensors by suffix, the numbers, and the methods that must not copy."""
+    rng = seeded("nvfp4 that is not copied")
+    packed, scale, factor = nvfp4_parts(2.0**-9)
+    packed, scale = packed[:, :32], Stored(scale.dtype, scale.bits[:, :4] & 127)
+    weight, both = Stored("U8", packed), ("nvfp4", "nvfp4:modelopt")
+    plain = {"weight": weight, "scale": scale, "global_scale": factor}
+    columns = Stored("F32", np.float32(rng.uniform(0.5, 2, 64)).view(np.uint32))
+    rows = Stored("F8_E4M3", scale.bits[:, :1])
+    wide = Stored("F8_E5M2", np.minimum(scale.bits, 0x5F))
+    tiny = encode.f32([2.0**-130])
+    for title, parts, methods in (
+            ("scales of columns", {**plain, "columns": columns}, both),
+            ("scales of rows", {**plain, "scale": rows}, both),
+            ("scales of another type", {**plain, "scale": wide}, both),
+            ("a factor without a reciprocal", {**plain, "global_scale": tiny}, both[:1])):
+        suffixes = {**models.NAMES["modelopt"][1], "columns": ".pre_quant_scale"}
+        stored = {"a.x" + suffixes[role]: part for role, part in parts.items()}
+        if title == "scales of rows": # the shape tells what a scale belongs to
+            x = decode.E2M1[decode.nibbles(packed)] * (numbers(rows) * numbers(factor))
+        else:
+            x = decode.nvfp4(parts)
+        yield title, stored, x, methods
+
+
+def check_no_copies(_, scratch):
+    """Copies that would change the numbers are refused; --requantize encodes the numbers."""
+    encoders = {"nvfp4": encode.nvfp4, "nvfp4:modelopt": encode.modelopt}
+    for title, stored, values, methods in not_copied():
+        folder = scratch / title.replace(" ", "-")
+        models.write(folder, stored, {})
+        for method in methods:
+            out = scratch / (folder.name + method.replace(":", "-")) / "m.safetensors"
+            out.parent.mkdir()
+            p = heft("convert", "--quantize", method, folder, out)
+            yield from (f"{title}: {x}" for x in refusal(
+                5, ["quantised already", "--requantize"], p, out.parent))
+            p = heft("convert", "--requantize", "-f", "--quantize", method, folder, out)
+            want = {"a.x.weight" + s: part for s, part in encoders[method](
+                values.astype(np.float32)).items()}
+            yield from [p.stderr] if p.returncode else (
+                f"{title}: {x}" for x in differ(models.unpack(out), want))
+
+
 def check_gpt_oss(_, scratch):
     """Numbers as transformers keeps them, with rows and columns exchanged."""
     names = ["l.mlp.experts.gate_up_proj", "l.mlp.experts.down_proj"]
@@ -431,6 +476,7 @@ def main():
     results += [("mxfp4:gpt-oss: rows and columns are exchanged", run(check_gpt_oss, None)),
                 ("mxfp4 is copied between layouts", run(check_mxfp4_copies, None)),
                 ("nvfp4 is copied between layouts", run(check_nvfp4_copies, None)),
+                ("nvfp4 is not copied where its meaning would change", run(check_no_copies, None)),
                 ("patterns choose tensors", run(check_globs, None)),
                 ("a NaN is refused, or stored", run(check_not_finite, float("nan"))),
                 ("an infinity is refused, or stored", run(check_not_finite, float("-inf"))),
