@@ -7,6 +7,7 @@
 #include "base/sized.h"
 #include "base/text.h"
 #include "core/shards/shard_join.h"
+#include "logical/logical.h"
 
 static const char purpose[] = "to quantise a model";
 
@@ -272,6 +273,8 @@ static heft_status plan(heft_quantisation *q)
     if (!q->opt.schemes)
         HEFT_TRY(heft_schemes_open(&q->own_schemes, q->f, NULL, q->err));
     q->schemes = q->opt.schemes ? q->opt.schemes : q->own_schemes;
+    if (heft_schemes_count(q->schemes))
+        HEFT_TRY(heft_refuse_unscaled(q->f, q->schemes, q->err));
     HEFT_TRY(allocate(q));
     return add_tensors(q);
 }

@@ -164,6 +164,7 @@ def pattern(refusal, suffix):
 
 
 def check_refusal(refusal, scratch):
+    """Neither decoded nor quantised again."""
     stored, module = {}, module_of(refusal.names, 1)
     for i in (0, 1) if refusal.builder else ():
         stored.update(draw(refusal, i, refusal.title)[2])
@@ -172,14 +173,16 @@ def check_refusal(refusal, scratch):
     stored.update({module + suffix: part for suffix, part in refusal.put.items()})
     models.write(scratch / "model", {**ordinary({}), **stored}, refusal.settings)
     (scratch / "out").mkdir()
-    p = heft("convert", "--dequantize", scratch / "model", scratch / "out" / "o.safetensors")
-    if p.returncode <= 0:
-        yield f"ends with {p.returncode}"
     patterns = [pattern(refusal, s) for s in (refusal.weight, refusal.partner)]
-    if not any(all(x.search(line) for x in patterns) for line in p.stderr.splitlines()):
-        yield f"no line has {' and '.join(x.pattern for x in patterns)}: {p.stderr[:300]}"
-    if any((scratch / "out").iterdir()):
-        yield f"there is {[f.name for f in (scratch / 'out').iterdir()]}"
+    for option in ("--dequantize", "--requantize --allow-nan --quantize=int8"):
+        p = heft("convert", *option.split(), scratch / "model", scratch / "out" / "o.safetensors")
+        if p.returncode <= 0:
+            yield f"{option}: ends with {p.returncode}"
+        if not any(all(x.search(line) for x in patterns) for line in p.stderr.splitlines()):
+            yield (f"{option}: no line has {' and '.join(x.pattern for x in patterns)}: "
+                   f"{p.stderr[:300]}")
+        if any((scratch / "out").iterdir()):
+            yield f"{option}: there is {[f.name for f in (scratch / 'out').iterdir()]}"
 
 
 def run(check, row):
