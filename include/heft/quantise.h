@@ -73,8 +73,8 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_quantisation_open(heft_quantisation **
                                                             heft_error *err);
 /* Close the object and its file.  NULL is ignored. */
 HEFT_API void heft_quantisation_close(heft_quantisation *q);
-/* Return the resulting model: all tensors, metadata and parts of f, the weights quantised.  It
- * lives as long as q. */
+/* Return the resulting model: all tensors, metadata and parts of f, the weights quantised.
+ * Metadata about an earlier quantisation are left out.  It lives as long as q. */
 HEFT_API const heft_file *heft_quantisation_file(const heft_quantisation *q);
 
 /* A tensor of the model, and its new form. */

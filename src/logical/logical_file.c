@@ -114,9 +114,14 @@ static heft_status add_source(logical_file *l)
     return heft_ix_shard_add(&f->x, shard, &l->shard);
 }
 
-static heft_status add_values(heft_index *x, const heft_index *from)
+/* A model that keeps quantised tensors keeps what describes them. */
+static heft_status add_values(logical_file *l)
 {
+    heft_index *x = &l->out->x;
+    const heft_index *from = &l->f->x;
     heft_status st = HEFT_OK;
+    if (!l->opt.keeps_undecoded)
+        return heft_logical_values(x, from, l->f->host->allocator);
     for (uint32_t i = 0; i < from->values.len && !st; i = heft_ix_value_next(from, i))
         st = heft_ix_copy_value(x, from, i, HEFT_NONE);
     return st;
@@ -130,7 +135,7 @@ static heft_status fill(logical_file *l)
         st = heft_ix_merge_with(x, &l->f->x, l->out->joined_files->first_shard,
                                 (heft_str){ NULL, 0 }, l->is_kept, add_instead, l);
     if (!st)
-        st = add_values(x, &l->f->x);
+        st = add_values(l);
     if (!st)
         st = heft_ix_build_name_table(x);
     if (!st && x->lost_notes)

@@ -238,8 +238,8 @@ static heft_status fill(heft_quantisation *q)
     if (!st)
         st = heft_ix_merge_with(x, from, q->out->joined_files->first_shard, (heft_str){ NULL, 0 },
                                 q->is_kept, add_instead, q);
-    for (uint32_t i = 0; i < from->values.len && !st; i = heft_ix_value_next(from, i))
-        st = heft_ix_copy_value(x, from, i, HEFT_NONE);
+    if (!st)
+        st = heft_logical_values(x, from, q->f->host->allocator);
     if (!st)
         st = heft_ix_build_name_table(x);
     if (!st && x->lost_notes)

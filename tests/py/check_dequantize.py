@@ -131,6 +131,9 @@ def converts(folder, out, option, wanted):
     except read_safetensors.InvalidFile as e:
         yield f"the written file is invalid: {e}"
         return
+    left = models.metadata_of(out)
+    if {**left, "format": "pt", "config": "{}"} != {"format": "pt", "config": "{}"}:
+        yield f"metadata of the quantised model: {left}"
     got = models.unpack(out)
     got.pop(MARKER, None)
     yield from tensors_differ(got, wanted)

@@ -39,6 +39,7 @@ LEFT_ALONE = {
     ("F32", (2, 2, 2, 32)), "model.position_ids": ("I64", (1, 4))}
 CONFIG = {"architectures": ["LlamaForCausalLM"], "quantization_config": {"quant_method": "none"},
           "hidden_size": 128, "text_config": {"a": [1, {"b": 2}]}}
+NESTED = {"quant_method": "none"} # anywhere in the configuration of the input
 
 
 def heft(*args):
@@ -139,10 +140,23 @@ def values_differ(got, want):
             yield f"{name}: {np.count_nonzero(~same)} numbers differ, first {at}: {y[at]}, {x[at]}"
 
 
+def with_nested(config):
+    """Add settings of a quantisation inside of objects, where they are found, too, and keys that
+    are something else."""
+    inner = {"text_config": {"quantization_config": NESTED, "z": {}, "quantization": "lossy"}}
+    return {**config, "thinker_config": inner, "compression_config": NESTED,
+            "vision_config": {"quantization": NESTED}}
+
+
+def without_nested(config):
+    inner = {"text_config": {"z": {}, "quantization": "lossy"}}
+    return {**config, "thinker_config": inner, "vision_config": {}}
+
+
 def settings_differ(path, wanted):
     config = json.loads(path.read_text())
     method = config.pop("quantization_config")
-    old = {k: v for k, v in CONFIG.items() if k != "quantization_config"}
+    old = without_nested({k: v for k, v in CONFIG.items() if k != "quantization_config"})
     if config != old or list(config) != list(old):
         yield f"config.json has {config}, not {old}"
     if {k: method.get(k) for k in wanted} != wanted:
@@ -168,7 +182,8 @@ def check_method(row, scratch):
     weights, others = source()
     wanted, decoded = expected(weights, encoder, options, roles, decoder)
     for name, second, threads in (("one", (), 1), ("two", tuple(weights)[1:3], 4)):
-        models.write(scratch / name, {**others, **weights}, {"config.json": CONFIG}, second)
+        models.write(scratch / name, {**others, **weights},
+                     {"config.json": with_nested(CONFIG)}, second)
         out = scratch / (name + "-out") / "model.safetensors"
         out.parent.mkdir()
         p = heft("convert", "-j", threads, "--quantize", method, scratch / name, out)
@@ -183,6 +198,35 @@ def check_method(row, scratch):
         yield f"--dequantize ends with {p.returncode}: {p.stderr}"
     else:
         yield from values_differ(models.unpack(back), decoded)
+
+
+# ---- metadata ---------------------------------------------------------------------------------
+
+
+def check_metadata(_, scratch):
+    """Metadata about the old quantisation are left out; all else is kept."""
+    settings = {"quant_method": "fp8", "weight_block_size": [128, 128]}
+    weights, _ = source()
+    name = PREFIX + "self_attn.o_proj.weight"
+    values = numbers(weights[name])
+    parts = encode.fp8(values, (128, 128))
+    stored = {name + suffix: part for suffix, part in parts.items()}
+    kept = {"format": "pt", "config.json": "{}", "a": "quantization"}
+    metadata = {**kept, "quantization_config": json.dumps(settings), "quantization": "fp8",
+                "_quantization_metadata": json.dumps({"layers": {}}),
+                "config": json.dumps(with_nested({"quantization_config": settings}))}
+    models.write(scratch / "in", stored, {models.METADATA: metadata})
+    (scratch / "out").mkdir()
+    for option in ("--dequantize", "--quantize=int8"):
+        out = scratch / "out" / "m.safetensors"
+        p = heft("convert", "-f", "--requantize", option, scratch / "in", out)
+        got = {} if p.returncode else models.metadata_of(out)
+        config = json.loads(got.pop("config", "{}"))
+        if got != kept or config != without_nested({}):
+            yield f"{option}: {p.stderr}{got}, config {config}"
+        p = heft("convert", "-f", "--dequantize", out, scratch / "back.safetensors")
+        if option != "--dequantize" and p.returncode:
+            yield p.stderr
 
 
 # ---- factors that tensors share ---------------------------------------------------------------
@@ -477,6 +521,7 @@ def main():
                 ("mxfp4 is copied between layouts", run(check_mxfp4_copies, None)),
                 ("nvfp4 is copied between layouts", run(check_nvfp4_copies, None)),
                 ("nvfp4 is not copied where its meaning would change", run(check_no_copies, None)),
+                ("metadata of the old quantisation are left out", run(check_metadata, None)),
                 ("patterns choose tensors", run(check_globs, None)),
                 ("a NaN is refused, or stored", run(check_not_finite, float("nan"))),
                 ("an infinity is refused, or stored", run(check_not_finite, float("-inf"))),
