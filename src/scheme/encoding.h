@@ -21,6 +21,12 @@ typedef struct heft_encode_choice {
     const char *form;  /* "gpt-oss", "modelopt", or NULL: the usual one */
 } heft_encode_choice;
 
+/* Return true for a scale of each row. */
+static inline bool heft_has_row_scales(const heft_encode_choice *c)
+{
+    return c->block[0] == 1 && !c->block[1];
+}
+
 typedef struct heft_encoded_part {
     heft_role role;
     const char *suffix; /* appended to the name of the tensor; "/scale": in place of "weight" */

@@ -88,6 +88,8 @@ METHODS = [
      {"quant_method": "fp8", "weight_block_size": [128, 128], "fmt": "e4m3"}),
     ("fp8:64x48", encode.fp8, {"block": (64, 48)}, lambda p: decode.fp8(p, block=(64, 48)),
      {"weight": "", "scale": "_scale_inv"}, {"weight_block_size": [64, 48]}),
+    ("fp8:1x128", encode.fp8, {"block": (1, 128)}, lambda p: decode.fp8(p, block=(1, 128)),
+     {"weight": "", "scale": "_scale_inv"}, {"quant_method": "fp8", "weight_block_size": [1, 128]}),
     ("fp8:channel", encode.fp8, {"block": (1, 0)},
      lambda p: numbers(p["weight"]) * numbers(p["scale"]),
      {"weight": "", "scale": "_scale"}, {**COMPRESSED, "format": "float-quantized"}),
