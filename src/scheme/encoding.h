@@ -58,8 +58,7 @@ typedef struct heft_encoded {
     heft_scale_grid grid; /* a scale for each cell of height x width elements */
     uint32_t bits;        /* bits that an encoded number has: 4 or 8 */
     bool needs_largest;   /* `largest` is found before anything is read */
-    float largest;        /* magnitude in the whole tensor */
-    float shared_largest; /* largest of all tensors that are joined with it */
+    float largest;        /* magnitude in the whole tensor, and those that are joined with it */
     float factor;         /* scale of the whole tensor, set by `begin` */
     uint32_t part_count;
     heft_encoded_part parts[HEFT_ENCODED_PARTS];

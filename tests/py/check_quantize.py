@@ -234,23 +234,34 @@ def check_metadata(_, scratch):
 # ---- factors that tensors share ---------------------------------------------------------------
 
 
-def check_joined(method, scratch):
-    """q, k and v have one factor, and so have gate and up."""
-    names = [[f"a.{n}_proj.weight" for n in "qkv"], ["m.gate_proj.weight", "m.up_proj.weight"]]
-    weights = {n: weight(n, "BF16", (16, 64)) for n in sum(names, [])}
-    models.write(scratch / "in", weights, {})
+def check_joined(row, scratch):
+    """q, k and v have one factor, and so have gate and up, and w1 and w3: also without ".weight",
+    and where the source is quantised."""
+    method, is_quantised = row
+    names = [[f"a.{n}_proj.weight" for n in "qkv"], ["m.gate_proj.weight", "m.up_proj.weight"],
+             ["experts.gate_proj", "experts.up_proj"], ["w1.weight", "w3.weight"],
+             ["my_q_proj.weight"], ["w1"], ["b.k_proj.weight"]]
+    values = {n: numbers(weight(n, "BF16", (16, 64))) for n in sum(names, [])}
+    stored = {n: rounded(x, "BF16") for n, x in values.items()}
+    if is_quantised:
+        parts = {n: encode.integers(x, 8, 0, "BF16") for n, x in values.items()}
+        stored = {n + s: part for n in parts for s, part in parts[n].items()}
+        values = {n: decode.pack_quantised({"weight": p["_packed"], "scale": p["_scale"],
+                                            "shape": p["_shape"]}, bits=8)
+                  for n, p in parts.items()}
+    models.write(scratch / "in", stored, {})
     (scratch / "out").mkdir()
     out = scratch / "out" / "m.safetensors"
-    p = heft("convert", "--quantize", method, scratch / "in", out)
+    p = heft("convert", "--requantize", "--quantize", method, scratch / "in", out)
     if p.returncode:
         yield p.stderr
         return
     encoder = encode.modelopt if "modelopt" in method else encode.nvfp4
     wanted = {}
     for joined in names:
-        most = max(encode.largest(numbers(weights[n]).reshape(-1)) for n in joined)
+        most = max(encode.largest(values[n].reshape(-1)) for n in joined)
         for n in joined:
-            parts = encoder(numbers(weights[n]), most=most)
+            parts = encoder(values[n], most=most)
             wanted.update({n + s: part for s, part in parts.items()})
     yield from differ(models.unpack(out), wanted)
 
@@ -517,8 +528,9 @@ def main():
     np.seterr(all="ignore") # infinite and subnormal numbers are wanted
     results = [(f"{row[0]}: bytes and numbers are those of NumPy", run(check_method, row))
                for row in METHODS]
-    results += [(f"{m}: joined tensors share a factor", run(check_joined, m))
-                for m in ("nvfp4", "nvfp4:modelopt")]
+    results += [(f"{m}: joined tensors share a factor{' after int8' * q}",
+                 run(check_joined, (m, q)))
+                for m in ("nvfp4", "nvfp4:modelopt") for q in (False, True)]
     results += [("mxfp4:gpt-oss: rows and columns are exchanged", run(check_gpt_oss, None)),
                 ("mxfp4 is copied between layouts", run(check_mxfp4_copies, None)),
                 ("nvfp4 is copied between layouts", run(check_nvfp4_copies, None)),
