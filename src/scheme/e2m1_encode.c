@@ -43,7 +43,7 @@ bool heft_has_e2m1(const heft_encoded *e, const heft_scheme *scheme, heft_dtype 
     const heft_decoding *d = e->decoding;
     if (!d)
         return heft_ix_row(&e->f->x, e->tensor)->dtype == block;
-    if (d->scheme != scheme || heft_decoding_part_of(d, HEFT_ROLE_PRE_SCALE))
+    if (d->scheme != scheme || d->has_factors || heft_decoding_part_of(d, HEFT_ROLE_PRE_SCALE))
         return false;
     return d->part[HEFT_ROLE_WEIGHT].dtype == block ||
            (d->part[HEFT_ROLE_SCALE].dtype == scale && has_scale_of_each_group(e));

@@ -25,6 +25,9 @@ except ImportError:
     print("1..0 # SKIP NumPy is not here")
     sys.exit(0)
 
+import gguf_models
+import quantised_decoders as decode
+import quantised_encoders as encode
 import quantised_models as models
 import read_safetensors
 from quantised_cases import CASES, module_of, stored_names
@@ -132,7 +135,7 @@ def converts(folder, out, option, wanted):
         yield f"the written file is invalid: {e}"
         return
     left = models.metadata_of(out)
-    if {**left, "format": "pt", "config": "{}"} != {"format": "pt", "config": "{}"}:
+    if any("quantization" in key + text for key, text in left.items()):
         yield f"metadata of the quantised model: {left}"
     got = models.unpack(out)
     got.pop(MARKER, None)
@@ -152,6 +155,32 @@ def check_case(case, scratch):
         for complaint in converts(folders[in_shards], scratch / f"{n}.safetensors", option,
                                   {**kept, **wanted}):
             yield f"--dequantize{option}, {'two shards' if in_shards else 'a file'}: {complaint}"
+
+
+def check_gguf_factors(_, scratch):
+    """nvfp4 in GGUF: a factor for each expert, also in a stack whose tensor has one."""
+    rng, tensors, wanted = seeded("gguf"), {}, {}
+    for name, shape, factors in (("blk.0.ffn_up_exps", (3, 8, 128), 3),
+                                 ("blk.0.ffn_down_exps", (2, 40, 1088), 2),
+                                 ("blk.0.ffn_gate_exps", (2, 8, 64), 1),
+                                 ("blk.0.attn_q", (4, 64), 1)):
+        *rows, columns = shape
+        codes = rng.integers(0, 16, shape, np.uint8)
+        scale = rng.integers(0, 127, (*rows, columns // 16), np.uint8)
+        factor = rng.uniform(1e-3, 1e-2, factors).astype(np.float32)
+        blocks = encode.gguf_blocks(codes, scale, 16, 4)
+        tensors[name + ".weight"] = (shape, "nvfp4", blocks)
+        tensors[name + ".scale"] = factor
+        x = np.where(codes == 8, np.float32(0), decode.E2M1[codes])
+        x = x * np.repeat(decode.E4M3[scale], 16, -1)
+        each = factor.reshape(-1, *(1, ) * (len(shape) - 1)) if factors > 1 else factor[0]
+        wanted[name + ".weight"] = rounded(x * each, "F32")
+    gguf_models.write(scratch / "m.gguf", {"general.architecture": "llama"}, tensors)
+    yield from converts(scratch / "m.gguf", scratch / "m.safetensors", "=f32", wanted)
+    out = scratch / "q.safetensors"
+    p = heft("convert", "--quantize", "nvfp4:modelopt", scratch / "m.gguf", out)
+    if p.returncode != 5 or "ffn_up_exps" not in p.stderr:
+        yield f"factors of experts are copied: {p.returncode} {p.stderr}"
 
 
 # ---- models that are refused ------------------------------------------------------------------
@@ -213,6 +242,7 @@ def main():
         return tap.report(rounds(float(sys.argv[3]), int(sys.argv[5])))
     results = list(vector_results())
     results += [(f"{row.title} is decoded", run(check_case, row)) for row in CASES]
+    results += [("nvfp4 of GGUF with factors of experts", run(check_gguf_factors, None))]
     results += [(f"{row.title} is refused", run(check_refusal, row)) for row in REFUSALS]
     return tap.report(results)
 
