@@ -277,6 +277,7 @@ static quantise_output quantise_target(const request *r)
     bool is_file = !j->to_stdout && !heft_is_url(j->out) && !j->share.number && !j->finish;
     bool has_config = !strcmp(heft_format_name(j->target), "safetensors");
     return (quantise_output){ .path = is_file && has_config ? j->out : NULL,
+                              .format = j->target,
                               .dry_run = j->dry_run,
                               .force = j->force,
                               .no_sync = j->no_sync };
@@ -296,7 +297,7 @@ static int convert(request *r)
     if (!code && j->quantise.args.count && !j->mix.info.name)
         code = quantise(&q, &j->quantise, j->session, f, r->in, quantise_target(r));
     if (!code && !d.model && !q.plan && !j->rules.raw_tensors)
-        code = dequantise_check_target(f, r->in, j->target);
+        code = dequantise_check_target(j->session, f, r->in, j->target);
     const heft_file *in = q.plan ? heft_quantisation_file(q.plan) : d.model ? d.model : f;
     if (!code)
         code = j->share.number || j->finish ? job_convert_share(j, in) : job_convert(j, in);

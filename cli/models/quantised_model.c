@@ -73,6 +73,25 @@ static int read_rules(rules_of_names *n, const char **method, const opt_list *ar
     return *method ? CODE_DONE : say_usage("convert", "--quantize names no method");
 }
 
+/* Refuse a target without a form for what the method writes, before anything is read. */
+static int check_target(const char *method, const char *path, const heft_format *target)
+{
+    const char *options = strchr(method, ':');
+    bool is_gguf = !strcmp(heft_format_name(target), "gguf");
+    if (heft_format_caps(target) & HEFT_CAN_SCHEMES ||
+        (is_gguf && options && !strcmp(options, ":gguf")))
+        return CODE_DONE;
+    heft_error err = { .status = HEFT_E_UNSUPPORTED,
+                       .rule = "heft/quantised",
+                       .offset = HEFT_NOWHERE };
+    snprintf(err.message, sizeof err.message,
+             "%s files have no form for weights of the scheme %s. %s", heft_format_name(target),
+             method,
+             is_gguf ? "GGUF has mxfp4:gguf, nvfp4:gguf and mixes such as q4_k_m"
+                     : "Write safetensors instead");
+    return say_error(path, &err);
+}
+
 /* ---- the plan ---- */
 
 static int say_refusal(const char *path, heft_error *err)
@@ -156,6 +175,8 @@ int quantise(quantised_model *q, const quantise_options *o, const session *s, co
     heft_quantise_options opt = HEFT_QUANTISE_OPTIONS_INIT;
     rules_of_names names = { .rules = NULL };
     int code = read_rules(&names, &opt.method, &o->args);
+    if (!code)
+        code = check_target(opt.method, path, to.format);
     if (!code)
         code = find_config(q, path, to);
     if (!code)
