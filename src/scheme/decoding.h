@@ -137,6 +137,10 @@ void heft_decoder_free(heft_decoder *r, const heft_allocator *al);
 /* Decode elements [from, from + count) of the tensor to out, in the order of its dimensions. */
 heft_status heft_decoder_read(heft_decoder *r, uint64_t from, size_t count, heft_dtype as,
                               uint8_t *out);
+/* Read bytes [from, from + len) of the decoded tensor as elements of type `as`; the first and the
+ * last element may be cut. */
+heft_status heft_decoder_read_bytes(heft_decoder *r, heft_dtype as, uint64_t from, uint8_t *buf,
+                                    size_t len);
 
 /* ---- for schemes ---- */
 

@@ -18,11 +18,6 @@ typedef struct codes {
     uint8_t scale[HEFT_RUN / 16];
 } codes;
 
-bool heft_is_gguf_form(const heft_encoded *e)
-{
-    return e->choice->form && heft_str_is(heft_lit(e->choice->form), "gguf");
-}
-
 static uint64_t group_of(const heft_encoded *e)
 {
     return e->choice->block[1];
@@ -187,7 +182,7 @@ heft_status heft_read_e2m1(heft_encoder *r, uint32_t k, uint64_t from, uint8_t *
     uint32_t groups = (uint32_t)(HEFT_RUN / group_of(e));
     if (p->role == HEFT_ROLE_SCALE)
         return heft_encoder_read_runs(r, groups, write_scales, from, buf, len);
-    if (p->role == HEFT_ROLE_WEIGHT && heft_is_gguf_form(e))
+    if (p->role == HEFT_ROLE_WEIGHT && heft_encoded_has_form(e, "gguf"))
         return heft_encoder_read_runs(r, groups + HEFT_RUN / 2, write_blocks, from, buf, len);
     if (p->role == HEFT_ROLE_WEIGHT)
         return heft_encoder_read_runs(r, HEFT_RUN / 2, write_pairs, from, buf, len);

@@ -11,7 +11,5 @@ heft_status heft_read_e2m1(heft_encoder *r, uint32_t k, uint64_t from, uint8_t *
  * of columns and factors of matrices are in no layout of the target. */
 bool heft_has_e2m1(const heft_encoded *e, const heft_scheme *scheme, heft_dtype block,
                    heft_dtype scale);
-/* Return true for the form "gguf". */
-bool heft_is_gguf_form(const heft_encoded *e);
 
 #endif

@@ -149,12 +149,10 @@ uint8_t heft_power_scale(float *by, float largest, uint32_t most);
 /* Add a part with the leading dimensions of the tensor, then rows x columns; 0 rows: a vector. */
 heft_encoded_part *heft_encoded_add(heft_encoded *e, heft_role role, const char *suffix,
                                     heft_dtype t, uint64_t rows, uint64_t columns);
+/* Return true if the choice has that form, "gguf". */
+bool heft_encoded_has_form(const heft_encoded *e, const char *form);
 /* Set the grid to blocks of the choice; return NULL, or why the shape does not suit. */
 const char *heft_encoded_set_grid(heft_encoded *e);
-/* Read bytes [from, from + len) of the decoded tensor as elements of type `as`; the first and the
- * last element may be cut. */
-heft_status heft_decoder_read_bytes(heft_decoder *r, heft_dtype as, uint64_t from, uint8_t *buf,
-                                    size_t len);
 /* Store a float in little-endian order. */
 void heft_put_f32(uint8_t out[4], float x);
 

@@ -11,11 +11,6 @@
 
 enum { GROUP = 16, BLOCK = 64, LARGEST_FINITE = 0x7F7FFFFF };
 
-static bool has_form(const heft_encoded *e, const char *form)
-{
-    return e->choice->form && heft_str_is(heft_lit(e->choice->form), form);
-}
-
 /* The factor is what the sum of codes and scales is divided by. */
 static bool divides(const heft_encoded *e)
 {
@@ -50,7 +45,8 @@ static void copy_factor(heft_encoded *e, heft_encoded_part *p)
 
 static const char *prepare(heft_encoded *e)
 {
-    bool is_gguf = heft_is_gguf_form(e), is_modelopt = has_form(e, "modelopt");
+    bool is_gguf = heft_encoded_has_form(e, "gguf"),
+         is_modelopt = heft_encoded_has_form(e, "modelopt");
     e->bits = 4;
     const char *why = heft_encoded_set_grid(e);
     if (!why && is_gguf && e->columns % BLOCK)
