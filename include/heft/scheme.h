@@ -75,9 +75,10 @@ typedef struct heft_decode_options {
     }
 
 /* Open the model that a file with quantised tensors represents: a file with a tensor for each
- * quantised one, and all other tensors, metadata and parts of f. Numbers are decoded whenever they
- * are read, by the rule of the scheme in f32, and rounded once; nothing is kept. f and s must
- * outlive *out; close it with heft_file_close().
+ * quantised one, and all other tensors, metadata and parts of f. Metadata about the
+ * quantisation are left out, unless opt->keeps_undecoded. Numbers are decoded whenever they are
+ * read, by the rule of the scheme in f32, and rounded once; nothing is kept. f and s must outlive
+ * *out; close it with heft_file_close().
  *   HEFT_E_UNSUPPORTED  a scheme is recognised and not decoded
  *   HEFT_E_FORMAT       parts contradict each other, or a scale is missing */
 HEFT_API HEFT_MUST_CHECK heft_status heft_schemes_decode(heft_file **out, const heft_file *f,

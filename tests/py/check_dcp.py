@@ -306,6 +306,33 @@ def damaged_rank_files_are_found(scratch):
         content[at] ^= 1
         second.write_bytes(content)
         readers_refuse(folder, scratch, tensor, b"rank_1.pt")
+        out = scratch / "quantised.safetensors"
+        p = heft("convert", "--quantize", "int8", folder, out, code=3)
+        require(b"does not match" in p.stderr and not out.exists(), p.stderr)
+
+
+def damaged_quantised_pieces_are_found(scratch):
+    """--dequantize compares the checksums of the pieces that it decodes, of BitNet."""
+    mesh = torch.arange(2, dtype=torch.int32)
+    packed = torch.arange(100, 164).to(torch.uint8).reshape(8, 8)
+
+    def values(rank):
+        return {"x.weight": dcp.distribute(packed, mesh, [rank], [dcp.Shard(dim=0)]),
+                "x.weight_scale": torch.tensor([2.0])}
+
+    folder, out = save_ranks(scratch, 2, values), scratch / "o.safetensors"
+    heft("convert", "--dequantize", folder, out)
+    out.unlink()
+    second = folder / "model_world_size_2_rank_1.pt"
+    content = bytearray(second.read_bytes())
+    at = content.find(bytes_of(packed[4:]))
+    require(at > 0, "the bytes of the piece")
+    content[at] ^= 1
+    second.write_bytes(content)
+    p = heft("convert", "--dequantize", folder, out, code=3)
+    require(b"does not match" in p.stderr and b"rank_1.pt" in p.stderr, p.stderr)
+    require(not out.exists(), "a file was written")
+    heft("convert", "--no-verify", "--dequantize", folder, out)
 
 
 # ---- pieces in safetensors ----
@@ -504,7 +531,8 @@ def rank_files_of_pytorch(scratch):
 HEFT, SHARED = sys.argv[1], pathlib.Path(sys.argv[2])
 CHECKS = [every_protocol, earlier_and_other_writers, large_pieces, keys_pick_a_subtree,
           objects_are_parts, slices, scan_knows_the_classes, refusals, a_rank_is_missing,
-          damaged_bytes_are_found, damaged_rank_files_are_found, pieces_in_safetensors, dtensors,
+          damaged_bytes_are_found, damaged_rank_files_are_found,
+          damaged_quantised_pieces_are_found, pieces_in_safetensors, dtensors,
           meshes_of_two_dimensions, copies_are_compared, sharded_tensors, rank_files_are_refused,
           files_of_pytorch, rank_files_of_pytorch]
 

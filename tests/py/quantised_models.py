@@ -304,6 +304,13 @@ def pack(tensors, metadata=None):
     return struct.pack("<Q", len(text)) + text + b"".join(tensors[n].bits.tobytes() for n in order)
 
 
+def metadata_of(path):
+    """Return the metadata of a file of safetensors."""
+    raw = pathlib.Path(path).read_bytes()
+    size = struct.unpack("<Q", raw[:8])[0]
+    return json.loads(raw[8:8 + size]).get("__metadata__", {})
+
+
 def unpack(path):
     """Return the tensors of a file of safetensors."""
     raw = pathlib.Path(path).read_bytes()

@@ -355,8 +355,8 @@ const heft_format heft_format_torch = {
     .structure_rule = "torch/structure",
     .suffixes = ".pt .pth",
     .versions = "3 checkpoint",
-    .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_META | HEFT_CAN_LISTS | HEFT_CAN_SPARSE |
-            HEFT_CAN_OPEN_KEY,
+    .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_SCHEMES | HEFT_CAN_META | HEFT_CAN_LISTS |
+            HEFT_CAN_SPARSE | HEFT_CAN_OPEN_KEY,
     .align = 64,
     .probe = torch_probe,
     .parse = torch_parse,
