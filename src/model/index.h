@@ -96,6 +96,7 @@ typedef struct heft_stored_checksum {
     bool advisory;       /* a mismatch is a warning, and does not prevent copying */
     bool is_alternative; /* the next checksum is another interpretation of the same stored value */
     bool covers_metadata_only; /* covers no byte of a tensor */
+    bool covers_piece;         /* covers bytes of a piece of the tensor, which is assembled */
     bool at_open;     /* also compared when the file is opened: the parser reads the bytes */
     const char *note; /* text of the note if this interpretation matches; NULL: no note */
     uint8_t expect[HEFT_CHECKSUM_BYTES]; /* as heft_digest.final gives the digest */

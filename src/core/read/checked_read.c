@@ -127,7 +127,7 @@ static heft_status check_boxes(const heft_file *f, const uint32_t *parts, uint32
 {
     heft_memory mem = { f->host->allocator, UINT64_MAX, 0 };
     uint32_t all = heft_ix_all_parts(&f->x);
-    if (!f->x.assembled.len)
+    if (!f->x.assembled.len && !f->joined_count)
         return HEFT_OK;
     if (!parts)
         return heft_box_checksums_check(f, is_in_set, &(part_set){ NULL }, err);

@@ -1,6 +1,8 @@
 /* piece_join.c - joins the pieces of tensors that several files of a model have, each as a tensor
  * with the same name, to assembled tensors. */
 #include "core/shards/shard_join.h"
+
+#include "base/bisect.h"
 #include "model/boxes.h"
 #include "model/names.h"
 
@@ -13,6 +15,7 @@ typedef struct piece { /* a tensor of a file with pieces */
     uint32_t file; /* number of the file, for heft_global_offset() */
     uint32_t next; /* the next piece of the tensor, or HEFT_NONE */
     uint32_t last; /* the last piece of the tensor, if this is the first */
+    uint32_t id;   /* the tensor in the joined index */
     bool may_repeat;
 } piece;
 
@@ -40,16 +43,24 @@ static uint32_t pieces_of(const heft_index *x)
 
 /* ---- collecting ---- */
 
-static void add_index(piece_join *j, const heft_index *x, uint32_t file)
+static bool add_file(piece_join *j, const heft_joined_file *from)
 {
+    const heft_index *x = &from->file->x;
+    heft_arena *arena = &j->f->x.arena;
+    const heft_str end = { "", 0 };
     for (uint32_t i = 0; i < pieces_of(x); i++) {
         const heft_ix_piece *row = (const heft_ix_piece *)x->pieces.ptr + i;
         piece *p = &j->all[j->count];
-        *p = (piece){ .name = heft_ix_name(x, row->tensor),
+        heft_str name = heft_ix_name(x, row->tensor);
+        if (from->prefix.len)
+            name = heft_arena_join(arena, from->prefix, name, end);
+        if (!name.ptr)
+            return false;
+        *p = (piece){ .name = name,
                       .stored_dtype = heft_ix_stored_dtype(x, row->tensor),
                       .sizes = heft_ix_dims(x, row->tensor),
                       .tensor = *heft_ix_row(x, row->tensor),
-                      .file = file,
+                      .file = from->first_shard,
                       .next = HEFT_NONE,
                       .last = j->count++,
                       .may_repeat = row->may_repeat };
@@ -60,6 +71,7 @@ static void add_index(piece_join *j, const heft_index *x, uint32_t file)
         if (p->tensor.part_count)
             p->part = *heft_ix_part_row_at(x, p->tensor.first_part);
     }
+    return true;
 }
 
 /* Link the pieces of each tensor; the first piece stands for the tensor. */
@@ -186,8 +198,10 @@ static heft_status join_tensor(piece_join *j, uint32_t number)
     for (uint32_t i = number; i != HEFT_NONE; i = j->all[i].next)
         HEFT_TRY(add_to_shape(j, first, &j->all[i]));
     HEFT_TRY(add_tensor(j, first, &id));
-    for (uint32_t i = number; i != HEFT_NONE; i = j->all[i].next)
+    for (uint32_t i = number; i != HEFT_NONE; i = j->all[i].next) {
+        j->all[i].id = id;
         HEFT_TRY(add_box(j, number, &j->all[i]));
+    }
     HEFT_TRY(end_tensor(j));
     return first->stored_dtype.ptr
                ? heft_ix_attr_text(x, id, heft_lit("stored_dtype"), first->stored_dtype)
@@ -195,6 +209,30 @@ static heft_status join_tensor(piece_join *j, uint32_t number)
 }
 
 /* ---- all tensors ---- */
+
+static uint32_t piece_of(const heft_index *x, uint32_t tensor)
+{
+    const heft_ix_piece *rows = x->pieces.ptr;
+    heft_bisect b = { .end = x->pieces.len };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, rows[b.mid].tensor < tensor);
+    return b.first < x->pieces.len && rows[b.first].tensor == tensor ? b.first : HEFT_NONE;
+}
+
+/* Let the checksums of a file's pieces be those of the joined tensors.  pieces: of the file. */
+static void join_checksums(piece_join *j, const heft_joined_file *from, const piece *pieces)
+{
+    const heft_stored_checksum *own = from->file->x.checksums.ptr;
+    heft_stored_checksum *joined = j->f->x.checksums.ptr;
+    for (uint32_t i = 0; i < from->file->x.checksums.len; i++) {
+        uint32_t row = own[i].tensor == HEFT_NONE ? HEFT_NONE
+                                                  : piece_of(&from->file->x, own[i].tensor);
+        if (row == HEFT_NONE)
+            continue;
+        joined[from->first_checksum + i].tensor = pieces[row].id;
+        joined[from->first_checksum + i].covers_piece = !own[i].covers_metadata_only;
+    }
+}
 
 heft_status heft_join_pieces(heft_file *f, heft_error *err)
 {
@@ -210,12 +248,19 @@ heft_status heft_join_pieces(heft_file *f, heft_error *err)
     if (!j.all)
         return heft_error_no_memory(err, purpose);
     uint8_t *is_first = (uint8_t *)(j.all + total);
-    for (uint32_t m = 0; m < f->joined_count; m++)
-        add_index(&j, &f->joined_files[m].file->x, f->joined_files[m].first_shard);
-    heft_status st = link_pieces(&j, is_first) ? HEFT_OK : heft_error_no_memory(err, purpose);
+    bool has_memory = true;
+    for (uint32_t m = 0; m < f->joined_count && has_memory; m++)
+        has_memory = add_file(&j, &f->joined_files[m]);
+    has_memory = has_memory && link_pieces(&j, is_first);
+    heft_status st = has_memory ? HEFT_OK : heft_error_no_memory(err, purpose);
     for (uint32_t i = 0; i < j.count && !st; i++)
         if (is_first[i])
             st = join_tensor(&j, i);
+    const piece *pieces = j.all;
+    for (uint32_t m = 0; m < f->joined_count && !st; m++) {
+        join_checksums(&j, &f->joined_files[m], pieces);
+        pieces += pieces_of(&f->joined_files[m].file->x);
+    }
     if (!st && j.is_unstated)
         st = heft_join_note(f, HEFT_WARNING, "heft/pieces-end", HEFT_NOWHERE, HEFT_NONE,
                             "the files state neither the shapes of whole tensors nor the number of "
