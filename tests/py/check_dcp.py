@@ -407,6 +407,8 @@ def pieces_in_safetensors(scratch):
     require(b"DCP_" not in (scratch / "out.safetensors").read_bytes(), "keys of the checkpoint")
     require(b"heft/pieces-end" in heft("verify", folder).stdout, "no warning about the end")
     heft("verify", "--strict", folder, code=1)
+    p = heft("convert", "--strict", folder, scratch / "strict.safetensors", code=5)
+    require(b"missing last rank" in p.stderr, p.stderr)
     middle = folder / "shard-00002-model-00001-of-00001.safetensors"
     p = heft("ls", middle)
     require(b"pieces" in p.stderr, "a piece alone")

@@ -262,10 +262,11 @@ heft_status heft_join_pieces(heft_file *f, heft_error *err)
         pieces += pieces_of(&f->joined_files[m].file->x);
     }
     if (!st && j.is_unstated)
-        st = heft_join_note(f, HEFT_WARNING, "heft/pieces-end", HEFT_NOWHERE, HEFT_NONE,
-                            "the files state neither the shapes of whole tensors nor the number of "
-                            "ranks: a missing last rank would go unnoticed, and tensors be too "
-                            "short; compare the number of files with that of ranks");
+        st = heft_join_left_out(f, "heft/pieces-end",
+                                "the files state neither the shapes of whole tensors nor the "
+                                "number of ranks: a missing last rank would go unnoticed, and "
+                                "tensors be too short; compare the number of files with that of "
+                                "ranks");
     heft_mem_free(mem, j.all, bytes);
     return st;
 }
