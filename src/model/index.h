@@ -126,7 +126,9 @@ typedef struct heft_ix_shard {
 /* Content of the range of a box. */
 typedef enum heft_box_content {
     HEFT_BOX_BYTES, /* the elements */
-    HEFT_BOX_FILE   /* a file of weights with one tensor: the elements */
+    HEFT_BOX_FILE,  /* a file of weights with one tensor: the elements */
+    HEFT_BOX_PART   /* a part of the shard, a model, whose elements are not stored one after the
+                       other; the length is the number of the part */
 } heft_box_content;
 
 /* A piece of an assembled tensor, see boxes.h. */

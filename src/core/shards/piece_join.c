@@ -3,6 +3,7 @@
 #include "core/shards/shard_join.h"
 
 #include "base/bisect.h"
+#include "base/sort.h"
 #include "model/boxes.h"
 #include "model/names.h"
 
@@ -16,7 +17,7 @@ typedef struct piece { /* a tensor of a file with pieces */
     uint32_t next; /* the next piece of the tensor, or HEFT_NONE */
     uint32_t last; /* the last piece of the tensor, if this is the first */
     uint32_t id;   /* the tensor in the joined index */
-    bool may_repeat;
+    bool may_repeat, is_replica;
 } piece;
 
 typedef struct piece_join {
@@ -25,6 +26,7 @@ typedef struct piece_join {
     uint32_t count;
     uint64_t *dims;    /* shape of the tensor that is joined */
     uint32_t capacity; /* dimensions for which there is memory */
+    uint32_t *order;   /* pieces of the tensor by their boxes, and scratch of the same size */
     bool is_unstated;  /* some pieces do not state the shape of the tensor */
     heft_error *err;
 } piece_join;
@@ -138,20 +140,38 @@ static heft_status reserve(piece_join *j, uint32_t rank)
     return j->dims ? HEFT_OK : heft_error_no_memory(j->err, purpose);
 }
 
-/* Return true if a piece before p has the same box. */
-static bool is_again(const piece_join *j, uint32_t first, const piece *p)
+/* Order by offsets, then by sizes. */
+static int order_boxes(const piece *p, const piece *q)
 {
-    for (const piece *q = &j->all[first]; q != p; q = &j->all[q->next]) {
-        bool is_same = q->may_repeat;
-        for (uint32_t i = 0; is_same && i < p->tensor.rank; i++)
-            is_same = q->offsets[i] == p->offsets[i] && q->sizes[i] == p->sizes[i];
-        if (is_same)
-            return true;
-    }
-    return false;
+    for (uint32_t i = 0; i < p->tensor.rank; i++)
+        if (p->offsets[i] != q->offsets[i])
+            return p->offsets[i] < q->offsets[i] ? -1 : 1;
+    for (uint32_t i = 0; i < p->tensor.rank; i++)
+        if (p->sizes[i] != q->sizes[i])
+            return p->sizes[i] < q->sizes[i] ? -1 : 1;
+    return 0;
 }
 
-static heft_status add_box(piece_join *j, uint32_t first, const piece *p)
+static bool is_before(const void *ctx, uint32_t a, uint32_t b)
+{
+    const piece *all = ctx;
+    return order_boxes(&all[a], &all[b]) < 0;
+}
+
+/* Find the pieces that have the same box as one before. */
+static void mark_replicas(piece_join *j, uint32_t first)
+{
+    uint32_t n = 0;
+    for (uint32_t i = first; i != HEFT_NONE; i = j->all[i].next)
+        if (j->all[i].may_repeat)
+            j->order[n++] = i;
+    heft_sort(j->order, j->order + j->count, n, is_before, j->all);
+    for (uint32_t i = 1; i < n; i++) /* the sort is stable: the first in its order is kept */
+        j->all[j->order[i]].is_replica = !order_boxes(&j->all[j->order[i - 1]],
+                                                      &j->all[j->order[i]]);
+}
+
+static heft_status add_box(piece_join *j, const piece *p)
 {
     const heft_ix_tensor_row *t = &p->tensor;
     if (t->layout || t->part_count != 1)
@@ -162,7 +182,7 @@ static heft_status add_box(piece_join *j, uint32_t first, const piece *p)
         box.holds = HEFT_BOX_PART;
         box.length = t->first_part;
     }
-    if (p->may_repeat && is_again(j, first, p))
+    if (p->is_replica)
         box.holds |= HEFT_BOX_REPLICA;
     return heft_ix_box_add(&j->f->x, HEFT_NOWHERE, box, p->offsets, p->sizes);
 }
@@ -197,10 +217,11 @@ static heft_status join_tensor(piece_join *j, uint32_t number)
     HEFT_TRY(reserve(j, first->tensor.rank));
     for (uint32_t i = number; i != HEFT_NONE; i = j->all[i].next)
         HEFT_TRY(add_to_shape(j, first, &j->all[i]));
+    mark_replicas(j, number);
     HEFT_TRY(add_tensor(j, first, &id));
     for (uint32_t i = number; i != HEFT_NONE; i = j->all[i].next) {
         j->all[i].id = id;
-        HEFT_TRY(add_box(j, number, &j->all[i]));
+        HEFT_TRY(add_box(j, &j->all[i]));
     }
     HEFT_TRY(end_tensor(j));
     return first->stored_dtype.ptr
@@ -243,11 +264,12 @@ heft_status heft_join_pieces(heft_file *f, heft_error *err)
         total += pieces_of(&f->joined_files[m].file->x);
     if (!total)
         return HEFT_OK;
-    size_t bytes = (size_t)total * (sizeof *j.all + 1);
+    size_t bytes = (size_t)total * (sizeof *j.all + 2 * sizeof *j.order + 1);
     j.all = total <= UINT32_MAX / 2 ? heft_mem_alloc(mem, bytes) : NULL;
     if (!j.all)
         return heft_error_no_memory(err, purpose);
-    uint8_t *is_first = (uint8_t *)(j.all + total);
+    j.order = (uint32_t *)(void *)(j.all + total);
+    uint8_t *is_first = (uint8_t *)(j.order + 2 * total);
     bool has_memory = true;
     for (uint32_t m = 0; m < f->joined_count && has_memory; m++)
         has_memory = add_file(&j, &f->joined_files[m]);
