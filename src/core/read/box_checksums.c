@@ -144,7 +144,7 @@ heft_status heft_box_checksums_choose(const heft_file *f, uint8_t *needed, uint8
     k.err = heft_error_begin(err, &own);
     heft_file_enter(f); /* names are mapped */
     for (uint32_t i = 0; i < f->x.parts.len && !st; i++)
-        if (is_chosen(ctx, i))
+        if (!is_chosen || is_chosen(ctx, i))
             st = check_part(&k, i);
     return heft_error_end(k.err, heft_file_leave_after(f, st, k.err));
 }

@@ -12,9 +12,9 @@ typedef struct heft_assembled_part {
 heft_assembled_part heft_assembled_part_of(const heft_file *f, uint32_t part);
 
 /* Find the checksums that are stored for the boxes of the assembled parts for which is_chosen()
- * returns true: set needed[] of the checksums of f to `way`.  Those in files that boxes are, are
- * compared at once: HEFT_E_CHECKSUM at the first that does not match.  The bytes of a part that is
- * assembled have no checksum of their own. */
+ * returns true, NULL: of all; set needed[] of the checksums of f to `way`.  Those in files that
+ * boxes are, are compared at once: HEFT_E_CHECKSUM at the first that does not match.  The bytes of
+ * a part that is assembled have no checksum of their own. */
 heft_status heft_box_checksums_choose(const heft_file *f, uint8_t *needed, uint8_t way,
                                       bool (*is_chosen)(void *ctx, uint32_t part), void *ctx,
                                       heft_error *err);
