@@ -74,8 +74,8 @@ typedef struct heft_box_fault {
 } heft_box_fault;
 
 /* Find out whether the boxes, which lie in the tensor, are disjoint and complete; replicas do not
- * count.  The time grows with n log n for n boxes.  HEFT_E_NOMEM, or HEFT_E_LIMIT for boxes that are
- * cut along too many dimensions, without a message. */
+ * count.  The time grows with n log n for n boxes.  HEFT_E_NOMEM, or HEFT_E_LIMIT for boxes that
+ * are cut along too many dimensions, without a message. */
 heft_status heft_boxes_check(heft_box_fault *out, const heft_boxes *b, heft_memory *m);
 
 enum { HEFT_INDICES_TEXT = 120 };

@@ -282,7 +282,8 @@ typedef struct heft_index {
     heft_vec open;       /* uint32_t: values that are containers not yet ended, innermost last */
     bool has_name_table; /* heft_ix_find() can be used */
     /* Called every 1024 tensors with the last name parsed, or by a parser with the place it has
-     * reached, so that the engine can drop mapped pages already parsed; *from: end of the pages dropped so far, NULL at first.  May be NULL. */
+     * reached, so that the engine can drop mapped pages already parsed; *from: end of the pages
+     * dropped so far, NULL at first.  May be NULL. */
     void (*on_parsed_upto)(void *ctx, const char **from, const char *name);
     void *on_parsed_ctx;
     const char *parsed_from; /* *from of on_parsed_upto */
