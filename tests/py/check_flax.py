@@ -238,6 +238,33 @@ def index(scratch):
             yield f"{what.name}: {names} {p.stderr.decode()[:200]}"
 
 
+def split(scratch):
+    """A model that heft splits is what transformers' flax_shard_checkpoint() writes."""
+    folder, path = scratch / "split", scratch / "large.npz"
+    arrays = {f"model/layers_{i}/kernel": numpy.full((40, 40 + i), i, "float32") for i in range(5)}
+    numpy.savez(path, **arrays)
+    p = heft("split", "--to", "flax", "--max-size", "15kB", path, folder)
+    index = folder / "flax_model.msgpack.index.json"
+    if p.returncode or not index.exists():
+        yield f"exit {p.returncode}: {p.stderr.decode()[:200]}"
+        return
+    listed = json.loads(index.read_text())
+    total = sum(a.nbytes for a in arrays.values())
+    if listed["metadata"]["total_size"] != total or set(listed["weight_map"]) != set(arrays):
+        yield f"{listed}"
+    shards = {f: dict(flatten(restore((folder / f).read_bytes())))
+              for f in set(listed["weight_map"].values())}
+    if len(shards) < 2:
+        yield f"{sorted(shards)}"
+    for name, file in listed["weight_map"].items():
+        got, array = shards[file].get(tuple(name.split("/"))), arrays[name]
+        if got != Array(array.shape, "float32", array.tobytes()):
+            yield f"{name} differs"
+    p = heft("diff", path, folder)
+    if p.returncode:
+        yield p.stdout.decode()
+
+
 def main():
     global HEFT
     HEFT, generator = sys.argv[1:]
@@ -253,7 +280,7 @@ def main():
                     for n in ("complex.msgpack", "haiku.msgpack", "pieces.msgpack")]
         results += [(f.__doc__ or f.__name__, list(f(scratch)))
                     for f in (read_by_heft, pieces, shards_in_pieces, complex_numbers, no_array,
-                              conflicts, index)]
+                              conflicts, index, split)]
         return tap.report(results)
 
 

@@ -270,4 +270,5 @@ const heft_format_writer heft_format_writer_flax = {
     .write_header = heft_flax_write_header,
     .write_record_header = heft_flax_write_record_header,
     .write_trailer = heft_flax_write_trailer,
+    .sharding = &heft_flax_sharding,
 };

@@ -46,5 +46,6 @@ heft_status heft_flax_plan(heft_plan *p);
 heft_status heft_flax_write_header(const heft_plan *p, heft_out *o);
 heft_status heft_flax_write_record_header(const heft_plan *p, uint32_t part, heft_out *o);
 heft_status heft_flax_write_trailer(const heft_plan *p, heft_out *o);
+extern const heft_sharding heft_flax_sharding;
 
 #endif
