@@ -5,6 +5,7 @@ PyTorch writes the pieces, and the bytes of every tensor are compared with those
 was cut. Skipped without PyTorch. TAP on stdout."""
 import json
 import pathlib
+import shutil
 import struct
 import subprocess
 import sys
@@ -335,6 +336,63 @@ def damaged_quantised_pieces_are_found(scratch):
     heft("convert", "--no-verify", "--dequantize", folder, out)
 
 
+def joined_models_are_checked(scratch):
+    """A model that is merged, a component of a pipeline, or quantised, has its pieces compared."""
+    mesh = torch.arange(2, dtype=torch.int32)
+    w = torch.arange(64 * 128).float().reshape(64, 128)
+    ranks = save_ranks(scratch, 2, lambda r: {"w": dcp.distribute(w, mesh, [r],
+                                                                   [dcp.Shard(dim=0)])})
+    f = dcp.Folder(scratch / "dcp", 2)
+    f.add_tensor("w", w, dcp.row_pieces(w.shape, 2))
+    f.write()
+    other = scratch / "other.safetensors"
+    pack(other, {"b": torch.ones(3)})
+    for folder, file in ((f.path, "__1_0.distcp"), (ranks, "model_world_size_2_rank_1.pt")):
+        pipeline = scratch / f"pipeline-{folder.name}"
+        shutil.copytree(folder, pipeline / "unet")
+        (pipeline / "model_index.json").write_text(
+            json.dumps({"_class_name": "P", "unet": ["diffusers", "UNet"]}))
+        out = scratch / f"new-{folder.name}" / "out.safetensors"
+        out.parent.mkdir()
+        commands = [["merge", folder, other, out], ["convert", pipeline, out],
+                    ["convert", "--quantize", "mxfp4", folder, out],
+                    ["convert", "--cast", "bf16", pipeline, out], ["hash", pipeline]]
+        commands += [["cat", pipeline, "unet.w"]]
+        for command in commands:
+            heft(*command)
+            shutil.rmtree(out.parent)
+            out.parent.mkdir()
+        require(heft("verify", pipeline).returncode == 0, "a sound pipeline")
+        for damaged in (folder / file, pipeline / "unet" / file):
+            content = bytearray(damaged.read_bytes())
+            content[content.find(bytes_of(w[32:]))] ^= 1
+            damaged.write_bytes(content)
+        for command in commands:
+            p = heft(*command, code=3)
+            require(b"'w'" in p.stderr or b"'unet.w'" in p.stderr, f"{command}: {p.stderr}")
+            require(file.encode() in p.stderr and b"crc32" in p.stderr, f"{command}: {p.stderr}")
+            require(not out.exists() and not p.stdout, f"{command}: something was written")
+        p = heft("verify", pipeline, code=1)
+        require(b'"unet.w"' in p.stdout and file.encode() in p.stdout, p.stdout)
+
+
+def a_component_has_one_rank(scratch):
+    mesh = torch.arange(2, dtype=torch.int32)
+    w = torch.arange(64).float().reshape(8, 8)
+    pipeline = scratch / "pipeline"
+    unet = pipeline / "unet"
+    unet.mkdir(parents=True)
+    (pipeline / "model_index.json").write_text(
+        json.dumps({"_class_name": "P", "unet": ["diffusers", "UNet"]}))
+    for placement, code, words in ((dcp.Shard(dim=0), 3, b"'unet.w' is incomplete"),
+                                   (dcp.Replicate(), 0, b"pieces")):
+        torch.save({"w": dcp.distribute(w, mesh, [0], [placement])},
+                   unet / "diffusion_pytorch_model.bin")
+        p = heft("convert", "-f", pipeline, scratch / "out.safetensors", code=code)
+        require(words in p.stderr, p.stderr)
+    require(read_safetensors(scratch / "out.safetensors").keys() == {"unet.w"}, "its tensors")
+
+
 # ---- pieces in safetensors ----
 
 def pack(path, tensors, offsets=None):
@@ -376,6 +434,8 @@ def pieces_in_safetensors(scratch):
     require(b"DCP_" not in (scratch / "out.safetensors").read_bytes(), "keys of the checkpoint")
     require(b"heft/pieces-end" in heft("verify", folder).stdout, "no warning about the end")
     heft("verify", "--strict", folder, code=1)
+    p = heft("convert", "--strict", folder, scratch / "strict.safetensors", code=5)
+    require(b"missing last rank" in p.stderr, p.stderr)
     middle = folder / "shard-00002-model-00001-of-00001.safetensors"
     p = heft("ls", middle)
     require(b"pieces" in p.stderr, "a piece alone")
@@ -531,8 +591,9 @@ def rank_files_of_pytorch(scratch):
 HEFT, SHARED = sys.argv[1], pathlib.Path(sys.argv[2])
 CHECKS = [every_protocol, earlier_and_other_writers, large_pieces, keys_pick_a_subtree,
           objects_are_parts, slices, scan_knows_the_classes, refusals, a_rank_is_missing,
-          damaged_bytes_are_found, damaged_rank_files_are_found,
-          damaged_quantised_pieces_are_found, pieces_in_safetensors, dtensors,
+          damaged_bytes_are_found, damaged_rank_files_are_found, joined_models_are_checked,
+          damaged_quantised_pieces_are_found, a_component_has_one_rank, pieces_in_safetensors,
+          dtensors,
           meshes_of_two_dimensions, copies_are_compared, sharded_tensors, rank_files_are_refused,
           files_of_pytorch, rank_files_of_pytorch]
 
