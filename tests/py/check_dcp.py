@@ -136,6 +136,34 @@ def objects_are_parts(scratch):
     require(b"_extra_state" in heft("verify", f.path).stdout, "no note")
 
 
+def other_numbers(scratch):
+    """Types without a counterpart keep their name; quantized pieces have scales of their own."""
+    f = sample(scratch)
+    f.add_tensor("w", torch.zeros(4), [((0, ), (4, ))])
+    half, q = torch.tensor([1, -2], dtype=torch.int32), torch.randn(6, 2)
+
+    def similar(meta):
+        meta.state_dict_metadata["w"].properties = dcp.TensorProperties(torch.complex32)
+
+    f.write(edit=similar)
+    p = heft("info", f.path)
+    require(b"similar-type" in p.stderr and b"complex32" in p.stderr, p.stderr)
+    p = heft("convert", f.path, scratch / "other.safetensors", code=3)
+    require(b"not of the type" in p.stderr, p.stderr)
+    for scales in ((0.5, 0.25), (0.5, 0.5)):
+        f = dcp.Folder(scratch / "quantized", 2)
+        f.add_tensor("half", half, [((0, ), (2, ))])
+        f.add_tensor("q", q, dcp.row_pieces((6, 2), 2),
+                     of=lambda p, i: torch.quantize_per_tensor(p, scales[i], 3, torch.qint8))
+        f.entries["q"].properties = dcp.TensorProperties(torch.qint8)
+        p = heft("convert", "-f", f.write(), scratch / "out.safetensors")
+        require(b"quantized" in p.stderr, p.stderr)
+        require(list(read_safetensors(scratch / "out.safetensors")) == ["half"], "integers of q")
+        f.entries["q"].properties = dcp.TensorProperties(torch.int8)
+        p = heft("convert", "-f", f.write(), scratch / "out.safetensors", code=3)
+        require(b"not of the type" in p.stderr, p.stderr)
+
+
 def slices(scratch):
     f = sample(scratch)
     f.write()
@@ -503,10 +531,10 @@ def rank_files_of_pytorch(scratch):
 
 HEFT, SHARED = sys.argv[1], pathlib.Path(sys.argv[2])
 CHECKS = [every_protocol, earlier_and_other_writers, large_pieces, keys_pick_a_subtree,
-          objects_are_parts, slices, scan_knows_the_classes, refusals, a_rank_is_missing,
-          damaged_bytes_are_found, damaged_rank_files_are_found, pieces_in_safetensors, dtensors,
-          meshes_of_two_dimensions, copies_are_compared, sharded_tensors, rank_files_are_refused,
-          files_of_pytorch, rank_files_of_pytorch]
+          objects_are_parts, other_numbers, slices, scan_knows_the_classes, refusals,
+          a_rank_is_missing, damaged_bytes_are_found, damaged_rank_files_are_found,
+          pieces_in_safetensors, dtensors, meshes_of_two_dimensions, copies_are_compared,
+          sharded_tensors, rank_files_are_refused, files_of_pytorch, rank_files_of_pytorch]
 
 
 def results():

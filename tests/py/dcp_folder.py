@@ -111,12 +111,13 @@ class Folder:
         self.storage[MetadataIndex(fqn=name, index=None)] = self.add_item(0, value)
         self.planner[name] = tuple(name.split("."))
 
-    def add_tensor(self, name, tensor, pieces, **save):
-        """pieces: offsets and sizes; the ranks store them in turn."""
+    def add_tensor(self, name, tensor, pieces, of=None, **save):
+        """pieces: offsets and sizes; the ranks store them in turn. of: what is stored."""
         chunks = []
         for i, (offsets, sizes) in enumerate(pieces):
             piece = tensor[tuple(slice(o, o + s) for o, s in zip(offsets, sizes))].clone()
-            info = self.add_item(i % len(self.files), piece.contiguous(), **save)
+            piece = of(piece, i) if of else piece.contiguous()
+            info = self.add_item(i % len(self.files), piece, **save)
             chunks.append(ChunkStorageMetadata(offsets=torch.Size(offsets),
                                                sizes=torch.Size(sizes)))
             index = MetadataIndex(fqn=name, offset=torch.Size(offsets), index=i)

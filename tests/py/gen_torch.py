@@ -523,6 +523,23 @@ def good_sparse(s):
                 {"format": "torch", "tensors": listed})
 
 
+def good_similar(s):
+    """Values of types that Heft lists as others keep the name of their type."""
+    coords = numbers("LongStorage", "q", [0, 1, 1, 1, 0, 2], (2, 3))
+    halves = numbers("ComplexHalfStorage", "e", [1, 2, 3, -4, 5, 6], (3,))
+    halves.args[0].count = 3
+    lengths = [numbers("LongStorage", "q", [n], shape) for n, shape in [(3, (1, 1)), (1, (1, 1)),
+                                                                        (0, (1,))]]
+    listed = [parts_of("coo", "sparse_coo", coords=coords, values=halves),
+              parts_of("nested", "nested", values=halves, sizes=lengths[0], strides=lengths[1],
+                       offsets=lengths[2]) | {"shape": [3]}]
+    similar = {"dtype": "u32", "attributes": {"stored_dtype": "complex32"}}
+    s.write("good", "sparse_similar.pt",
+            zipped({"coo": sparse("torch.sparse_coo", coords, halves, (2, 3)),
+                    "nested": Call(UTILS._rebuild_nested_tensor, halves, *lengths)}),
+            {"format": "torch", "tensors": [t | similar for t in listed]})
+
+
 def good_blocks(s):
     """Compressed columns, blocks, and a list of tensors of different shapes."""
     pointers = numbers("LongStorage", "q", [0, 1, 1, 2], (4,))
@@ -605,6 +622,10 @@ def bad_sparse(s):
                                  (2, 3)), "reject", "coordinates of 2^64 bytes"),
         ("quantized", sparse(coo, coords, quantized,
                              (2, 3)), "reject", "values that are quantized"),
+        ("quantized_plain", sparse(coo, coords, plain((3,), 1, QUANTIZED[0]),
+                                   (2, 3)), "reject", "values that are quantized, without a scale"),
+        ("complex_rows", sparse(coo, plain((2, 3), 1, ("ComplexHalfStorage", 0, 0, 4)), values,
+                                (2, 3)), "reject", "coordinates that are complex numbers"),
         ("csr_rows", sparse(csr, pointers, pointers, values,
                             (3, 3)), "reject", "row pointers for a different number of rows"),
         ("csr_columns", sparse(csr, pointers, pointers, values,
@@ -1283,9 +1304,8 @@ def bad_legacy(s):
 def main():
     s = Samples(sys.argv[1], "torch")
     for write in (good_protocols, good_long_line, good_types, good_quantized, good_views,
-                  good_streams, good_deflated, good_sparse, good_blocks, good_shapes, good_sharing,
-                  good_calls,
-                  good_objects, good_module_attributes,
+                  good_streams, good_deflated, good_sparse, good_similar, good_blocks, good_shapes,
+                  good_sharing, good_calls, good_objects, good_module_attributes,
                   good_settings, good_optimizer, good_old, bad_calls, bad_bombs, bad_sparse,
                   bad_archives, bad_unknown, bad_legacy):
         write(s)

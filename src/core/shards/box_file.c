@@ -25,7 +25,9 @@ static bool is_as_stated(const heft_file *item, const heft_index *x, const heft_
     const heft_ix_assembled *a = (const heft_ix_assembled *)x->assembled.ptr + row;
     const heft_ix_tensor_row *t = heft_ix_row(&item->x, 0);
     const uint64_t *dims = heft_ix_dims(&item->x, 0), *sizes = heft_box_sizes(b, box);
-    bool is_same = t->dtype == heft_ix_row(x, a->tensor)->dtype && t->rank == b->rank;
+    bool is_same = t->dtype == heft_ix_row(x, a->tensor)->dtype && t->rank == b->rank &&
+                   heft_str_eq(heft_ix_stored_dtype(&item->x, 0),
+                               heft_ix_stored_dtype(x, a->tensor));
     for (uint32_t i = 0; is_same && i < b->rank; i++)
         is_same = dims[i] == sizes[i];
     return is_same;

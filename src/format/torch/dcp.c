@@ -120,9 +120,13 @@ static heft_status add_tensor(heft_dcp *d, heft_str name, uint32_t tensor)
         return heft_dcp_fail(d, tensor, "tensor %q has no size", name);
     uint32_t rank = heft_pickle_at(p, size)->as.items.count;
     HEFT_TRY(reserve_numbers(d, rank));
-    if (!type || !heft_dtype_size(type->type)) {
+    if (!type || type->is_quantized || !heft_dtype_size(type->type)) {
         heft_ix_left_out(d->x, HEFT_LEFT_OUT, "torch/unreadable", (heft_range){ at, 0 },
-                         "tensor %q: left out: its element type is not supported", name);
+                         "tensor %q: left out: %s", name,
+                         type && type->is_quantized
+                             ? "quantized tensors of distributed checkpoints are not supported: "
+                               "each piece has its own scale"
+                             : "its element type is not supported");
         return HEFT_OK;
     }
     if (!read_numbers(d, size, rank, d->numbers))
@@ -133,9 +137,7 @@ static heft_status add_tensor(heft_dcp *d, heft_str name, uint32_t tensor)
     HEFT_TRY(heft_ix_assembled_begin(d->x, id, false));
     HEFT_TRY(add_pieces(d, name, tensor, rank));
     HEFT_TRY(heft_ix_assembled_end(d->x, at));
-    return type->keeps_name
-               ? heft_ix_attr_text(d->x, id, heft_lit("stored_dtype"), heft_lit(type->dtype))
-               : HEFT_OK;
+    return heft_torch_keep_name(d->x, id, type, at);
 }
 
 /* ---- objects that are not tensors ---- */

@@ -97,6 +97,9 @@ const heft_torch_type *heft_torch_type_of_dtype(const heft_pickle *p, uint32_t g
 const heft_torch_type *heft_torch_type_stored_as(heft_dtype type);
 /* Return the type whose name stored_dtype keeps, or NULL. */
 const heft_torch_type *heft_torch_type_named(heft_str stored_dtype);
+/* Keep the name of a type that is only similar to that of the tensor, and warn about it. */
+heft_status heft_torch_keep_name(heft_index *x, uint32_t tensor, const heft_torch_type *type,
+                                 uint64_t at);
 /* Return the class that a value refers to, or the value.  Legacy streams wrap classes of modules in
  * persistent ids with source code: ("module", class, file, text); tar archives: (class, file,
  * text). */
@@ -207,7 +210,7 @@ typedef struct heft_torch_contiguous {
     uint32_t crc; /* CRC-32 of a deflated part, or 0 */
     uint64_t elements;
     uint32_t size, rank; /* shape: a TUPLE of the pickle */
-    heft_dtype type;
+    const heft_torch_type *type;
 } heft_torch_contiguous;
 heft_status heft_torch_contiguous_of(heft_torch *t, heft_str name, uint32_t value,
                                      heft_torch_contiguous *out);

@@ -145,8 +145,9 @@ static heft_status note_order(heft_torch *t, const place *p, uint32_t mesh)
     heft_status st = heft_torch_contiguous_of(t, p->name, mesh, &c);
     if (st) /* strided: a slice of a mesh of more dimensions */
         return st == HEFT_E_UNSUPPORTED ? HEFT_OK : st;
-    uint32_t size = heft_dtype_size(c.type);
-    bool is_known = (c.type == HEFT_I32 || c.type == HEFT_I64) && c.encoding == HEFT_RAW;
+    uint32_t size = heft_dtype_size(c.type->type);
+    bool is_known = (c.type->type == HEFT_I32 || c.type->type == HEFT_I64) &&
+                    c.encoding == HEFT_RAW;
     heft_cur bytes = heft_cur_whole(t->in, c.where.offset, is_known ? c.length : 0, "a mesh");
     uint64_t before = 0;
     bool ascends = is_known;

@@ -105,6 +105,12 @@ static heft_status take_parts(heft_torch *t, sparse *s, uint32_t data)
         HEFT_TRY(part == HEFT_NONE
                      ? fail(t, s, HEFT_E_FORMAT, "the sparse tensor has too few parts")
                      : heft_torch_contiguous_of(t, s->name, part, &s->parts[i]));
+        const heft_torch_type *type = s->parts[i].type;
+        bool is_index = i != heft_torch_layouts[s->layout].values;
+        if (type->is_quantized || (is_index && type->keeps_name))
+            return heft_error_set(t->x->err, HEFT_E_UNSUPPORTED, s->at,
+                                  "tensor %q: a part of the sparse tensor has the type %q", s->name,
+                                  heft_lit(type->dtype));
     }
     return HEFT_OK;
 }
@@ -164,12 +170,12 @@ heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_int
     sparse s = { .name = name, .at = heft_pickle_offset(&t->p, m->value) };
     uint64_t *dims;
     heft_status st = read_parts(t, &s, m);
+    const heft_torch_type *type = st ? NULL : s.parts[heft_torch_layouts[s.layout].values].type;
     if (st)
         return heft_torch_leave_unsupported(t, st, s.at);
     st = heft_torch_charge(t, s.rank, s.at);
     if (!st)
-        st = heft_ix_tensor(t->x, name, s.parts[heft_torch_layouts[s.layout].values].type, s.rank,
-                            &dims, &s.id);
+        st = heft_ix_tensor(t->x, name, type->type, s.rank, &dims, &s.id);
     if (st)
         return st;
     for (uint32_t i = 0; i < s.rank; i++)
@@ -179,12 +185,14 @@ heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_int
         const heft_torch_contiguous *part = &s.parts[i];
         if (part->storage->first_tensor == HEFT_NONE)
             part->storage->first_tensor = s.id;
-        st = heft_ix_part(t->x, s.id, heft_lit(heft_torch_layouts[s.layout].roles[i]), part->type,
-                          part->where, part->length, part->encoding);
+        st = heft_ix_part(t->x, s.id, heft_lit(heft_torch_layouts[s.layout].roles[i]),
+                          part->type->type, part->where, part->length, part->encoding);
         if (!st && t->is_big_endian)
             heft_ix_big_endian(t->x);
         if (!st)
             st = heft_torch_digest(t, part->encoding, part->crc);
     }
+    if (!st)
+        st = heft_torch_keep_name(t->x, s.id, type, s.at);
     return st ? st : add_block_shape(t, &s);
 }

@@ -295,17 +295,10 @@ static heft_status add(heft_torch *t, const view *v, uint32_t *id)
     heft_status st = check_total_bytes(t, v, bytes);
     if (!st)
         st = add_part(t, v, *id);
-    heft_value type = { .kind = HEFT_KIND_STR, .key = heft_lit("stored_dtype") };
-    type.as.s = heft_lit(v->type->dtype);
-    if (!st && v->type->keeps_name)
-        st = heft_ix_attr(t->x, *id, type);
+    if (!st)
+        st = heft_torch_keep_name(t->x, *id, v->type, v->at);
     if (st)
         return st;
-    if (v->type->keeps_name && !v->type->is_quantized)
-        heft_ix_note_format(t->x, HEFT_WARNING, "torch/similar-type",
-                            (heft_range){ v->at, 0 }, *id,
-                            "tensor %q has the type %q, whose bytes are listed as %s",
-                            heft_ix_name(t->x, *id), type.as.s, heft_dtype_name(v->type->type));
     if (v->s->first_tensor == HEFT_NONE)
         v->s->first_tensor = *id;
     else if (v->s != &t->no_storage)
@@ -399,15 +392,17 @@ heft_status heft_torch_contiguous_of(heft_torch *t, heft_str name, uint32_t valu
     uint64_t first, elements;
     heft_torch_interpretation m = heft_torch_interpret(t, value);
     v.at = heft_pickle_offset(&t->p, value);
-    if (m.kind != HEFT_TORCH_TENSOR || m.form >= HEFT_TORCH_QUANTIZED)
+    if (m.kind != HEFT_TORCH_TENSOR || m.form == HEFT_TORCH_RECORDED)
         return fail(t, &v, HEFT_E_FORMAT, "a part of the sparse tensor is not a tensor");
+    if (m.form == HEFT_TORCH_QUANTIZED)
+        return fail(t, &v, HEFT_E_UNSUPPORTED, "a part of the sparse tensor is quantized");
     HEFT_TRY(read_view(t, &v, &m));
     if (v.signs)
         return fail(t, &v, HEFT_E_UNSUPPORTED, "a part of the sparse tensor is a lazy negative");
     if (!is_contiguous(t, &v, &elements))
         return fail(t, &v, HEFT_E_UNSUPPORTED, "a part of the sparse tensor is not contiguous");
     uint64_t size = heft_dtype_size(v.type->type);
-    *out = (heft_torch_contiguous){ .type = v.type->type, .size = v.size, .rank = v.rank };
+    *out = (heft_torch_contiguous){ .type = v.type, .size = v.size, .rank = v.rank };
     out->elements = elements;
     if (!heft_mul(&first, v.first, size) || !heft_mul(&out->where.length, elements, size) ||
         !heft_range_in((heft_range){ first, out->where.length }, v.bytes))

@@ -108,7 +108,8 @@ static void put_sparse_part(pickler *k, const heft_torch_layout *l, uint32_t t, 
     uint32_t part = heft_ix_part_find(k->x, t, heft_lit(l->roles[i]));
     const heft_ix_part_row *row = heft_ix_part_row_at(k->x, part);
     uint32_t rank = heft_ix_row(k->x, t)->rank;
-    heft_torch_rebuild r = heft_torch_rebuild_as(row->dtype);
+    heft_torch_rebuild r = i == l->values ? heft_torch_rebuild_of(k->x, t)
+                                          : heft_torch_rebuild_as(row->dtype);
     uint64_t elements = heft_div(row->length, heft_dtype_size(row->dtype));
     bool is_matrix = l->values == 1 && !i;
     uint64_t matrix[] = { rank, rank ? heft_div(elements, rank) : 0 };
