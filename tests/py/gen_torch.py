@@ -1113,6 +1113,12 @@ def bad_bombs(s):
     body = b"(" + b"K\x01" * 3000 + b"tq\x000" + persistent() + b"q\x010](" + b"".join(
         rebuilt(b"h\x01", b"K\x00", b"h\x00", b"h\x00") for _ in range(200)) + b"e"
     s.bad("bomb_ranks.pt", program(body), "refuse", "shapes far longer than the pickle")
+    body = b"(" + b"K\x01" * 3000 + b"tq\x000" + persistent(kind="torch FutureStorage") + (
+        b"q\x010](" + b"".join(rebuilt(b"h\x01", b"K\x00", b"h\x00", b"h\x00")
+                               for _ in range(200)) + b"e")
+    unknown = Memory("FutureStorage", noise(1, 24), 6, "0")
+    s.bad("bomb_left_out.pt", raw_zip(b"\x80\x02" + body + b".", [unknown]), "refuse",
+          "long shapes of tensors that are left out")
     s.bad("deep_lists.pt", program(b"(" * 0 + b"]" * 5000 + b"a" * 4999), "refuse",
           "lists 5000 deep")
     s.bad("deep_dicts.pt",

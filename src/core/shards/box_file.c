@@ -85,11 +85,6 @@ static heft_status open_box(const heft_file *f, uint32_t row, uint32_t box, bool
     opt.limits = &limits;
     opt.no_verify = f->no_verify;
     heft_source *s = heft_range_source_init(&range, f, (heft_range){ at->offset, at->length });
-    if (at->encoding != HEFT_RAW)
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                                "tensor %q: its pieces are compressed as a whole, which is not "
-                                "supported",
-                                name_of(f, row));
     heft_status st = heft_file_open_one(&item, s, &opt, parse_alone, &why);
     if (!st) {
         st = find_elements(offset, item, f, row, box, &why);

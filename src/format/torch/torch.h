@@ -23,6 +23,7 @@ typedef struct heft_torch_storage { /* memory of one or more tensors */
     bool is_opaque; /* encrypted, or compressed by an unsupported method */
     bool is_meta;   /* the device is "meta", whose storages have a size and no bytes */
     bool is_hidden; /* follows a storage of unknown size, so that the offset is not known */
+    bool is_mesh;   /* has the ranks of a mesh, which were checked */
 } heft_torch_storage;
 
 /* The number of a storage or tensor in an archive before PyTorch 0.1.11. */
@@ -63,10 +64,9 @@ typedef struct heft_torch { /* state of the parser */
     bool is_script; /* some objects have classes that TorchScript stores as code */
     heft_status st; /* error of functions that return bool */
     uint64_t pickle_bytes;
-    uint64_t bytes;        /* total size of all tensors so far */
-    uint64_t budget;       /* steps and bytes of names that heft_torch_walk() may still take */
-    uint32_t checked_mesh; /* value of the mesh that was checked last, plus 1 */
-    uint32_t reported;     /* number of reported_calls */
+    uint64_t bytes;    /* total size of all tensors so far */
+    uint64_t budget;   /* steps and bytes of names that heft_torch_walk() may still take */
+    uint32_t reported; /* number of reported_calls */
     uint32_t reported_calls[32];
 } heft_torch;
 
@@ -179,6 +179,16 @@ void heft_torch_report(heft_torch *t, uint32_t object);
 heft_str heft_torch_key_text(const heft_pickle *p, uint32_t key, uint32_t index,
                              char buf[HEFT_F64_TEXT]);
 bool heft_torch_is_container(const heft_pickle *p, uint32_t value);
+/* Return true for an instance of a class with the name, in any module. */
+bool heft_torch_is(const heft_pickle *p, uint32_t value, const char *class_name);
+/* Return the DICT of the fields of an instance: its state, or the second of a pair; HEFT_NONE if it
+ * has none, or more than a class of PyTorch. */
+uint32_t heft_torch_fields(const heft_pickle *p, uint32_t value);
+/* Return a field of an instance; HEFT_NONE if it is absent or None. */
+uint32_t heft_torch_field(const heft_pickle *p, uint32_t value, const char *name);
+/* Accept a TUPLE of numbers from 0 on, or a torch.Size of one, to which *value is set.  Return
+ * false for another value, or on error: t->st is set. */
+bool heft_torch_sizes(heft_torch *t, uint32_t *value, uint32_t *count);
 /* Find the dictionaries of an object's state: the state or, of a tuple, the attributes and the
  * slots.  Return false if the state has another form. */
 bool heft_torch_find_attributes(const heft_torch *t, uint32_t state, uint32_t dicts[2]);

@@ -20,12 +20,6 @@ typedef struct reader {
     uint32_t depth;
 } reader;
 
-static bool is_list(const heft_pickle *p, uint32_t value)
-{
-    return heft_pickle_is(p, value, HEFT_PICKLE_LIST) ||
-           heft_pickle_is(p, value, HEFT_PICKLE_TUPLE);
-}
-
 static void open_frame(reader *r, uint32_t container)
 {
     const heft_pickle *p = &r->t->p;
@@ -44,7 +38,7 @@ static heft_status take_value(reader *r, heft_str key, uint32_t value)
     bool is_dict = m.kind == HEFT_TORCH_VALUE && heft_pickle_is(&t->p, m.value, HEFT_PICKLE_DICT);
     heft_value v = { .kind = is_dict ? HEFT_KIND_MAP : HEFT_KIND_LIST };
     HEFT_TRY(heft_torch_charge(t, 1, heft_pickle_offset(&t->p, value)));
-    if (is_dict || (m.kind == HEFT_TORCH_VALUE && is_list(&t->p, m.value)))
+    if (is_dict || (m.kind == HEFT_TORCH_VALUE && heft_pickle_is_sequence(&t->p, m.value)))
         open_frame(r, m.value);
     else
         r->fits = heft_torch_scalar(t, &v, value);

@@ -83,21 +83,6 @@ static heft_status check_counts(const heft_torch *t, const sparse *s)
                        "the parts of the sparse tensor have inconsistent shapes");
 }
 
-static heft_status read_shape(const heft_torch *t, sparse *s, uint32_t value)
-{
-    uint64_t n;
-    if (value != HEFT_NONE)
-        value = heft_torch_interpret(t, value).value;
-    if (!heft_pickle_is(&t->p, value, HEFT_PICKLE_TUPLE))
-        return fail(t, s, HEFT_E_FORMAT, "the sparse tensor has no shape");
-    s->size = value;
-    s->rank = heft_pickle_at(&t->p, value)->as.items.count;
-    for (uint32_t i = 0; i < s->rank; i++)
-        if (!heft_pickle_u64(&n, &t->p, heft_pickle_item(&t->p, value, i)))
-            return fail(t, s, HEFT_E_FORMAT, "a dimension of the sparse tensor is not a number");
-    return HEFT_OK;
-}
-
 static heft_status take_parts(heft_torch *t, sparse *s, uint32_t data)
 {
     for (uint32_t i = 0; i < heft_torch_layouts[s->layout].parts; i++) {
@@ -145,7 +130,11 @@ static heft_status read_parts(heft_torch *t, sparse *s, const heft_torch_interpr
         return fail(t, s, HEFT_E_UNSUPPORTED, "the layout of the sparse tensor is not supported");
     uint32_t count = heft_torch_layouts[s->layout].parts;
     HEFT_TRY(take_parts(t, s, data));
-    HEFT_TRY(read_shape(t, s, heft_pickle_item(&t->p, data, count)));
+    s->size = heft_pickle_item(&t->p, data, count);
+    if (!heft_torch_sizes(t, &s->size, &s->rank))
+        return t->st ? t->st
+                     : fail(t, s, HEFT_E_FORMAT,
+                            "the shape of the sparse tensor is not a tuple of numbers from 0 on");
     return check_counts(t, s);
 }
 
