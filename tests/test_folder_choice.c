@@ -4,7 +4,8 @@
 
 #include "folder/folder_choice.h"
 
-#define S ".safetensors"
+#define S                   ".safetensors"
+#define PIECE(rank, number) "shard-" rank "-model-" number S
 
 typedef struct row {
     const char *names;  /* separated by spaces */
@@ -166,6 +167,23 @@ static void checkpoints_in_pieces(void **state)
         { "mp_rank_00/ a.txt", "'mp_rank_00' has pieces", HEFT_E_UNSUPPORTED },
         { "model" S " mp_rank_00/ __0_0.distcp common.pt", "model" S " !__0_0.distcp !mp_rank_00",
           HEFT_OK },
+        { PIECE("2", "1-of-1") " " PIECE("1", "1-of-1"),
+          PIECE("1", "1-of-1") " +" PIECE("2", "1-of-1"), HEFT_OK },
+        { PIECE("10", "1-of-1") " " PIECE("1", "1-of-1"), "no file of rank 2", HEFT_E_IO },
+        { PIECE("1", "2-of-2") " " PIECE("2", "1-of-2") " " PIECE("2", "2-of-2") " " PIECE(
+              "1", "1-of-2"),
+          PIECE("1", "1-of-2") " +" PIECE("1", "2-of-2") " +" PIECE("2", "1-of-2") " +" PIECE(
+              "2", "2-of-2"),
+          HEFT_OK },
+        { PIECE("1", "1-of-2") " " PIECE("2", "1-of-2"), "rank 1 that is number 2 of 2",
+          HEFT_E_IO },
+        { PIECE("1", "1-of-2") " " PIECE("1", "2-of-2") " " PIECE("2", "2-of-2"),
+          "rank 2 that is number 1 of 2", HEFT_E_IO },
+        { PIECE("1", "1-of-2") " " PIECE("1", "2-of-2") " " PIECE("2", "1-of-2"),
+          "rank 2 that is number 2 of 2", HEFT_E_IO },
+        { PIECE("1", "1-of-2") " " PIECE("1", "2-of-2") " " PIECE("2", "1-of-1"),
+          "not pieces of one checkpoint", HEFT_E_IO },
+        { PIECE("1", "1-of-1") " " PIECE("01", "1-of-1"), "no file of rank 2", HEFT_E_IO },
     };
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(rows); i++)

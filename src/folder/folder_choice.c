@@ -37,13 +37,44 @@ static heft_status no_memory(const choosing *c)
 
 /* ---- candidates ---- */
 
+/* Return the rank in the name of a piece, "shard-00002-model-00001-of-00004.safetensors". */
+static uint64_t rank_of(const heft_weight_name *w)
+{
+    uint64_t rank = 0;
+    for (const char *at = w->name + sizeof "shard-" - 1; *at >= '0' && *at <= '9'; at++)
+        rank = rank < UINT32_MAX ? rank * 10 + (uint64_t)(*at - '0') : rank;
+    return rank;
+}
+
+/* Return the number of a piece among those of its rank; 1 of 1 if its name has none. */
+static heft_numbered_name number_of(const heft_weight_name *w)
+{
+    heft_numbered_name n;
+    if (!heft_numbered_name_read(&n, heft_lit(w->name)))
+        n = (heft_numbered_name){ .number = 1, .count = 1 };
+    return n;
+}
+
+/* Compare pieces by rank, then by number. */
+static int order_pieces(const heft_weight_name *a, const heft_weight_name *b)
+{
+    uint64_t one = rank_of(a), other = rank_of(b);
+    if (one == other) {
+        one = number_of(a).number;
+        other = number_of(b).number;
+    }
+    return one == other ? 0 : one < other ? -1 : 1;
+}
+
 /* Compare by the text around the number of a shard, then by the number. */
 static int order(const heft_weight_name *a, const heft_weight_name *b)
 {
     const heft_numbered_name *m = &a->numbered, *n = &b->numbered;
+    if (a->is_piece != b->is_piece)
+        return b->is_piece ? -1 : 1;
     heft_str one = m->count ? m->head : heft_lit(a->name);
     heft_str other = n->count ? n->head : heft_lit(b->name);
-    int by = heft_str_order(one, other);
+    int by = a->is_piece && b->is_piece ? order_pieces(a, b) : heft_str_order(one, other);
     if (!by && m->count && n->count)
         by = heft_str_order(m->of, n->of);
     if (!by && m->number != n->number)
@@ -159,6 +190,11 @@ static heft_str first_module(const heft_folder_listing *l)
 static heft_status report_none(const choosing *c)
 {
     const heft_folder_listing *l = c->l;
+    if (l->distributed && !heft_format_find(heft_lit("torch")))
+        return heft_error_plain(c->err, HEFT_E_UNSUPPORTED,
+                                "the folder has a distributed checkpoint (DCP) of PyTorch, with "
+                                "%q, and this build does not read files of PyTorch",
+                                heft_lit(l->distributed));
     if (l->distributed)
         return heft_error_plain(c->err, HEFT_E_UNSUPPORTED,
                                 l->has_piece_files ? unfinished : distributed,
@@ -314,33 +350,40 @@ static heft_status add_shards(choosing *c, heft_vec *files)
     return HEFT_OK;
 }
 
-/* Return the rank in the name of a piece, "shard-00002-model-...". */
-static uint64_t rank_of(const heft_weight_name *w)
+/* Without a piece, its tensors would be taken for smaller ones. */
+static heft_status report_no_piece(const choosing *c, uint64_t rank, uint64_t number,
+                                   uint64_t count)
 {
-    uint64_t rank = 0;
-    for (const char *at = w->name + sizeof "shard-" - 1; *at >= '0' && *at <= '9'; at++)
-        rank = rank < UINT32_MAX ? rank * 10 + (uint64_t)(*at - '0') : rank;
-    return rank;
+    const candidate *set = c->chosen;
+    return heft_error_plain(c->err, HEFT_E_IO,
+                            "the checkpoint is incomplete: the folder has %U files like %q, but no "
+                            "file of rank %U that is number %U of %U",
+                            (uint64_t)set->count, name_of(set), rank, number, count);
 }
 
-/* List the other files of a distributed checkpoint in safetensors.  Each rank from 1 on has a
- * file. */
+/* List the other files of a distributed checkpoint in safetensors.  Each rank from 1 on has as many
+ * files as the first. */
 static heft_status add_pieces(choosing *c, heft_vec *files)
 {
     const candidate *set = c->chosen;
-    uint64_t before = 0;
+    uint32_t count = number_of(set->first).count, number = 1;
+    uint64_t rank = 1;
     for (uint32_t i = 0; i < set->count; i++) {
-        uint64_t rank = rank_of(&set->first[i]);
-        if (rank > before + 1)
+        const heft_weight_name *w = &set->first[i];
+        heft_numbered_name own = number_of(w);
+        if (own.count != count || own.number > count)
             return heft_error_plain(c->err, HEFT_E_IO,
-                                    "the checkpoint is incomplete: the folder has %q, but no file "
-                                    "of rank %U",
-                                    heft_lit(set->first[i].name), before + 1);
-        before = rank;
-        if (i && !add_file(c, files, set->first[i].name, HEFT_FOLDER_SHARD))
+                                    "the folder has %q and %q, which are not pieces of one "
+                                    "checkpoint: name one of them",
+                                    name_of(set), heft_lit(w->name));
+        if (rank_of(w) != rank || own.number != number)
+            return report_no_piece(c, rank, number, count);
+        if (i && !add_file(c, files, w->name, HEFT_FOLDER_SHARD))
             return no_memory(c);
+        rank += number == count;
+        number = number == count ? 1 : number + 1;
     }
-    return HEFT_OK;
+    return number == 1 ? HEFT_OK : report_no_piece(c, rank, number, count);
 }
 
 /* Return true if an index that is not chosen lists the set, which need not be named again. */
