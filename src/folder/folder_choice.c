@@ -175,6 +175,19 @@ static const char distributed[] =
 static const char megatron[] =
     "the folder is a distributed checkpoint of Megatron: %q has pieces of the tensors; if it is a "
     "folder with .metadata, open that folder";
+static const char megatron_ranks[] =
+    "the folder is a checkpoint of Megatron, in which each folder such as %q has the part of a "
+    "rank: tools/checkpoint/convert.py of Megatron joins them; if there is one rank only, open its "
+    "file model_optim_rng.pt";
+static const char zero[] =
+    "the folder is a checkpoint of DeepSpeed ZeRO-3, which cuts all tensors into pieces without "
+    "their shapes, with %q: zero_to_fp32.py, which DeepSpeed writes to the folder above, makes one "
+    "file of them";
+static const char parallel[] =
+    "the folder is a checkpoint of DeepSpeed with tensor or pipeline parallelism, in which each "
+    "file such as %q has a part of the model: join them with the program that wrote them";
+static const char deepspeed_folder[] =
+    "the folder has a checkpoint of DeepSpeed in the folder %q: open that folder";
 
 /* The message does not depend on the order of the directory. */
 static heft_str first_module(const heft_folder_listing *l)
@@ -187,9 +200,19 @@ static heft_str first_module(const heft_folder_listing *l)
     return first;
 }
 
+static heft_status report_deepspeed(const choosing *c)
+{
+    heft_str name = heft_lit(c->l->deepspeed);
+    return heft_error_plain(c->err, HEFT_E_UNSUPPORTED,
+                            heft_str_begins(name, "zero_") ? zero : parallel, name);
+}
+
 static heft_status report_none(const choosing *c)
 {
     const heft_folder_listing *l = c->l;
+    bool has_ranks = l->megatron && heft_str_begins(heft_lit(l->megatron), "mp_rank_");
+    if (l->deepspeed)
+        return report_deepspeed(c);
     if (l->distributed && !heft_format_find(heft_lit("torch")))
         return heft_error_plain(c->err, HEFT_E_UNSUPPORTED,
                                 "the folder has a distributed checkpoint (DCP) of PyTorch, with "
@@ -200,8 +223,11 @@ static heft_status report_none(const choosing *c)
                                 l->has_piece_files ? unfinished : distributed,
                                 heft_lit(l->distributed));
     if (l->megatron || (l->has_common && l->has_metadata))
-        return heft_error_plain(c->err, HEFT_E_UNSUPPORTED, megatron,
+        return heft_error_plain(c->err, HEFT_E_UNSUPPORTED, has_ranks ? megatron_ranks : megatron,
                                 heft_lit(l->megatron ? l->megatron : "common.pt"));
+    if (l->deepspeed_folder)
+        return heft_error_plain(c->err, HEFT_E_UNSUPPORTED, deepspeed_folder,
+                                heft_lit(l->deepspeed_folder));
     if (l->foreign.foreign)
         return heft_error_plain(
             c->err, HEFT_E_UNSUPPORTED,
@@ -256,7 +282,8 @@ static heft_status choose(choosing *c)
             !heft_weight_name_is_manifest_of(c->chosen->first, one->first))
             return report_several(c, best);
     }
-    return HEFT_OK;
+    bool is_part = c->l->deepspeed && heft_str_is(name_of(c->chosen), HEFT_DEEPSPEED_MODEL);
+    return is_part ? report_deepspeed(c) : HEFT_OK;
 }
 
 /* Find the candidate with the file that the caller has named, or make one. */
