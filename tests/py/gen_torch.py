@@ -1127,6 +1127,24 @@ def bad_bombs(s):
     s.bad("marks.pt", program(b"(" * 3000 + b"1" * 3000 + b"N"), "accept", "3000 marks")
 
 
+def bad_ranks(s):
+    """Files of one rank of DeepSpeed."""
+    shapes = [collections.OrderedDict(w=TORCH.Size((2, 3)))]
+
+    def states(w, ranks, **more):
+        return zipped({"module": {"w": w, "b": plain((3,), 2)}, "optimizer": None,
+                       "dp_world_size": 2, "mp_world_size": ranks, "ds_version": "0.14.0", **more})
+
+    rule = "torch/rank-alone"
+    s.bad("deepspeed_zero3.pt", states(plain((0,)), 1, param_shapes=shapes), "warn",
+          "tensors whose elements are in other files", rule=rule)
+    s.bad("deepspeed_parallel.pt", states(plain((2, 3)), 2), "warn",
+          "tensors of one rank of tensor parallelism", rule=rule)
+    s.bad("deepspeed_zero2.pt", states(plain((2, 3)), 1, param_shapes=shapes), "accept",
+          "the whole model", without=rule)
+    s.bad("deepspeed_empty.pt", states(plain((0,)), 1), "accept", "an empty tensor", without=rule)
+
+
 def bad_archives(s):
     value, _, _ = fresh()
     good = members(value)
@@ -1311,8 +1329,8 @@ def main():
     s = Samples(sys.argv[1], "torch")
     for write in (good_protocols, good_long_line, good_types, good_quantized, good_views,
                   good_streams, good_deflated, good_sparse, good_similar, good_blocks, good_shapes,
-                  good_sharing, good_calls, good_objects, good_module_attributes,
-                  good_settings, good_optimizer, good_old, bad_calls, bad_bombs, bad_sparse,
+                  good_sharing, good_calls, good_objects, good_module_attributes, good_settings,
+                  good_optimizer, good_old, bad_calls, bad_bombs, bad_sparse, bad_ranks,
                   bad_archives, bad_unknown, bad_legacy):
         write(s)
     for name, body, expect, why in PICKLES:

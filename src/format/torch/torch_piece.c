@@ -287,6 +287,32 @@ heft_status heft_torch_piece(heft_torch *t, heft_str name, const heft_torch_inte
 
 /* ---- after all tensors ---- */
 
+/* Warn about a file of DeepSpeed whose tensors are those of one rank.  ZeRO-3 leaves empty tensors,
+ * whose elements are in other files, in one piece without shapes. */
+static void warn_of_rank(heft_torch *t)
+{
+    const heft_pickle *p = &t->p;
+    heft_index *x = t->x;
+    uint32_t root = heft_torch_interpret(t, p->root).value, empty = 0;
+    uint64_t ranks, copies, at = heft_pickle_offset(p, root);
+    if (!heft_pickle_u64(&ranks, p, heft_pickle_dict_get(p, root, "mp_world_size")) ||
+        !heft_pickle_u64(&copies, p, heft_pickle_dict_get(p, root, "dp_world_size")))
+        return;
+    if (ranks > 1)
+        heft_ix_note(x, HEFT_WARNING, "torch/rank-alone", at, HEFT_NONE,
+                     "this is the file of one rank of tensor parallelism: its tensors are parts of "
+                     "those of the model");
+    if (heft_pickle_is(p, heft_pickle_dict_get(p, root, "param_shapes"), HEFT_PICKLE_LIST))
+        for (uint32_t i = 0; i < heft_ix_tensors(x); i++)
+            empty += heft_ix_row(x, i)->rank == 1 && !*heft_ix_dims(x, i);
+    if (empty)
+        heft_ix_note_format(
+            x, HEFT_WARNING, "torch/rank-alone", (heft_range){ at, 0 }, HEFT_NONE,
+            "%U of the tensors are empty: DeepSpeed ZeRO-3 has their elements in the "
+            "files of all ranks, which its zero_to_fp32.py joins",
+            (uint64_t)empty);
+}
+
 heft_status heft_torch_end_pieces(heft_torch *t)
 {
     heft_index *x = t->x;
@@ -299,5 +325,7 @@ heft_status heft_torch_end_pieces(heft_torch *t)
                                     "SHARDED_STATE_DICT or FULL_STATE_DICT",
                                     name);
     }
+    if (!HEFT_IS_LEAN)
+        warn_of_rank(t);
     return x->has_pieces ? heft_ix_pieces_fill(x) : HEFT_OK;
 }
