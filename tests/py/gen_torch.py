@@ -1041,6 +1041,13 @@ PICKLES = [  # name, body of "x", expected result, reason
     ("class_keywords", glob("own Thing") + b")}\x92", "accept",
      "an unknown class, with keywords"),
     ("global_alone", glob("posix system"), "accept", "a name that is not called"),
+    *((f"number_{name}", glob("numpy.core.multiarray scalar") + b"(" + glob("numpy dtype") + b"("
+       + text("u2") + b"K\x00K\x01tR(K\x03" + text("<") + b"tb" + glob("_codecs encode") + b"("
+       + text(content) + text(encoding) + b"tRtR", expect, why)
+      for name, content, encoding, expect, why in [
+          ("in_latin1", "\u00e9!", "latin1", "accept", "a number as bytes before protocol 3"),
+          ("beyond_latin1", "\u0149!", "latin1", "warn", "a code point that is no byte"),
+          ("in_utf16", "\u00e9!", "utf-16", "warn", "bytes in another encoding")]),
     ("number_of_objects", glob("numpy.core.multiarray scalar") + b"(NNtR", "warn",
      "an invalid scalar of NumPy"),
     ("cycle_list", b"]q\x10h\x10a", "warn", "a list that contains itself"),

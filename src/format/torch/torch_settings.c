@@ -5,8 +5,6 @@
 
 const char heft_torch_metadata[] = "__metadata__", heft_torch_checkpoint[] = "checkpoint";
 
-enum { MAX_DEPTH = 64 };
-
 typedef struct frame { /* an open container */
     heft_pickle_items items;
     bool is_dict;
@@ -16,14 +14,14 @@ typedef struct reader {
     heft_torch *t;
     bool adds; /* add the values to the index; otherwise only look at them */
     bool fits; /* every value so far can be a setting */
-    frame frames[MAX_DEPTH];
+    frame frames[HEFT_MAX_DEPTH + 1];
     uint32_t depth;
 } reader;
 
 static void open_frame(reader *r, uint32_t container)
 {
     const heft_pickle *p = &r->t->p;
-    r->fits = r->depth < MAX_DEPTH;
+    r->fits = r->depth <= r->t->x->limits.depth;
     if (r->fits)
         r->frames[r->depth++] =
             (frame){ .items = heft_pickle_items_of(p, container),
