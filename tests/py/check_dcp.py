@@ -572,7 +572,25 @@ def rank_files_are_refused(scratch):
     def offsets(state, rank):
         state[0][0].metadata.shard_offsets.append(0)
 
+    def quantized(rank):
+        return torch.quantize_per_tensor(w[rank * 3:rank * 3 + 3], 0.5 + rank, 3, torch.qint8)
+
+    def local_quantized(state, rank):
+        state[1]["_local_tensor"] = quantized(rank)
+
+    def beside_quantized(rank):
+        return {"w": with_placements(dcp.Shard(dim=0))(rank)["w"], "q": quantized(0)}
+
+    def bits(rank):
+        return dcp.distribute(w.byte(), mesh, [rank], [dcp.Shard(dim=0)])
+
+    def other_bits(state, rank):
+        if rank:
+            state[1]["_local_tensor"] = dcp.Bits(state[1]["_local_tensor"])
+
     for values, code, words in [
+        (edited(other_bits, bits), 3, b"another element type"),
+        (edited(local_quantized), 5, b"is quantized"), (beside_quantized, 5, b"is quantized"),
         (with_placements(dcp.Partial()), 5, b"neither Shard nor Replicate"),
         (with_placements(dcp.StridedShard(dim=0, split_factor=2)), 5, b"_StridedShard"),
         (edited(placements), 3, b"a placement for each dimension"),

@@ -318,6 +318,12 @@ heft_status heft_torch_end_pieces(heft_torch *t)
     heft_index *x = t->x;
     for (uint32_t i = 0; i < heft_ix_tensors(x); i++) {
         heft_str name = heft_ix_name(x, i);
+        const heft_torch_type *type = heft_torch_type_named(heft_ix_stored_dtype(x, i));
+        if (x->has_pieces && type && type->is_quantized)
+            return heft_error_plain(x->err, HEFT_E_UNSUPPORTED,
+                                    "tensor %q of a rank is quantized: pieces with scales of their "
+                                    "own are not joined",
+                                    name);
         if (heft_str_ends(name, "_flat_param"))
             return heft_error_plain(x->err, HEFT_E_UNSUPPORTED,
                                     "tensor %q is a flat parameter of FSDP, several tensors in one "
