@@ -1,5 +1,6 @@
 /* piece_join.c - joins the pieces of tensors that several files of a model have, each as a tensor
  * with the same name, to assembled tensors. */
+#include "base/sort.h"
 #include "core/shards/shard_join.h"
 #include "model/boxes.h"
 #include "model/names.h"
@@ -14,12 +15,14 @@ typedef struct piece { /* a tensor of a file with pieces */
     uint32_t next; /* the next piece of the tensor, or HEFT_NONE */
     uint32_t last; /* the last piece of the tensor, if this is the first */
     bool may_repeat;
+    bool is_again; /* a piece before has the same box */
 } piece;
 
 typedef struct piece_join {
     heft_file *f;
     piece *all;
     uint32_t count;
+    uint32_t *ids;     /* capacity for two numbers for each piece */
     uint64_t *dims;    /* shape of the tensor that is joined */
     uint32_t capacity; /* dimensions for which there is memory */
     bool is_unstated;  /* some pieces do not state the shape of the tensor */
@@ -127,20 +130,38 @@ static heft_status reserve(piece_join *j, uint32_t rank)
     return j->dims ? HEFT_OK : heft_error_no_memory(j->err, purpose);
 }
 
-/* Return true if a piece before p has the same box. */
-static bool is_again(const piece_join *j, uint32_t first, const piece *p)
+static int order_boxes(const piece *a, const piece *b)
 {
-    for (const piece *q = &j->all[first]; q != p; q = &j->all[q->next]) {
-        bool is_same = q->may_repeat;
-        for (uint32_t i = 0; is_same && i < p->tensor.rank; i++)
-            is_same = q->offsets[i] == p->offsets[i] && q->sizes[i] == p->sizes[i];
-        if (is_same)
-            return true;
+    for (uint32_t i = 0; i < a->tensor.rank; i++) {
+        if (a->offsets[i] != b->offsets[i])
+            return a->offsets[i] < b->offsets[i] ? -1 : 1;
+        if (a->sizes[i] != b->sizes[i])
+            return a->sizes[i] < b->sizes[i] ? -1 : 1;
     }
-    return false;
+    return 0;
 }
 
-static heft_status add_box(piece_join *j, uint32_t first, const piece *p)
+static bool has_lower_box(const void *ctx, uint32_t a, uint32_t b)
+{
+    const piece *all = ctx;
+    return order_boxes(&all[a], &all[b]) < 0;
+}
+
+/* Find the pieces of a tensor that have the same box as one before; all have the same rank. */
+static void find_repeats(piece_join *j, uint32_t first)
+{
+    uint32_t n = 0;
+    for (uint32_t i = first; i != HEFT_NONE; i = j->all[i].next)
+        j->ids[n++] = i;
+    heft_sort(j->ids, j->ids + n, n, has_lower_box, j->all);
+    for (uint32_t i = 1; i < n; i++) {
+        const piece *before = &j->all[j->ids[i - 1]];
+        piece *p = &j->all[j->ids[i]];
+        p->is_again = p->may_repeat && before->may_repeat && !order_boxes(before, p);
+    }
+}
+
+static heft_status add_box(piece_join *j, const piece *p)
 {
     const heft_ix_tensor_row *t = &p->tensor;
     if (t->layout || t->part_count != 1)
@@ -151,7 +172,7 @@ static heft_status add_box(piece_join *j, uint32_t first, const piece *p)
         box.holds = HEFT_BOX_PART;
         box.length = t->first_part;
     }
-    if (p->may_repeat && is_again(j, first, p))
+    if (p->is_again)
         box.holds |= HEFT_BOX_REPLICA;
     return heft_ix_box_add(&j->f->x, HEFT_NOWHERE, box, p->offsets, p->sizes);
 }
@@ -186,9 +207,10 @@ static heft_status join_tensor(piece_join *j, uint32_t number)
     HEFT_TRY(reserve(j, first->tensor.rank));
     for (uint32_t i = number; i != HEFT_NONE; i = j->all[i].next)
         HEFT_TRY(add_to_shape(j, first, &j->all[i]));
+    find_repeats(j, number);
     HEFT_TRY(add_tensor(j, first, &id));
     for (uint32_t i = number; i != HEFT_NONE; i = j->all[i].next)
-        HEFT_TRY(add_box(j, number, &j->all[i]));
+        HEFT_TRY(add_box(j, &j->all[i]));
     HEFT_TRY(end_tensor(j));
     return first->stored_dtype.ptr
                ? heft_ix_attr_text(x, id, heft_lit("stored_dtype"), first->stored_dtype)
@@ -206,11 +228,12 @@ heft_status heft_join_pieces(heft_file *f, heft_error *err)
         total += pieces_of(&f->joined_files[m].file->x);
     if (!total)
         return HEFT_OK;
-    size_t bytes = (size_t)total * (sizeof *j.all + 1);
+    size_t bytes = (size_t)total * (sizeof *j.all + 2 * sizeof *j.ids + 1);
     j.all = total <= UINT32_MAX / 2 ? heft_mem_alloc(mem, bytes) : NULL;
     if (!j.all)
         return heft_error_no_memory(err, purpose);
-    uint8_t *is_first = (uint8_t *)(j.all + total);
+    j.ids = (uint32_t *)(j.all + total);
+    uint8_t *is_first = (uint8_t *)(j.ids + 2 * total);
     for (uint32_t m = 0; m < f->joined_count; m++)
         add_index(&j, &f->joined_files[m].file->x, f->joined_files[m].first_shard);
     heft_status st = link_pieces(&j, is_first) ? HEFT_OK : heft_error_no_memory(err, purpose);
