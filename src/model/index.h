@@ -134,7 +134,7 @@ typedef enum heft_box_content {
 /* A piece of an assembled tensor, see boxes.h. */
 typedef struct heft_ix_box {
     uint64_t offset, length; /* global offset and length of the range */
-    uint8_t holds, encoding; /* heft_box_content, heft_encoding of the range */
+    uint8_t holds;           /* heft_box_content */
 } heft_ix_box;
 
 /* A tensor whose elements are assembled from boxes when they are read. */
