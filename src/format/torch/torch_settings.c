@@ -58,9 +58,11 @@ static heft_status take_item(reader *r, frame *f, uint32_t item)
     return take_value(r, key, item);
 }
 
-static heft_status take_all(reader *r, uint32_t dict)
+static heft_status take_all(reader *r, uint32_t dict, bool adds)
 {
     uint32_t item;
+    r->adds = adds;
+    r->depth = 0;
     open_frame(r, dict);
     while (r->fits && r->depth) {
         frame *f = &r->frames[r->depth - 1];
@@ -77,12 +79,13 @@ static heft_status take_all(reader *r, uint32_t dict)
 
 heft_status heft_torch_settings(heft_torch *t, uint32_t dict, bool *taken)
 {
-    reader look = { .t = t }, add = { .t = t, .adds = true };
+    reader r;
+    r.t = t;
     *taken = false;
-    HEFT_TRY(take_all(&look, dict));
-    if (!look.fits)
+    HEFT_TRY(take_all(&r, dict, false));
+    if (!r.fits)
         return HEFT_OK;
     *taken = true;
     t->x->version = heft_lit(heft_torch_checkpoint);
-    return take_all(&add, dict);
+    return take_all(&r, dict, true);
 }
