@@ -40,7 +40,9 @@ static int choose_target(job *j, const heft_file *f)
 /* Names that programs expect of the shards of a format; other formats keep the input's stem. */
 static const struct {
     const char *format, *stem;
-} expected_stems[] = { { "safetensors", "model" }, { "torch", "pytorch_model" } };
+} expected_stems[] = { { "safetensors", "model" },
+                       { "torch", "pytorch_model" },
+                       { "flax", "flax_model" } };
 
 static char *choose_stem(const request *r)
 {
@@ -188,12 +190,14 @@ static int run(const session *s, void *ctx)
     r->f = f;
     out_open(&r->files, -1);
     if (!code)
-        code = rules_check(&j->rules, s, f, j->source);
-    if (!code)
         code = choose_target(j, f);
     if (!code && j->dequantize)
         code = dequantise(&d, s, f, j->source, j->dequantize);
+    if (!code && !d.model)
+        code = dequantise_check_target(s, f, j->source, j->target);
     r->model = d.model ? d.model : f;
+    if (!code)
+        code = rules_check(&j->rules, s, r->model, j->source);
     if (!code)
         code = split(r);
     if (!code)

@@ -7,7 +7,6 @@
 #include "base/bisect.h"
 #include "base/checked_math.h"
 #include "base/error.h"
-#include "scheme/encoding.h"
 
 enum { KEPT = 16, ALIGN = 64 };
 static const char purpose[] = "to decode quantised tensors";

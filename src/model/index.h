@@ -96,6 +96,7 @@ typedef struct heft_stored_checksum {
     bool advisory;       /* a mismatch is a warning, and does not prevent copying */
     bool is_alternative; /* the next checksum is another interpretation of the same stored value */
     bool covers_metadata_only; /* covers no byte of a tensor */
+    bool covers_piece;         /* covers bytes of a piece of the tensor, which is assembled */
     bool at_open;     /* also compared when the file is opened: the parser reads the bytes */
     const char *note; /* text of the note if this interpretation matches; NULL: no note */
     uint8_t expect[HEFT_CHECKSUM_BYTES]; /* as heft_digest.final gives the digest */
@@ -125,13 +126,15 @@ typedef struct heft_ix_shard {
 /* Content of the range of a box. */
 typedef enum heft_box_content {
     HEFT_BOX_BYTES, /* the elements */
-    HEFT_BOX_FILE   /* a file of weights with one tensor: the elements */
+    HEFT_BOX_FILE,  /* a file of weights with one tensor: the elements */
+    HEFT_BOX_PART   /* a part of the shard, a model, whose elements are not stored one after the
+                       other; the length is the number of the part */
 } heft_box_content;
 
 /* A piece of an assembled tensor, see boxes.h. */
 typedef struct heft_ix_box {
     uint64_t offset, length; /* global offset and length of the range */
-    uint8_t holds, encoding; /* heft_box_content, heft_encoding of the range */
+    uint8_t holds;           /* heft_box_content */
 } heft_ix_box;
 
 /* A tensor whose elements are assembled from boxes when they are read. */
@@ -271,8 +274,9 @@ typedef struct heft_index {
     heft_ix_shard_info shard_info;
     uint64_t stated_tensor_bytes; /* stated bytes of all tensors, or HEFT_UNKNOWN_LENGTH */
     heft_vec open; /* uint32_t: values that are containers not yet ended, innermost last */
-    /* Called every 1024 tensors with the last name parsed, so that the engine can drop mapped pages
-     * already parsed; *from: end of the pages dropped so far, NULL at first.  May be NULL. */
+    /* Called every 1024 tensors with the last name parsed, or by a parser with the place it has
+     * reached, so that the engine can drop mapped pages already parsed; *from: end of the pages
+     * dropped so far, NULL at first.  May be NULL. */
     void (*on_parsed_upto)(void *ctx, const char **from, const char *name);
     void *on_parsed_ctx;
     const char *parsed_from; /* *from of on_parsed_upto */
@@ -446,6 +450,11 @@ void heft_ix_left_out_is_fault(heft_index *x);
 /* Mark the part of the file added last as the content of the note added last: the bytes of the part
  * count when models are compared. */
 void heft_ix_part_is_left_out(heft_index *x);
+/* Return true if tensors are assembled from boxes, which boards and browsers do not do. */
+static inline bool heft_ix_has_assembled(const heft_index *x)
+{
+    return !HEFT_IS_LEAN && x->assembled.len;
+}
 /* Return true while the doctor opens a file that breaks rules. */
 static inline bool heft_ix_forgives(const heft_index *x)
 {

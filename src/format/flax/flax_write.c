@@ -7,6 +7,7 @@
 #include "base/sort.h"
 #include "format/flax/flax.h"
 #include "format/losses.h"
+#include "format/shard_index.h"
 #include "grammar/msgpack_write.h"
 
 typedef struct entry { /* a leaf of the tree: a tensor or a metadata value */
@@ -416,3 +417,17 @@ heft_status heft_flax_plan(heft_plan *p)
                ? HEFT_OK
                : heft_error_plain(p->err, HEFT_E_LOSSY, "the file would exceed 2^64 bytes");
 }
+
+/* ---- models in several files, in the layout of the transformers library ---- */
+
+static void put_shard_name(heft_out *o, heft_str stem, uint32_t i, uint32_t count)
+{
+    heft_shard_index_put_name(o, stem, i, count, ".msgpack");
+}
+
+static void put_shard_index(heft_out *o, const heft_shard_set *s)
+{
+    heft_shard_index_put(o, s, put_shard_name);
+}
+
+const heft_sharding heft_flax_sharding = { .name = put_shard_name, .index = put_shard_index };
