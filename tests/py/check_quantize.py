@@ -434,7 +434,7 @@ def check_globs(_, scratch):
     (scratch / "out").mkdir()
     out = scratch / "out" / "m.safetensors"
     p = heft("convert", "--quantize", "lm_head*=fp8", "--quantize", "*experts*=none", "--quantize",
-             "fp8", scratch / "in", out)
+             "*layernorm*=none", "--quantize", "fp8", scratch / "in", out)
     chosen = {n: t for n, t in {**weights, **others}.items()
               if n in weights and "experts" not in n or n == "lm_head.weight"}
     wanted = {n: t for n, t in {**weights, **others}.items() if n not in chosen}
@@ -443,6 +443,10 @@ def check_globs(_, scratch):
         wanted.update({name + s: part for s, part in parts.items()})
     yield from [p.stderr] if p.returncode not in (0, 4) and not out.exists() else differ(
         models.unpack(out), wanted)
+    method = json.loads((out.parent / "config.json").read_text())["quantization_config"]
+    left = sorted(method["modules_to_not_convert"])
+    if left != ["model.embed_tokens", PREFIX + "mlp.gate"]:
+        yield f"modules that are left alone: {left}"
 
 
 def refusal(code, stderr, p, out):
