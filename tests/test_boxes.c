@@ -198,6 +198,37 @@ static void many_boxes_take_no_quadratic_time(void **state)
     free(numbers);
 }
 
+static void dimensions_that_are_not_cut_cost_little(void **state)
+{
+    enum { RANK = 60000, BOXES = 8, CUT = 17 }; /* the square of RANK takes seconds for each box */
+    heft_memory m = { heft_host_default()->allocator, UINT64_MAX, 0 };
+    uint64_t *dims = malloc(RANK * sizeof *dims);
+    uint64_t *numbers = calloc((size_t)2 * RANK * BOXES, sizeof *numbers);
+    heft_box_fault fault;
+    (void)state;
+    assert_true(dims && numbers);
+    for (uint32_t i = 0; i < RANK; i++)
+        dims[i] = i == RANK / 2 ? BOXES : 1;
+    for (uint32_t box = 0; box < BOXES; box++) {
+        uint64_t *offsets = numbers + (size_t)2 * RANK * box, *sizes = offsets + RANK;
+        for (uint32_t i = 0; i < RANK; i++)
+            sizes[i] = 1;
+        offsets[RANK / 2] = box;
+    }
+    heft_boxes b = { .dims = dims, .rank = RANK, .count = BOXES, .numbers = numbers };
+    assert_int_equal(heft_boxes_check(&fault, &b, &m), HEFT_OK);
+    assert_int_equal(fault.kind, HEFT_BOXES_TILE);
+    numbers[RANK / 2] = 1;
+    assert_int_equal(heft_boxes_check(&fault, &b, &m), HEFT_OK);
+    assert_int_equal(fault.kind, HEFT_BOXES_GAP);
+    assert_int_equal(fault.element, 0);
+    for (uint32_t i = 0; i < CUT; i++)
+        dims[7 * i] = 2;
+    assert_int_equal(heft_boxes_check(&fault, &b, &m), HEFT_E_LIMIT);
+    free(dims);
+    free(numbers);
+}
+
 static void writes_indices(void **state)
 {
     static const uint64_t dims[] = { 3, 4, 5, 2, 2, 2, 2, 2 };
@@ -379,6 +410,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_the_first_element_that_is_not_in_one_box),
         cmocka_unit_test(many_boxes_take_no_quadratic_time),
+        cmocka_unit_test(dimensions_that_are_not_cut_cost_little),
         cmocka_unit_test(writes_indices),
         cmocka_unit_test(reads_random_tilings),
         cmocka_unit_test(reads_ranges_of_a_flat_tensor),

@@ -31,6 +31,7 @@ static int prepare(job *j, inputs *from, const char *source)
         code = inputs_join(from, &o, source);
     if (!code && j->dequantize)
         code = inputs_dequantise(from, j->dequantize);
+    j->rules.is_decoded = from->decoded.model != NULL;
     if (!code)
         code = check_target(j, from);
     if (!code)

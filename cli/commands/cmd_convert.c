@@ -101,6 +101,7 @@ static int check_output(const request *r, const heft_file *f)
         { r->in, "the input itself", f },
         { j->vocab, "the vocabulary file", NULL },
         { j->config, "the configuration file", NULL },
+        { j->mix.imatrix, "the imatrix file", NULL },
         { r->folder.config, "the configuration file", NULL },
     };
     struct stat out;
@@ -308,6 +309,7 @@ static int convert(request *r)
         code = decode_for_mix(&d, j, f);
     if (!code && j->dequantize)
         code = dequantise(&d, j->session, f, r->in, j->dequantize);
+    j->rules.is_decoded = d.model != NULL;
     if (!code && j->quantise.args.count && !j->mix.info.name)
         code = quantise(&q, &j->quantise, j->session, f, r->in, quantise_target(r));
     if (!code && !d.model && !q.plan && !j->rules.raw_tensors)

@@ -40,7 +40,9 @@ static int choose_target(job *j, const heft_file *f)
 /* Names that programs expect of the shards of a format; other formats keep the input's stem. */
 static const struct {
     const char *format, *stem;
-} expected_stems[] = { { "safetensors", "model" }, { "torch", "pytorch_model" } };
+} expected_stems[] = { { "safetensors", "model" },
+                       { "torch", "pytorch_model" },
+                       { "flax", "flax_model" } };
 
 static char *choose_stem(const request *r)
 {

@@ -74,6 +74,16 @@ static int read_rules(rules_of_names *n, const char **method, const opt_list *ar
     return *method ? CODE_DONE : say_usage("convert", "--quantize names no method");
 }
 
+static int check_rules(rules_of_names *n, const session *s, const heft_file *f, const char *path)
+{
+    unmatched u = { .f = f, .path = path, .strict = s->strict };
+    for (size_t i = 0; i < n->count; i++)
+        if (n->rules[i].glob)
+            unmatched_check(&u, "quantize", n->rules[i].glob);
+    n->no_memory = n->no_memory || u.no_memory;
+    return u.code;
+}
+
 /* Refuse a target without a form for what the method writes, before anything is read. */
 static int check_target(const char *method, const char *path, const heft_format *target)
 {
@@ -237,6 +247,8 @@ int quantise(quantised_model *q, const quantise_options *o, const session *s, co
     opt.verify = !s->no_verify && !to.dry_run;
     if (!code && heft_quantisation_open(&q->plan, f, &opt, &err))
         code = say_refusal(path, &err);
+    if (!code)
+        code = check_rules(&names, s, f, path);
     if (!code && names.no_memory)
         code = say_no_memory(path);
     if (!code)
@@ -302,13 +314,6 @@ static int print_table(const quantised_model *q, const session *s)
 
 /* ---- config.json ---- */
 
-static heft_status write_text(heft_sink *sink, const heft_blob *text, heft_error *err)
-{
-    const heft_sink_ops *ops = sink->ops;
-    return ops->write_at ? ops->write_at(sink, 0, text->data, text->size, err)
-                         : ops->write(sink, text->data, text->size, err);
-}
-
 static int write_config(const quantised_model *q, const session *s, quantise_output to)
 {
     heft_error err;
@@ -317,13 +322,8 @@ static int write_config(const quantised_model *q, const session *s, quantise_out
     if (heft_quantisation_config(&text, q->plan, q->source_config, &err))
         return say_error(q->config, &err);
     heft_status st = sink_open(&sink, q->config, to.force, to.no_sync, NULL, &err);
-    if (!st) {
-        st = write_text(sink, &text, &err);
-        if (st)
-            heft_sink_discard(sink);
-        else
-            st = sink->ops->finish(sink, &err);
-    }
+    if (!st)
+        st = sink_write_whole(sink, text.data, text.size, &err);
     heft_blob_free(&text);
     if (st)
         return say_error(q->config, &err);

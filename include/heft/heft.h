@@ -40,6 +40,7 @@
  *   scheme.h         quantised tensors that several stored tensors represent;
  *   block_rows.h     encode and decode rows of block-quantised types;
  *   quantise.h       models whose weights are quantised;
+ *   mix.h            models of block types of GGUF, as llama-quantize makes them;
  *   doctor.h         find out why a file does not open;
  *   share.h          convert in shares on several machines;
  *   sign.h           signatures of models;

@@ -38,6 +38,8 @@ typedef struct heft_quantised_part {
     const char *role; /* "weight", "scale", "zero_point", ...; static */
 } heft_quantised_part;
 
+/* Return true if the settings say how a model is quantised, under the usual keys. */
+HEFT_API bool heft_settings_are_quantised(const heft_settings *s);
 /* Find the quantised tensors of f.  settings: values of the config.json, quantize_config.json or
  * hf_quant_config.json that belongs to the model, or NULL; not used after the call.  The time grows
  * with the number of tensors, not with the size of the data.  f must outlive the object, which

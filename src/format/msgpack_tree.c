@@ -82,6 +82,13 @@ heft_status heft_msgpack_tree_name(heft_msgpack_tree *t, uint64_t at, const char
     return out->ptr ? HEFT_OK : heft_msgpack_tree_no_memory(t);
 }
 
+/* Let the engine drop mapped pages before the cursor: data lie between the keys. */
+static void pass_pages(heft_index *x, const heft_cur *c)
+{
+    if (x->on_parsed_upto)
+        x->on_parsed_upto(x->on_parsed_ctx, &x->parsed_from, (const char *)c->p);
+}
+
 /* Read a key, a text or an integer, and append the key to the path. */
 static heft_status read_key(walk *w)
 {
@@ -90,6 +97,7 @@ static heft_status read_key(walk *w)
     heft_msgpack_item key = heft_msgpack_next(c);
     if (c->st)
         return c->st;
+    pass_pages(w->t->x, c);
     if (key.kind == HEFT_MSGPACK_TEXT) {
         heft_str name = heft_msgpack_text(c, &key);
         for (size_t i = 0; i < name.len; i++)

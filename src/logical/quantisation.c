@@ -58,14 +58,6 @@ static heft_status add_encoding(heft_quantisation *q, uint32_t tensor, heft_quan
     return add_row(q, row);
 }
 
-/* A type whose numbers have been rounded to a few bits. */
-static bool is_lossy(heft_dtype t)
-{
-    const heft_dtype_info *d = heft_dtype_get(t);
-    return heft_dtype_kind_of(t) == HEFT_DTYPE_BLOCK ||
-           (heft_dtype_is_float(t) && d->block_bytes * 8 < 16 * d->block_elems);
-}
-
 static heft_status refuse_lossy(const heft_quantisation *q, heft_str name, heft_str how)
 {
     heft_status st = heft_error_plain(
@@ -132,7 +124,7 @@ static heft_status add_plain(heft_quantisation *q, uint32_t i)
 {
     const heft_ix_tensor_row *t = heft_ix_row(&q->f->x, i);
     heft_quantised_row row = { { .name = heft_ix_name(&q->f->x, i), .from = t->dtype }, false };
-    heft_str how = is_lossy(t->dtype) ? heft_lit(heft_dtype_name(t->dtype)) : heft_lit("");
+    heft_str how = heft_lit(heft_dtype_is_lossy(t->dtype) ? heft_dtype_name(t->dtype) : "");
     bool is_encoded;
     row.item.bytes = stored_bytes(&q->f->x, i);
     HEFT_TRY(try_encoding(q, i, NULL, t->rank, how, &row, &is_encoded));

@@ -10,6 +10,7 @@
 #include "base/bisect.h"
 #include "base/checked_math.h"
 #include "base/sort.h"
+#include "base/text.h"
 
 /* ---- corners ---- */
 
@@ -35,26 +36,35 @@ static bool is_empty(const heft_boxes *b, uint32_t box)
     return i < b->rank;
 }
 
-static bool is_cut(const heft_boxes *b, uint32_t axis)
+/* Add a dimension, unless it is there; the last come first.  false: there are too many. */
+static bool add_axis(corners *c, uint32_t axis)
 {
-    uint32_t i = 0;
-    while (i < b->count && (is_empty(b, i) || heft_box_sizes(b, i)[axis] == b->dims[axis]))
-        i++;
-    return i < b->count;
+    uint32_t at = 0;
+    while (at < c->cut && c->axes[at] > axis)
+        at++;
+    if (at < c->cut && c->axes[at] == axis)
+        return true;
+    if (c->cut == MAX_CUT)
+        return false;
+    memmove(c->axes + at + 1, c->axes + at, (c->cut++ - at) * sizeof *c->axes);
+    c->axes[at] = axis;
+    return true;
 }
 
 /* Find the dimensions that matter, and the steps of keys; false: there are too many. */
 static bool find_axes(corners *c)
 {
+    const heft_boxes *b = c->b;
     uint64_t step = 1;
-    for (uint32_t i = c->b->rank; i--;) {
-        if (!is_cut(c->b, i))
-            continue;
-        if (c->cut == MAX_CUT)
-            return false;
-        c->axes[c->cut] = i;
-        c->steps[c->cut++] = step;
-        if (!heft_mul(&step, step, c->b->dims[i] + 1) || step >> 63)
+    for (uint32_t box = 0; box < b->count; box++) {
+        const uint64_t *sizes = heft_box_sizes(b, box);
+        for (uint32_t i = 0, n = is_empty(b, box) ? 0 : b->rank; i < n; i++)
+            if (sizes[i] != b->dims[i] && !add_axis(c, i))
+                return false;
+    }
+    for (uint32_t i = 0; i < c->cut; i++) {
+        c->steps[i] = step;
+        if (!heft_mul(&step, step, b->dims[c->axes[i]] + 1) || step >> 63)
             return false;
     }
     return true;
@@ -199,15 +209,7 @@ heft_str heft_element_indices(char buf[HEFT_INDICES_TEXT], const uint64_t *dims,
         element -= index * step;
         if (i + 1 < rank)
             step = dims[i + 1] ? heft_div(step, dims[i + 1]) : 0;
-        char digits[DIGITS];
-        uint32_t n = 0;
-        do {
-            uint64_t tenth = heft_div(index, 10);
-            digits[n++] = (char)('0' + (int)(index - tenth * 10));
-            index = tenth;
-        } while (index);
-        while (n)
-            *to++ = digits[--n];
+        to += heft_u64_text(to, index);
         memcpy(to, ", ", 2);
         to += i + 1 < shown ? 2 : 0;
     }

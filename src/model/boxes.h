@@ -7,9 +7,6 @@
 #define HEFT_BOXES_H
 #include "model/index.h"
 
-/* Another value of heft_ix_box.holds: the elements are those of a part of the shard, a model, which
- * are not stored one after the other.  The length is the number of the part. */
-enum { HEFT_BOX_PART = HEFT_BOX_FILE + 1 };
 /* A bit of heft_ix_box.holds: the elements are those of other boxes once more.  Readers compare
  * them. */
 enum { HEFT_BOX_REPLICA = 0x80 };
@@ -77,9 +74,8 @@ typedef struct heft_box_fault {
 } heft_box_fault;
 
 /* Find out whether the boxes, which lie in the tensor, are disjoint and complete; replicas do not
- * count.  The time grows
- * with n log n for n boxes.  HEFT_E_NOMEM, or HEFT_E_LIMIT for boxes that are cut along too many
- * dimensions, without a message. */
+ * count.  The time grows with n log n for n boxes.  HEFT_E_NOMEM, or HEFT_E_LIMIT for boxes that
+ * are cut along too many dimensions, without a message. */
 heft_status heft_boxes_check(heft_box_fault *out, const heft_boxes *b, heft_memory *m);
 
 enum { HEFT_INDICES_TEXT = 120 };

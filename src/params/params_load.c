@@ -93,13 +93,24 @@ static heft_status map(entry *e, const void *view, heft_error *err)
     return heft_part_populate(e->file, e->part, err);
 }
 
-/* An empty part is read as well, since it may have a digest. */
+/* An empty part is read as well, since it may have a digest.  Mapped pages that were copied are
+ * dropped, because they would count as memory of the process beside the budget. */
 static heft_status read_all(const heft_params *p, entry *e, heft_error *err)
 {
+    enum { STEP = 8 << 20 };
     heft_stream *s;
+    uint64_t at = 0, left = e->view.bytes;
     HEFT_TRY(p->opt.check_parts ? heft_stream_open_checked(&s, e->file, e->part, err)
                                 : heft_stream_open(&s, e->file, e->part, err));
-    heft_status st = heft_stream_read(e->held->owned, s, (size_t)e->view.bytes, err);
+    heft_status st;
+    do {
+        size_t n = left < STEP ? (size_t)left : STEP;
+        st = heft_stream_read((uint8_t *)e->held->owned + at, s, n, err);
+        if (heft_file_is_mapped(e->file))
+            heft_part_dont_need(e->file, e->part);
+        at += n;
+        left -= n;
+    } while (left && !st);
     heft_stream_close(s);
     return st;
 }

@@ -113,11 +113,11 @@ def edited(path, scratch):
 
 
 def refused_edit(path, scratch):
-    """A file with facts that the index does not hold is not edited."""
+    """A file with facts that the index does not hold, or with arrays in pieces, is not edited."""
     copy = scratch / "refused.msgpack"
     copy.write_bytes(path.read_bytes())
     p = heft("edit", copy, "--set", "note=an edit")
-    if p.returncode == 0 or copy.read_bytes() != path.read_bytes():
+    if p.returncode != 5 or copy.read_bytes() != path.read_bytes():
         yield f"exit {p.returncode}"
 
 
@@ -139,6 +139,73 @@ def read_by_heft(scratch):
     again = dict(flatten(restore((scratch / "again.msgpack").read_bytes())))
     if p.returncode or again != dict(flatten(restore(path.read_bytes()))):
         yield f"a copy differs: exit {p.returncode}"
+
+
+def chunk(array, size):
+    """flax.serialization's _chunk(), which calls it with 2^30 bytes."""
+    elements, flat = max(1, size // array.itemsize), array.reshape(-1)
+    chunks = [flat[i:i + elements] for i in range(0, flat.size, elements)]
+    return {"__msgpack_chunked_array__": True,
+            "shape": {str(i): d for i, d in enumerate(array.shape)},
+            "chunks": {str(i): c for i, c in enumerate(chunks)}}
+
+
+def pieces(scratch):
+    """Arrays in pieces are read as the arrays that were cut."""
+    rng = numpy.random.default_rng(5)
+    arrays = {f"{t}/{n}": rng.integers(0, 99, shape).astype(t) for t in ("float32", "int8", "int64")
+              for n, shape in enumerate(((7, 9), (100,), (3, 1, 50), (40000,)))}
+    path, out = scratch / "pieces.msgpack", scratch / "whole.msgpack"
+    for size in (8, 64, 1000):
+        tree = {"params": {}}
+        for name, array in arrays.items():
+            kind, n = name.split("/")
+            tree["params"].setdefault(kind, {})[n] = chunk(array, size)
+        path.write_bytes(serialize(tree))
+        p = heft("convert", "--force", path, out)
+        if p.returncode:
+            yield p.stderr.decode()[:200]
+            continue
+        got = {"/".join(k[1:]): v for k, v in flatten(restore(out.read_bytes()))}
+        for name, array in arrays.items():
+            if got[name] != Array(array.shape, array.dtype.name, array.tobytes()):
+                yield f"{name}, in pieces of {size} bytes"
+
+
+def shards_in_pieces(scratch):
+    """A shard may have an array in pieces."""
+    folder = scratch / "shards_in_pieces"
+    folder.mkdir()
+    a, b = numpy.arange(30.0).reshape(5, 6), numpy.arange(40)
+    parts = {"flax_model-00001-of-00002.msgpack": {"w": a},
+             "flax_model-00002-of-00002.msgpack": {"v": {"w": chunk(b, 64)}}}
+    for name, tree in parts.items():
+        (folder / name).write_bytes(serialize(tree))
+    weight_map = {"w": list(parts)[0], "v/w": list(parts)[1]}
+    (folder / "flax_model.msgpack.index.json").write_text(
+        json.dumps({"metadata": {"total_size": 560}, "weight_map": weight_map}))
+    for name, array in (("w", a), ("v/w", b)):
+        p = heft("cat", folder, name)
+        if p.stdout != array.tobytes():
+            yield f"{name}: {p.stdout[:40]!r} {p.stderr.decode()[:200]}"
+
+
+def complex_numbers(scratch):
+    """A complex number of Python is two numbers of metadata."""
+    path = scratch / "z.msgpack"
+    path.write_bytes(serialize({"w": numpy.zeros(2), "z": 1.5 - 2j}))
+    p = heft("info", "--json", path)
+    if b"1.5" not in p.stdout or b"-2" not in p.stdout:
+        yield f"{p.stdout!r} {p.stderr!r}"
+
+
+def no_array(scratch):
+    """The message about MessagePack without an array says what to do."""
+    path = scratch / "other.msgpack"
+    path.write_bytes(serialize({"step": 1, "name": {"x": "y"}}))
+    p = heft("ls", path)
+    if p.returncode != 3 or b"choose the file" not in p.stderr:
+        yield f"exit {p.returncode}: {p.stderr.decode()[:200]}"
 
 
 def conflicts(scratch):
@@ -171,6 +238,33 @@ def index(scratch):
             yield f"{what.name}: {names} {p.stderr.decode()[:200]}"
 
 
+def split(scratch):
+    """A model that heft splits is what transformers' flax_shard_checkpoint() writes."""
+    folder, path = scratch / "split", scratch / "large.npz"
+    arrays = {f"model/layers_{i}/kernel": numpy.full((40, 40 + i), i, "float32") for i in range(5)}
+    numpy.savez(path, **arrays)
+    p = heft("split", "--to", "flax", "--max-size", "15kB", path, folder)
+    index = folder / "flax_model.msgpack.index.json"
+    if p.returncode or not index.exists():
+        yield f"exit {p.returncode}: {p.stderr.decode()[:200]}"
+        return
+    listed = json.loads(index.read_text())
+    total = sum(a.nbytes for a in arrays.values())
+    if listed["metadata"]["total_size"] != total or set(listed["weight_map"]) != set(arrays):
+        yield f"{listed}"
+    shards = {f: dict(flatten(restore((folder / f).read_bytes())))
+              for f in set(listed["weight_map"].values())}
+    if len(shards) < 2:
+        yield f"{sorted(shards)}"
+    for name, file in listed["weight_map"].items():
+        got, array = shards[file].get(tuple(name.split("/"))), arrays[name]
+        if got != Array(array.shape, "float32", array.tobytes()):
+            yield f"{name} differs"
+    p = heft("diff", path, folder)
+    if p.returncode:
+        yield p.stdout.decode()
+
+
 def main():
     global HEFT
     HEFT, generator = sys.argv[1:]
@@ -183,9 +277,10 @@ def main():
                    for p in files]
         results.append(("an edit", list(edited(good / "state.msgpack", scratch))))
         results += [(f"{n} is not edited", list(refused_edit(good / n, scratch)))
-                    for n in ("complex.msgpack", "haiku.msgpack")]
+                    for n in ("complex.msgpack", "haiku.msgpack", "pieces.msgpack")]
         results += [(f.__doc__ or f.__name__, list(f(scratch)))
-                    for f in (read_by_heft, conflicts, index)]
+                    for f in (read_by_heft, pieces, shards_in_pieces, complex_numbers, no_array,
+                              conflicts, index, split)]
         return tap.report(results)
 
 

@@ -25,6 +25,7 @@ import quantised_decoders as decode
 import quantised_encoders as encode
 import quantised_models as models
 from quantised_decoders import Stored, numbers, rounded
+from quantised_models import differ
 
 PREFIX = "model.layers.0."
 WEIGHTS = { # type and shape; the last has more columns than are encoded at once
@@ -114,21 +115,6 @@ METHODS = [
     ("int8:64", encode.integers, {"bits": 8, "group": 64}, pack_decoder(8),
      {"weight": "_packed", "scale": "_scale", "shape": "_shape"}, COMPRESSED),
 ]
-
-
-def differ(got, want):
-    """Yield what differs between two sets of stored tensors."""
-    if sorted(got) != sorted(want):
-        yield (f"missing {sorted(set(want) - set(got))}, not wanted "
-               f"{sorted(set(got) - set(want))}")
-    for name in sorted(set(got) & set(want)):
-        a, b = got[name], want[name]
-        if (a.dtype, a.bits.shape) != (b.dtype, b.bits.shape):
-            yield f"{name} is {a.dtype} {a.bits.shape}, not {b.dtype} {b.bits.shape}"
-        elif not np.array_equal(a.bits, b.bits):
-            at = tuple(np.argwhere(a.bits != b.bits)[0])
-            yield (f"{name}: {np.count_nonzero(a.bits != b.bits)} of {a.bits.size} differ, first "
-                   f"{at}: {a.bits[at]:x}, not {b.bits[at]:x}")
 
 
 def values_differ(got, want):
@@ -441,8 +427,10 @@ def check_globs(_, scratch):
     for name, tensor in chosen.items():
         parts = encode.fp8(numbers(tensor), (128, 128))
         wanted.update({name + s: part for s, part in parts.items()})
-    yield from [p.stderr] if p.returncode not in (0, 4) and not out.exists() else differ(
-        models.unpack(out), wanted)
+    if p.returncode:
+        yield p.stderr
+        return
+    yield from differ(models.unpack(out), wanted)
     method = json.loads((out.parent / "config.json").read_text())["quantization_config"]
     left = sorted(method["modules_to_not_convert"])
     if left != ["model.embed_tokens", PREFIX + "mlp.gate"]:
@@ -508,7 +496,6 @@ def check_refusals(_, scratch):
     if p.returncode != 2 or "config.json" not in p.stderr or target.exists():
         yield f"config.json is replaced: {p.stderr}"
     (out / "config.json").unlink()
-    p = heft("convert", "--quantize", "fp8", scratch / "in", scratch / "again" / "m.safetensors")
     (scratch / "again").mkdir()
     p = heft("convert", "--quantize", "fp8", scratch / "in", scratch / "again" / "m.safetensors")
     yield from [p.stderr] if p.returncode else []
@@ -519,7 +506,10 @@ def check_refusals(_, scratch):
     parts = encode.fp8(numbers(weights[name]), (128, 128))
     values = decode.fp8({"weight": parts[""], "scale": parts["_scale_inv"]}, block=(128, 128))
     want = encode.integers(values, 4, 128, "BF16")
-    got = models.unpack(target) if not p.returncode else {}
+    if p.returncode:
+        yield p.stderr
+        return
+    got = models.unpack(target)
     yield from differ({n: t for n, t in got.items() if n.startswith(name)},
                       {name + s: part for s, part in want.items()})
 

@@ -3,6 +3,7 @@
 
 The bytes are written without heft and without a library for MessagePack: nested maps, with arrays
 as extension 1, numbers of NumPy as extension 3, and complex numbers of Python as extension 2."""
+import math
 import struct
 import sys
 
@@ -116,6 +117,27 @@ def good_leaves(s):
                                   5: array(listed[2]), -2: array(listed[3])}), listed)
 
 
+def in_pieces(t, cuts, name=None, **changes):
+    """An array as Flax stores one of more than 2^30 bytes, cut before the elements `cuts`."""
+    size = len(t[3]) // (math.prod(t[2]) or 1)
+    ends = [*cuts, math.prod(t[2])]
+    cut = [("", t[1], (b - a,), t[3][a * size:b * size]) for a, b in zip([0, *ends], ends)]
+    return {"__msgpack_chunked_array__": True,
+            "shape": {str(i): d for i, d in enumerate(t[2])},
+            "chunks": {str(i): array(c, name) for i, c in enumerate(cut)}, **changes}
+
+
+def good_pieces(s):
+    a, b = tensor("a", "f32", (5, 7)), tensor("params/b/kernel", "bf16", (3, 4, 5), 2)
+    c, d = tensor("c", "u8", (9,)), tensor("d", "f64", (2, 2))
+    s.good("pieces.msgpack", pack({"a": in_pieces(a, [1, 8, 30]), "c": array(c), "params": {
+        "b": {"kernel": in_pieces(b, [16, 32, 48])}}, "d": in_pieces(d, [])}), [a, b, c, d])
+    one = in_pieces(a, [20])
+    s.good("pieces_as_tree.msgpack", pack({"x": {"y": one}, "step": 3}), [("x/y", *a[1:])])
+    scalar = tensor("s", "i64", ())
+    s.good("pieces_scalar.msgpack", pack({"s": in_pieces(scalar, [])}), [scalar])
+
+
 def small_number():
     """A number of NumPy in an extension of 16 bytes: its texts have longer heads than needed."""
     return b"\x93" + pack([]) + b"\xda\x00\x05uint8" + \
@@ -188,15 +210,43 @@ def bad_trees(s):
     unknown = ("d", "u8", (2,), bytes(16))
     s.bad("type_unknown.msgpack", pack({**tree([w]), "d": array(unknown, "datetime64[ns]")}),
           "warn", "an array of a type that is no number", rule="flax/dtype")
-    pieces = {"__msgpack_chunked_array__": True, "shape": {"0": 2, "1": 2},
-              "chunks": {"0": array(("", "f32", (2,), w[3][:8])),
-                         "1": array(("", "f32", (2,), w[3][8:]))}}
-    s.bad("pieces.msgpack", pack({**tree([w]), "big": pieces}), "warn", "an array in pieces",
-          rule="flax/pieces")
     s.bad("name_path.msgpack", pack(tree([tensor("../../w", "f32", (1,))])), "warn",
           "a name that climbs out of a folder", rule="flax/name")
     rank = tensor("w", "f32", (1,) * 70)
     s.bad("rank.msgpack", pack(tree([rank])), "warn", "70 dimensions", rule="flax/rank")
+
+
+def bad_pieces(s):
+    a = tensor("a", "f32", (5, 7))
+    good = in_pieces(a, [8, 30])
+    chunks = good["chunks"]
+    renamed = {str(i + 1): c for i, c in enumerate(chunks.values())}
+    double = array(tensor("", "f64", (22,)))
+    flat = Ext(ARRAY, payload(("", "f32", (2, 4), a[3][:32])))
+    number = Ext(SCALAR, payload(("", "f32", (), a[3][:4])))
+    cases = {
+        "gap": ({**good, "chunks": {"0": chunks["0"], "1": chunks["1"]}}, "elements in no piece"),
+        "more": ({**good, "shape": {"0": 5, "1": 6}}, "more elements than the shape has"),
+        "shape_vast": ({**good, "shape": {"0": 2**40, "1": 2**40}}, "a shape of 2^80 elements"),
+        "types": ({**good, "chunks": {**chunks, "1": double}}, "pieces of two types"),
+        "rank": ({**good, "chunks": {**chunks, "0": flat}}, "a piece of two dimensions"),
+        "scalar": ({**good, "chunks": {**chunks, "0": number}}, "a piece that is a number"),
+        "number": ({**good, "chunks": {**chunks, "0": 5}}, "a piece that is no array"),
+        "keys": ({**good, "chunks": renamed}, "pieces that count from 1"),
+        "none": ({**good, "chunks": {}}, "no piece"),
+        "list": ({**good, "chunks": list(chunks.values())}, "pieces in a list"),
+        "no_shape": ({"__msgpack_chunked_array__": True, "chunks": chunks}, "no shape"),
+        "other": ({"__msgpack_chunked_array__": True, "chunks": chunks, "shape": good["shape"]},
+                  "pieces before the shape"),
+        "negative": ({**good, "shape": {"0": -5, "1": 7}}, "a negative dimension"),
+    }
+    for name, (content, why) in cases.items():
+        s.bad(f"pieces_{name}.msgpack", pack({"a": content}), "reject", f"in pieces: {why}")
+    w = tensor("w", "f32", (2, 2))
+    s.bad("pieces_unknown.msgpack",
+          pack({"w": array(w), "d": in_pieces(("d", "u8", (4,), bytes(32)), [2],
+                                              "datetime64[ns]")}),
+          "warn", "an array in pieces of a type that is no number", rule="flax/dtype")
 
 
 def main():
@@ -204,8 +254,10 @@ def main():
     good_models(s)
     good_types(s)
     good_leaves(s)
+    good_pieces(s)
     bad_arrays(s)
     bad_trees(s)
+    bad_pieces(s)
 
 
 if __name__ == "__main__":

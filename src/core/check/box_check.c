@@ -1,61 +1,85 @@
 /* box_check.c - checks the boxes of assembled tensors. */
 #include "core/check/box_check.h"
 
-#include "base/error.h"
+#include "core/read/box_checksums.h"
+#include "core/read/chunks.h"
 #include "core/shards/box_file.h"
 
+typedef struct box_check {
+    heft_check *check;
+    const heft_file *f; /* the model, to which the assembling file was joined, or that file */
+    heft_progress *progress;
+} box_check;
+
 /* Report what is wrong; an error of the system ends the check. */
-static heft_status report(heft_check *c, const heft_file *f, uint32_t row, heft_status st,
-                          const heft_error *why)
+static heft_status report(const box_check *k, uint32_t part, heft_status st, const heft_error *why)
 {
-    uint32_t tensor = ((const heft_ix_assembled *)f->x.assembled.ptr)[row].tensor;
     if (st == HEFT_E_IO || st == HEFT_E_NOMEM || st == HEFT_E_CANCELLED) {
-        *c->err = *why;
+        *k->check->err = *why;
         return st;
     }
     if (st)
-        c->report(c, HEFT_FAULT, "heft/piece", (heft_range){ HEFT_NOWHERE, 0 }, tensor,
-                  why->message);
+        k->check->report(k->check, HEFT_FAULT, "heft/piece", (heft_range){ HEFT_NOWHERE, 0 },
+                         heft_ix_owner(&k->f->x, part), why->message);
     return HEFT_OK;
 }
 
-static bool has_replicas(const heft_boxes *b)
+static bool has_replicas(const heft_assembled_part *a)
 {
+    heft_boxes b = heft_ix_boxes(&a->file->x, a->row);
     uint32_t i = 0;
-    while (i < b->count && !heft_box_is_replica(&b->rows[i]))
+    while (i < b.count && !heft_box_is_replica(&b.rows[i]))
         i++;
-    return i < b->count;
+    return !a->file->missing && i < b.count;
 }
 
 /* Read the tensor: the source compares copies. */
-static heft_status compare_replicas(const heft_file *f, uint32_t row, heft_error *why)
+static heft_status compare_replicas(const box_check *k, uint32_t part, heft_error *why)
 {
-    enum { CHUNK = 4096 };
-    const heft_ix_assembled *a = (const heft_ix_assembled *)f->x.assembled.ptr + row;
-    uint32_t part = heft_ix_row(&f->x, a->tensor)->first_part;
-    uint8_t buf[CHUNK];
-    for (uint64_t at = 0, n; at < a->bytes; at += n) {
-        n = a->bytes - at < CHUNK ? a->bytes - at : CHUNK;
-        HEFT_TRY(heft_part_read(buf, f, part, at, (size_t)n, why));
+    heft_chunks c;
+    uint64_t length = heft_ix_part_row_at(&k->f->x, part)->length;
+    heft_status st = heft_chunks_open(&c, k->f->host->allocator, NULL, length, why);
+    while (!st && !heft_progress_halted(k->progress) && heft_chunks_next(&c)) {
+        st = heft_part_read(c.buf, k->f, part, c.at, c.len, why);
+        heft_progress_add(k->progress, c.len);
     }
-    return HEFT_OK;
+    heft_chunks_close(&c);
+    return st;
 }
 
-heft_status heft_check_boxes(heft_check *c, const heft_file *f)
+static heft_status check_part(const box_check *k, uint32_t part, const heft_assembled_part *a)
 {
     heft_error why;
-    for (uint32_t row = 0; row < f->x.assembled.len; row++) {
-        heft_boxes b = heft_ix_boxes(&f->x, row);
-        heft_status st = HEFT_OK;
-        for (uint32_t i = 0; i < b.count; i++) {
-            heft_status of_box = heft_box_verify(f, row, i, &why);
-            st = st ? st : of_box;
-            HEFT_TRY(report(c, f, row, of_box, &why));
-        }
-        if (!st && !f->missing && has_replicas(&b)) {
-            st = compare_replicas(f, row, &why);
-            HEFT_TRY(report(c, f, row, st, &why));
-        }
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < heft_ix_boxes(&a->file->x, a->row).count; i++) {
+        heft_status of_box = heft_box_verify(a->file, a->row, i, &why);
+        st = st ? st : of_box;
+        HEFT_TRY(report(k, part, of_box, &why));
     }
-    return HEFT_OK;
+    if (st || !has_replicas(a))
+        return HEFT_OK;
+    st = compare_replicas(k, part, &why);
+    return report(k, part, st, &why);
+}
+
+uint64_t heft_check_boxes_bytes(const heft_file *f)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < f->x.parts.len; i++) {
+        heft_assembled_part a = heft_assembled_part_of(f, i);
+        if (a.file && has_replicas(&a))
+            sum += heft_ix_part_row_at(&f->x, i)->length;
+    }
+    return sum;
+}
+
+heft_status heft_check_boxes(heft_check *c, const heft_file *f, heft_progress *progress)
+{
+    box_check k = { c, f, progress };
+    for (uint32_t i = 0; i < f->x.parts.len && !heft_progress_halted(progress); i++) {
+        heft_assembled_part a = heft_assembled_part_of(f, i);
+        if (a.file)
+            HEFT_TRY(check_part(&k, i, &a));
+    }
+    return heft_progress_end(progress, c->err);
 }

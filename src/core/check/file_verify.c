@@ -432,8 +432,8 @@ static heft_status check_all(verify *v)
             report_quick(v);
         return st;
     }
-    if (!st && is_first_share(v))
-        st = heft_check_boxes(&v->check, v->f);
+    if (!HEFT_IS_LEAN && !st && is_first_share(v))
+        st = heft_check_boxes(&v->check, v->f, v->progress);
     v->stage = STAGE_DECODED;
     if (!st)
         st = check_decoded(v);
@@ -485,7 +485,8 @@ heft_status heft_file_verify(heft_verify_result *out, const heft_file *f,
     if (!o.quick && !share_count(&v))
         heft_file_begin_origin_digests(f);
     if (!o.quick)
-        progress.total = heft_checksum_sweep_bytes(f) + heft_decoded_check_bytes(f);
+        progress.total = heft_checksum_sweep_bytes(f) + heft_decoded_check_bytes(f) +
+                         (HEFT_IS_LEAN ? 0 : heft_check_boxes_bytes(f));
     heft_status st = check_all(&v);
     if (!st)
         st = heft_file_coverage(&v.result->payload_bytes, &v.result->payload_checked, f, o.quick,

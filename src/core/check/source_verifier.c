@@ -86,11 +86,10 @@ static bool is_checked(void *ctx, uint32_t part)
     return c->part_use(c->ctx, part) != HEFT_PART_UNUSED && (!c->is_own || c->is_own(c->ctx, part));
 }
 
-static bool is_any(void *ctx, uint32_t part)
+/* Compare the checksums of the boxes before the copy, which gathers boxes out of order. */
+static heft_status choose_boxes(heft_ledger *l, box_choice *c, heft_error *err)
 {
-    (void)ctx;
-    (void)part;
-    return true;
+    return heft_box_checksums_choose(l->f, l->ways, HEFT_LEDGER_SWEEP, is_checked, c, err);
 }
 
 /* ---- before, during and after the copy ---- */
@@ -108,7 +107,7 @@ heft_status heft_source_verifier_begin(heft_ledger *l, const heft_file *f, bool 
     box_choice boxes = { part_use, NULL, ctx };
     HEFT_TRY(heft_source_verifier_choose(l, f, is_disabled, part_use, ctx, err));
     if (!is_disabled)
-        HEFT_TRY(heft_box_checksums_check(f, is_checked, &boxes, err));
+        HEFT_TRY(choose_boxes(l, &boxes, err));
     return check_before_copy(l, err);
 }
 
@@ -119,14 +118,14 @@ heft_status heft_source_verifier_begin_share(heft_ledger *l, const heft_file *f,
 {
     box_choice boxes = { part_use, is_own, ctx };
     HEFT_TRY(heft_source_verifier_choose(l, f, is_disabled, part_use, ctx, err));
-    if (!is_disabled)
-        HEFT_TRY(heft_box_checksums_check(f, is_checked, &boxes, err));
     for (uint32_t i = 0; i < l->checksums; i++) {
         uint32_t part = heft_ix_checksum_part(&f->x, i);
         part = part < f->x.parts.len ? part : HEFT_NONE;
         if (l->ways[i] == HEFT_LEDGER_SWEEP && !is_own(ctx, part))
             l->ways[i] = HEFT_LEDGER_NOT;
     }
+    if (!is_disabled)
+        HEFT_TRY(choose_boxes(l, &boxes, err));
     return check_before_copy(l, err);
 }
 
@@ -151,7 +150,7 @@ heft_status heft_check_used(const heft_file *f, heft_part_use_fn part_use, void 
     box_choice boxes = { part_use, NULL, ctx };
     heft_status st = heft_source_verifier_choose(&l, f, false, part_use, ctx, err);
     if (!st)
-        st = heft_box_checksums_check(f, is_checked, &boxes, err);
+        st = choose_boxes(&l, &boxes, err);
     for (uint32_t i = 0; !st && i < l.checksums; i++)
         if (l.ways[i] != HEFT_LEDGER_NOT)
             l.ways[i] = HEFT_LEDGER_SWEEP;
@@ -166,7 +165,7 @@ heft_status heft_check_all(const heft_file *f, heft_error *err)
     heft_ledger l;
     heft_status st = heft_ledger_open(&l, f, false, err);
     if (!st)
-        st = heft_box_checksums_check(f, is_any, NULL, err);
+        st = heft_box_checksums_choose(f, l.ways, HEFT_LEDGER_SWEEP, NULL, NULL, err);
     if (!st)
         st = heft_source_verifier_check_now(&l, err);
     if (!st)

@@ -279,6 +279,10 @@ heft_status heft_edit_check_file(const heft_file *f, heft_error *err)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "%s files are not edited: use heft convert to write a new one",
                                 f->format->title);
+    if (f->x.assembled.len)
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                                "a tensor is stored in pieces, which an edit does not join: use "
+                                "heft convert to write a new file");
     if (f->x.shards.len)
         return shard_error("the tensors are in other files", err);
     if (f->x.shard_info.count > 1)

@@ -3,9 +3,22 @@
 #define HEFT_BOX_CHECKSUMS_H
 #include "core/read/file.h"
 
-/* Read the boxes of the assembled parts for which is_chosen() returns true, and compare the
- * checksums that are stored for them: HEFT_E_CHECKSUM at the first that does not match.  The bytes
- * of a part that is assembled have no checksum of their own. */
+/* Where the bytes of a part are assembled. */
+typedef struct heft_assembled_part {
+    const heft_file *file; /* the file, or one that was joined to it; NULL: the part is stored */
+    uint32_t row;          /* row of heft_index.assembled of that file */
+    uint32_t base;         /* number of that file: see heft_global_offset() */
+} heft_assembled_part;
+heft_assembled_part heft_assembled_part_of(const heft_file *f, uint32_t part);
+
+/* Find the checksums that are stored for the boxes of the assembled parts for which is_chosen()
+ * returns true, NULL: of all; set needed[] of the checksums of f to `way`.  Those in files that
+ * boxes are, are compared at once: HEFT_E_CHECKSUM at the first that does not match.  The bytes of
+ * a part that is assembled have no checksum of their own. */
+heft_status heft_box_checksums_choose(const heft_file *f, uint8_t *needed, uint8_t way,
+                                      bool (*is_chosen)(void *ctx, uint32_t part), void *ctx,
+                                      heft_error *err);
+/* Choose, and compare all at once. */
 heft_status heft_box_checksums_check(const heft_file *f,
                                      bool (*is_chosen)(void *ctx, uint32_t part), void *ctx,
                                      heft_error *err);

@@ -111,15 +111,9 @@ static heft_status select_part_digests(heft_checked_read *r, const coverage *cov
     return HEFT_OK;
 }
 
-/* The parts to be read, to check the boxes of those that are assembled. */
-typedef struct part_set {
-    const uint8_t *is_read; /* by part; NULL: all */
-} part_set;
-
-static bool is_in_set(void *ctx, uint32_t part)
+static bool is_marked(void *ctx, uint32_t part)
 {
-    const part_set *s = ctx;
-    return !s->is_read || s->is_read[part];
+    return ((const uint8_t *)ctx)[part];
 }
 
 static heft_status check_boxes(const heft_file *f, const uint32_t *parts, uint32_t count,
@@ -127,17 +121,17 @@ static heft_status check_boxes(const heft_file *f, const uint32_t *parts, uint32
 {
     heft_memory mem = { f->host->allocator, UINT64_MAX, 0 };
     uint32_t all = heft_ix_all_parts(&f->x);
-    if (!f->x.assembled.len)
+    if (HEFT_IS_LEAN || (!f->x.assembled.len && !f->joined_count))
         return HEFT_OK;
     if (!parts)
-        return heft_box_checksums_check(f, is_in_set, &(part_set){ NULL }, err);
+        return heft_box_checksums_check(f, NULL, NULL, err);
     uint8_t *is_read = heft_mem_alloc(&mem, all);
     if (!is_read)
         return heft_error_no_memory(err, purpose);
     memset(is_read, 0, all);
     for (uint32_t i = 0; i < count; i++)
         is_read[parts[i]] = 1;
-    heft_status st = heft_box_checksums_check(f, is_in_set, &(part_set){ is_read }, err);
+    heft_status st = heft_box_checksums_check(f, is_marked, is_read, err);
     heft_mem_free(&mem, is_read, all);
     return st;
 }

@@ -24,9 +24,10 @@ typedef struct heft_shard { /* a shard; opened or not */
 
 typedef struct heft_joined_file { /* a file whose tensors were added to this file's index */
     const heft_file *file;
-    uint32_t first_shard;  /* number for heft_global_offset(); the shards of `file` follow */
-    heft_str prefix;       /* precedes the names of the tensors */
-    uint32_t first_tensor; /* pipelines: id of the file's first tensor in the joined index */
+    uint32_t first_shard;    /* number for heft_global_offset(); the shards of `file` follow */
+    heft_str prefix;         /* precedes the names of the tensors */
+    uint32_t first_tensor;   /* pipelines: id of the file's first tensor in the joined index */
+    uint32_t first_checksum; /* number of the file's first checksum in the joined index */
 } heft_joined_file;
 
 typedef struct heft_gzip_content { /* a file compressed with gzip as a whole: gunzip.c */

@@ -43,8 +43,13 @@ heft_status heft_stored_checksum_compute(bool *holds, const heft_stored_checksum
 heft_status heft_stored_checksum_mismatch(const heft_file *f, const heft_stored_checksum *c,
                                           heft_error *err)
 {
-    heft_error_plain(err, HEFT_E_CHECKSUM, "%s: the checksum does not match the bytes it covers",
-                     c->rule);
+    if (c->covers_piece)
+        heft_error_plain(err, HEFT_E_CHECKSUM,
+                         "tensor %q: %s: the checksum of a piece does not match its bytes",
+                         heft_ix_name(&f->x, c->tensor), c->rule);
+    else
+        heft_error_plain(err, HEFT_E_CHECKSUM,
+                         "%s: the checksum does not match the bytes it covers", c->rule);
     heft_error_rule(err, HEFT_E_CHECKSUM, c->rule);
     return heft_file_error_at(f, c->range[0].offset, HEFT_E_CHECKSUM, err);
 }

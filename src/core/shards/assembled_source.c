@@ -7,8 +7,8 @@
 #include "base/checked_math.h"
 #include "base/error.h"
 #include "base/sort.h"
-#include "core/shards/box_file.h"
 #include "core/shards/assembly.h"
+#include "core/shards/box_file.h"
 
 enum {
     DIRECT = 16 << 10,   /* runs of this length are read by themselves */
@@ -47,12 +47,13 @@ static const heft_ix_assembled *row_at(const heft_index *x, uint32_t i)
 
 /* ---- buffers ---- */
 
-/* Take a buffer.  It is held while a few reads last, so that a thread beyond KEPT waits. */
+/* Take a buffer; NULL: all are taken. */
 static kept_buffer *take_buffer(assembled_source *s)
 {
-    for (int i = 0;; i = (i + 1) % KEPT)
+    for (int i = 0; i < KEPT; i++)
         if (heft_atomic_publish_first(&s->kept[i].is_taken, 1))
             return &s->kept[i];
+    return NULL;
 }
 
 /* ---- reading a box ---- */
@@ -76,18 +77,29 @@ static uint64_t run_begin(const box_read *r, uint64_t i)
     return heft_box_run_at(&r->runs, i) * r->size;
 }
 
-/* Return the first run that ends after byte `at` of the tensor. */
-static uint64_t run_after(const box_read *r, uint64_t at)
+static uint64_t run_bytes(const box_read *r)
 {
-    uint64_t first = 0, end = r->runs.count, bytes = r->runs.run * r->size;
+    return r->runs.run * r->size;
+}
+
+/* Return the number of runs that begin before byte `at` of the tensor. */
+static uint64_t runs_before(const box_read *r, uint64_t at)
+{
+    uint64_t first = 0, end = r->runs.count;
     while (first < end) {
         uint64_t mid = first + (end - first) / 2;
-        if (run_begin(r, mid) + bytes <= at)
+        if (run_begin(r, mid) < at)
             first = mid + 1;
         else
             end = mid;
     }
     return first;
+}
+
+/* Return the number of runs that end before byte `at`, or there. */
+static uint64_t runs_until(const box_read *r, uint64_t at)
+{
+    return at < run_bytes(r) ? 0 : runs_before(r, at - run_bytes(r) + 1);
 }
 
 /* The place of the elements does not change, so that threads may find it at the same time. */
@@ -145,7 +157,7 @@ static heft_status compare(const box_read *r, uint64_t at, const uint8_t *with, 
 /* Read `count` runs from run i on, which lie within the range, and copy them to their places. */
 static heft_status read_together(const box_read *r, uint64_t i, uint64_t count)
 {
-    size_t bytes = (size_t)(r->runs.run * r->size);
+    size_t bytes = (size_t)run_bytes(r);
     HEFT_TRY(read_elements(r, i * bytes, r->together, (size_t)count * bytes));
     for (uint64_t k = 0; k < count; k++) {
         uint8_t *dst = r->dst + (run_begin(r, i + k) - r->from);
@@ -159,31 +171,21 @@ static heft_status read_together(const box_read *r, uint64_t i, uint64_t count)
 /* Read the part of run i, which begins at byte `begin`, that lies within the range. */
 static heft_status read_run(const box_read *r, uint64_t i, uint64_t begin)
 {
-    uint64_t bytes = r->runs.run * r->size, end = begin + bytes;
+    uint64_t bytes = run_bytes(r), end = begin + bytes;
     uint64_t from = begin < r->from ? r->from : begin, to = end < r->to ? end : r->to;
     uint64_t at = i * bytes + (from - begin);
     uint8_t *dst = r->dst + (from - r->from);
-    if (from >= to)
-        return HEFT_OK;
     return r->compares ? compare(r, at, dst, (size_t)(to - from))
                        : read_elements(r, at, dst, (size_t)(to - from));
 }
 
 static heft_status read_runs(const box_read *r)
 {
-    uint64_t bytes = r->runs.run * r->size;
-    for (uint64_t i = run_after(r, r->from), n; i < r->runs.count; i += n) {
-        uint64_t begin = run_begin(r, i);
-        if (begin >= r->to)
-            break;
-        n = 1;
-        bool is_inside = begin >= r->from && begin + bytes <= r->to;
-        if (is_inside && bytes < DIRECT && r->together) {
-            uint64_t most = heft_div(TOGETHER, bytes), after = run_after(r, r->to - 1);
-            bool is_last_cut = after < r->runs.count && run_begin(r, after) + bytes > r->to;
-            uint64_t end = after < r->runs.count && !is_last_cut ? after + 1 : after;
-            n = end - i < most ? end - i : most;
-        }
+    uint64_t whole = runs_until(r, r->to), end = runs_before(r, r->to);
+    uint64_t most = run_bytes(r) < DIRECT && r->together ? heft_div(TOGETHER, run_bytes(r)) : 1;
+    for (uint64_t i = runs_until(r, r->from), n; i < end; i += n) {
+        uint64_t begin = run_begin(r, i), left = whole - i;
+        n = begin < r->from || i >= whole ? 1 : left < most ? left : most;
         HEFT_TRY(n > 1 ? read_together(r, i, n) : read_run(r, i, begin));
     }
     return HEFT_OK;
@@ -191,17 +193,19 @@ static heft_status read_runs(const box_read *r)
 
 static heft_status read_box(box_read *r)
 {
+    const heft_allocator *al = r->s->f->host->allocator;
     HEFT_TRY(find_elements(r));
-    bool is_short = r->runs.run * r->size < DIRECT && r->runs.count > 1;
-    kept_buffer own = { .bytes = NULL }, *buffer = &own;
-    if (is_short || r->compares)
-        buffer = take_buffer(r->s);
-    if (!buffer->bytes && (is_short || r->compares))
-        buffer->bytes = heft_alloc(r->s->f->host->allocator, TOGETHER, ALIGN);
+    if (!r->compares && (run_bytes(r) >= DIRECT || r->runs.count < 2))
+        return read_runs(r);
+    kept_buffer *kept = take_buffer(r->s), own = { .bytes = NULL }, *buffer = kept ? kept : &own;
+    if (!buffer->bytes)
+        buffer->bytes = heft_alloc(al, TOGETHER, ALIGN);
     r->together = buffer->bytes;
     heft_status st = r->compares && !r->together ? heft_error_no_memory(r->err, purpose)
                                                  : read_runs(r);
-    heft_atomic_publish(&buffer->is_taken, 0);
+    heft_free(al, own.bytes, TOGETHER, ALIGN);
+    if (kept)
+        heft_atomic_publish(&kept->is_taken, 0);
     return st;
 }
 
@@ -241,9 +245,8 @@ static void announce(const box_read *r)
     if (!s || !s->ops->will_need || heft_box_holds(box) == HEFT_BOX_PART)
         return;
     size_t found = heft_atomic_load_published(&r->placed->found);
-    uint64_t bytes = r->runs.run * r->size, begin = run_after(r, r->from) * bytes;
-    uint64_t end = (run_after(r, r->to - 1) + 1) * bytes, skip = found ? found - 1 : 0;
-    end += found ? 0 : HEADER;
+    uint64_t begin = runs_until(r, r->from) * run_bytes(r), skip = found ? found - 1 : 0;
+    uint64_t end = runs_before(r, r->to) * run_bytes(r) + (found ? 0 : HEADER);
     begin = begin + skip < box->length ? begin + skip : box->length;
     end = end + skip < box->length ? end + skip : box->length;
     s->ops->will_need(s, heft_global_offset_local(&f->x, box->offset) + begin, end - begin);
@@ -260,10 +263,11 @@ static row_range boxes_of(const assembled_source *s, uint32_t row)
     return (row_range){ a, a->first_box, a->first_box + a->box_count };
 }
 
-static bool is_slow(const heft_file *f)
+/* Return a source of boxes, one that has an executor because its requests take long; or NULL. */
+static const heft_source *slow_source(const heft_file *f)
 {
-    const heft_source *s = heft_file_source(f, f->opened_shard_count > 1);
-    return s && HEFT_HAS(s->ops, executor);
+    const heft_source *s = heft_file_source(f, f->opened_shard_count > 1); /* a shard, or f's own */
+    return s && HEFT_HAS(s->ops, executor) ? s : NULL;
 }
 
 /* Boxes in a range are announced, or they are read: first others than replicas, and then
@@ -337,7 +341,7 @@ static heft_status read_assembled(heft_source *base, uint64_t offset, void *buf,
 {
     assembled_source *s = (assembled_source *)base;
     heft_error own;
-    if (is_slow(s->f))
+    if (slow_source(s->f))
         (void)for_range(s, offset, NULL, len, err);
     return for_range(s, offset, buf, len, err ? err : heft_error_begin(err, &own));
 }
@@ -349,9 +353,8 @@ static void will_need(heft_source *base, uint64_t offset, uint64_t len)
 
 static const heft_executor *executor(const heft_source *base)
 {
-    const heft_file *f = ((const assembled_source *)base)->f;
-    const heft_source *s = heft_file_source(f, f->opened_shard_count > 1);
-    return s && HEFT_HAS(s->ops, executor) ? s->ops->executor(s) : NULL;
+    const heft_source *s = slow_source(((const assembled_source *)base)->f);
+    return s ? s->ops->executor(s) : NULL;
 }
 
 static void close_assembled(heft_source *base)
@@ -379,7 +382,7 @@ static void place_box(assembled_source *s, placed_box *p, uint32_t row, uint32_t
     if (!r.runs.count || !r.runs.run) /* an empty box is never read */
         return;
     p->first = run_begin(&r, 0);
-    p->end = run_begin(&r, r.runs.count - 1) + r.runs.run * r.size;
+    p->end = run_begin(&r, r.runs.count - 1) + run_bytes(&r);
 }
 
 static bool is_first(const void *ctx, uint32_t a, uint32_t b)

@@ -1,6 +1,9 @@
 /* piece_join.c - joins the pieces of tensors that several files of a model have, each as a tensor
  * with the same name, to assembled tensors. */
 #include "core/shards/shard_join.h"
+
+#include "base/bisect.h"
+#include "base/sort.h"
 #include "model/boxes.h"
 #include "model/names.h"
 
@@ -13,7 +16,8 @@ typedef struct piece { /* a tensor of a file with pieces */
     uint32_t file; /* number of the file, for heft_global_offset() */
     uint32_t next; /* the next piece of the tensor, or HEFT_NONE */
     uint32_t last; /* the last piece of the tensor, if this is the first */
-    bool may_repeat;
+    uint32_t id;   /* the tensor in the joined index */
+    bool may_repeat, is_replica;
 } piece;
 
 typedef struct piece_join {
@@ -22,6 +26,7 @@ typedef struct piece_join {
     uint32_t count;
     uint64_t *dims;    /* shape of the tensor that is joined */
     uint32_t capacity; /* dimensions for which there is memory */
+    uint32_t *order;   /* pieces of the tensor by their boxes, and scratch of the same size */
     bool is_unstated;  /* some pieces do not state the shape of the tensor */
     heft_error *err;
 } piece_join;
@@ -40,16 +45,24 @@ static uint32_t pieces_of(const heft_index *x)
 
 /* ---- collecting ---- */
 
-static void add_index(piece_join *j, const heft_index *x, uint32_t file)
+static bool add_file(piece_join *j, const heft_joined_file *from)
 {
+    const heft_index *x = &from->file->x;
+    heft_arena *arena = &j->f->x.arena;
+    const heft_str end = { "", 0 };
     for (uint32_t i = 0; i < pieces_of(x); i++) {
         const heft_ix_piece *row = (const heft_ix_piece *)x->pieces.ptr + i;
         piece *p = &j->all[j->count];
-        *p = (piece){ .name = heft_ix_name(x, row->tensor),
+        heft_str name = heft_ix_name(x, row->tensor);
+        if (from->prefix.len)
+            name = heft_arena_join(arena, from->prefix, name, end);
+        if (!name.ptr)
+            return false;
+        *p = (piece){ .name = name,
                       .stored_dtype = heft_ix_stored_dtype(x, row->tensor),
                       .sizes = heft_ix_dims(x, row->tensor),
                       .tensor = *heft_ix_row(x, row->tensor),
-                      .file = file,
+                      .file = from->first_shard,
                       .next = HEFT_NONE,
                       .last = j->count++,
                       .may_repeat = row->may_repeat };
@@ -60,6 +73,7 @@ static void add_index(piece_join *j, const heft_index *x, uint32_t file)
         if (p->tensor.part_count)
             p->part = *heft_ix_part_row_at(x, p->tensor.first_part);
     }
+    return true;
 }
 
 /* Link the pieces of each tensor; the first piece stands for the tensor. */
@@ -126,20 +140,38 @@ static heft_status reserve(piece_join *j, uint32_t rank)
     return j->dims ? HEFT_OK : heft_error_no_memory(j->err, purpose);
 }
 
-/* Return true if a piece before p has the same box. */
-static bool is_again(const piece_join *j, uint32_t first, const piece *p)
+/* Order by offsets, then by sizes. */
+static int order_boxes(const piece *p, const piece *q)
 {
-    for (const piece *q = &j->all[first]; q != p; q = &j->all[q->next]) {
-        bool is_same = q->may_repeat;
-        for (uint32_t i = 0; is_same && i < p->tensor.rank; i++)
-            is_same = q->offsets[i] == p->offsets[i] && q->sizes[i] == p->sizes[i];
-        if (is_same)
-            return true;
-    }
-    return false;
+    for (uint32_t i = 0; i < p->tensor.rank; i++)
+        if (p->offsets[i] != q->offsets[i])
+            return p->offsets[i] < q->offsets[i] ? -1 : 1;
+    for (uint32_t i = 0; i < p->tensor.rank; i++)
+        if (p->sizes[i] != q->sizes[i])
+            return p->sizes[i] < q->sizes[i] ? -1 : 1;
+    return 0;
 }
 
-static heft_status add_box(piece_join *j, uint32_t first, const piece *p)
+static bool is_before(const void *ctx, uint32_t a, uint32_t b)
+{
+    const piece *all = ctx;
+    return order_boxes(&all[a], &all[b]) < 0;
+}
+
+/* Find the pieces that have the same box as one before. */
+static void mark_replicas(piece_join *j, uint32_t first)
+{
+    uint32_t n = 0;
+    for (uint32_t i = first; i != HEFT_NONE; i = j->all[i].next)
+        if (j->all[i].may_repeat)
+            j->order[n++] = i;
+    heft_sort(j->order, j->order + j->count, n, is_before, j->all);
+    for (uint32_t i = 1; i < n; i++) /* the sort is stable: the first in its order is kept */
+        j->all[j->order[i]].is_replica = !order_boxes(&j->all[j->order[i - 1]],
+                                                      &j->all[j->order[i]]);
+}
+
+static heft_status add_box(piece_join *j, const piece *p)
 {
     const heft_ix_tensor_row *t = &p->tensor;
     if (t->layout || t->part_count != 1)
@@ -150,7 +182,7 @@ static heft_status add_box(piece_join *j, uint32_t first, const piece *p)
         box.holds = HEFT_BOX_PART;
         box.length = t->first_part;
     }
-    if (p->may_repeat && is_again(j, first, p))
+    if (p->is_replica)
         box.holds |= HEFT_BOX_REPLICA;
     return heft_ix_box_add(&j->f->x, HEFT_NOWHERE, box, p->offsets, p->sizes);
 }
@@ -185,9 +217,12 @@ static heft_status join_tensor(piece_join *j, uint32_t number)
     HEFT_TRY(reserve(j, first->tensor.rank));
     for (uint32_t i = number; i != HEFT_NONE; i = j->all[i].next)
         HEFT_TRY(add_to_shape(j, first, &j->all[i]));
+    mark_replicas(j, number);
     HEFT_TRY(add_tensor(j, first, &id));
-    for (uint32_t i = number; i != HEFT_NONE; i = j->all[i].next)
-        HEFT_TRY(add_box(j, number, &j->all[i]));
+    for (uint32_t i = number; i != HEFT_NONE; i = j->all[i].next) {
+        j->all[i].id = id;
+        HEFT_TRY(add_box(j, &j->all[i]));
+    }
     HEFT_TRY(end_tensor(j));
     return first->stored_dtype.ptr
                ? heft_ix_attr_text(x, id, heft_lit("stored_dtype"), first->stored_dtype)
@@ -195,6 +230,30 @@ static heft_status join_tensor(piece_join *j, uint32_t number)
 }
 
 /* ---- all tensors ---- */
+
+static uint32_t piece_of(const heft_index *x, uint32_t tensor)
+{
+    const heft_ix_piece *rows = x->pieces.ptr;
+    heft_bisect b = { .end = x->pieces.len };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, rows[b.mid].tensor < tensor);
+    return b.first < x->pieces.len && rows[b.first].tensor == tensor ? b.first : HEFT_NONE;
+}
+
+/* Let the checksums of a file's pieces be those of the joined tensors.  pieces: of the file. */
+static void join_checksums(piece_join *j, const heft_joined_file *from, const piece *pieces)
+{
+    const heft_stored_checksum *own = from->file->x.checksums.ptr;
+    heft_stored_checksum *joined = j->f->x.checksums.ptr;
+    for (uint32_t i = 0; i < from->file->x.checksums.len; i++) {
+        uint32_t row = own[i].tensor == HEFT_NONE ? HEFT_NONE
+                                                  : piece_of(&from->file->x, own[i].tensor);
+        if (row == HEFT_NONE)
+            continue;
+        joined[from->first_checksum + i].tensor = pieces[row].id;
+        joined[from->first_checksum + i].covers_piece = !own[i].covers_metadata_only;
+    }
+}
 
 heft_status heft_join_pieces(heft_file *f, heft_error *err)
 {
@@ -205,22 +264,31 @@ heft_status heft_join_pieces(heft_file *f, heft_error *err)
         total += pieces_of(&f->joined_files[m].file->x);
     if (!total)
         return HEFT_OK;
-    size_t bytes = (size_t)total * (sizeof *j.all + 1);
+    size_t bytes = (size_t)total * (sizeof *j.all + 2 * sizeof *j.order + 1);
     j.all = total <= UINT32_MAX / 2 ? heft_mem_alloc(mem, bytes) : NULL;
     if (!j.all)
         return heft_error_no_memory(err, purpose);
-    uint8_t *is_first = (uint8_t *)(j.all + total);
-    for (uint32_t m = 0; m < f->joined_count; m++)
-        add_index(&j, &f->joined_files[m].file->x, f->joined_files[m].first_shard);
-    heft_status st = link_pieces(&j, is_first) ? HEFT_OK : heft_error_no_memory(err, purpose);
+    j.order = (uint32_t *)(void *)(j.all + total);
+    uint8_t *is_first = (uint8_t *)(j.order + 2 * total);
+    bool has_memory = true;
+    for (uint32_t m = 0; m < f->joined_count && has_memory; m++)
+        has_memory = add_file(&j, &f->joined_files[m]);
+    has_memory = has_memory && link_pieces(&j, is_first);
+    heft_status st = has_memory ? HEFT_OK : heft_error_no_memory(err, purpose);
     for (uint32_t i = 0; i < j.count && !st; i++)
         if (is_first[i])
             st = join_tensor(&j, i);
+    const piece *pieces = j.all;
+    for (uint32_t m = 0; m < f->joined_count && !st; m++) {
+        join_checksums(&j, &f->joined_files[m], pieces);
+        pieces += pieces_of(&f->joined_files[m].file->x);
+    }
     if (!st && j.is_unstated)
-        st = heft_join_note(f, HEFT_WARNING, "heft/pieces-end", HEFT_NOWHERE, HEFT_NONE,
-                            "the files state neither the shapes of whole tensors nor the number of "
-                            "ranks: a missing last rank would go unnoticed, and tensors be too "
-                            "short; compare the number of files with that of ranks");
+        st = heft_join_left_out(f, "heft/pieces-end",
+                                "the files state neither the shapes of whole tensors nor the "
+                                "number of ranks: a missing last rank would go unnoticed, and "
+                                "tensors be too short; compare the number of files with that of "
+                                "ranks");
     heft_mem_free(mem, j.all, bytes);
     return st;
 }

@@ -3,6 +3,7 @@
  * The pipeline's index is file 0 and has no tensors.  Each component is a shard that owns an open
  * file; the shards of a component follow as shards that belong to that file.  Tensors of the
  * component "unet" get the prefix "unet.", so the names of components must differ. */
+#include "core/shards/assembly.h"
 #include "core/shards/shard_join.h"
 
 static const char purpose[] = "to join the components of a pipeline";
@@ -181,6 +182,8 @@ static heft_status join(heft_file *f, const char *name, heft_pipeline_file *c, u
     heft_status st = heft_file_leave_after(f, heft_join_files(f, NULL, err), err);
     if (!st)
         st = heft_note_folder_files(f, err);
+    if (!st && !HEFT_IS_LEAN)
+        st = heft_assembly_add(f, err);
     if (!st && !heft_ix_list_tensor_checksums(&f->x))
         st = heft_error_no_memory(err, purpose);
     f->ready = !st;

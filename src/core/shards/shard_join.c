@@ -46,6 +46,8 @@ static heft_str entry_name(const void *ctx, uint32_t i)
 /* Pieces of tensors are joined later. */
 static bool is_piece(const join_job *j, uint32_t tensor)
 {
+    if (HEFT_IS_LEAN)
+        return false;
     return tensor < j->own_tensors
                ? j->f->x.has_pieces
                : j->f->joined_files[joined_file_of(j, tensor)].file->x.has_pieces;
@@ -140,17 +142,19 @@ static heft_status join_tensors(join_job *j)
                          ? HEFT_OK
                          : heft_error_no_memory(j->err, purpose);
     if (!st && j->f->is_pipeline) /* the prefixes differ, so all names do */
-        memset(j->is_kept, 1, (size_t)total + 1);
+        for (uint32_t i = 0; i < total; i++)
+            j->is_kept[i] = !is_piece(j, i);
     else if (!st)
         st = choose_tensors(j, &seen, (uint32_t)total);
     heft_names_free(mem, &seen);
     for (uint32_t m = 0; m < file_count && !st; m++) {
         heft_joined_file *from = &j->f->joined_files[m];
         from->first_tensor = heft_ix_tensors(&j->f->x);
+        from->first_checksum = j->f->x.checksums.len;
         st = heft_ix_merge(&j->f->x, &from->file->x, from->first_shard, from->prefix,
                            j->is_kept + j->first_tensor[m]);
     }
-    if (!st)
+    if (!st && !HEFT_IS_LEAN)
         st = heft_join_pieces(j->f, j->err);
     if (!st)
         st = heft_ix_build_name_table(&j->f->x);

@@ -6,7 +6,8 @@
  *             extension 2, a complex number of Python: [real part, imaginary part]
  *             numbers, booleans, texts and nil of Python
  *   in pieces {"__msgpack_chunked_array__": true, "shape": {"0": dimension, ...},
- *              "chunks": {"0": array, "1": array, ...}}: arrays of more than 2^30 bytes
+ *              "chunks": {"0": array, "1": array, ...}}: arrays of more than 2^30 bytes, cut into
+ *             arrays of one dimension
  *
  * The name of a tensor has the keys on the way to it, joined by "/".
  *
@@ -14,65 +15,15 @@
  */
 #include "format/flax/flax.h"
 
-#include "format/msgpack_tree.h"
 #include "format/shard_index.h"
 #include "model/values.h"
 
 static const char what[] = "the tree";
 
-typedef struct array { /* the content of an extension */
-    uint64_t at, end;  /* offset of the head; end of the extension */
-    uint64_t rank;
-    heft_cur shape; /* at the first dimension */
-    heft_str type;
-    heft_range data;
-} array;
-
 /* ---- arrays ---- */
 
-static heft_status expect(heft_msgpack_tree *t, heft_msgpack_kind kind, const char *name,
-                          heft_msgpack_item *it)
-{
-    *it = heft_msgpack_next(&t->c);
-    if (!t->c.st && it->kind != kind)
-        heft_cur_fail_at(&t->c, it->at, "an array of Flax: %s is missing", name);
-    return t->c.st;
-}
-
-/* Read the name of the type, which writers of old store as bytes. */
-static heft_status read_type(heft_msgpack_tree *t, heft_str *out)
-{
-    heft_msgpack_item it = heft_msgpack_next(&t->c);
-    if (!t->c.st && it.kind != HEFT_MSGPACK_TEXT && it.kind != HEFT_MSGPACK_BYTES)
-        heft_cur_fail_at(&t->c, it.at, "an array of Flax: the name of its type is missing");
-    *out = heft_msgpack_text(&t->c, &it);
-    return t->c.st;
-}
-
-static heft_status read_array(heft_msgpack_tree *t, const heft_msgpack_item *ext, array *a)
-{
-    enum { MEMBERS = 3 };
-    heft_msgpack_item it;
-    *a = (array){ .at = ext->at, .end = heft_cur_pos(&t->c) + ext->u };
-    HEFT_TRY(expect(t, HEFT_MSGPACK_ARRAY, "the list of shape, type and bytes", &it));
-    if (it.u != MEMBERS)
-        return heft_cur_fail_at(&t->c, it.at, "an array of Flax has %U members instead of 3", it.u);
-    HEFT_TRY(expect(t, HEFT_MSGPACK_ARRAY, "the shape", &it));
-    a->shape = t->c;
-    a->rank = it.u;
-    heft_msgpack_skip(&t->c, &it);
-    HEFT_TRY(t->c.st ? t->c.st : read_type(t, &a->type));
-    HEFT_TRY(expect(t, HEFT_MSGPACK_BYTES, "its data", &it));
-    a->data = (heft_range){ heft_cur_pos(&t->c), it.u };
-    heft_cur_skip(&t->c, it.u);
-    if (!t->c.st && heft_cur_pos(&t->c) != a->end)
-        heft_cur_fail_at(&t->c, a->at, "an array of Flax ends at %U, its extension at %U",
-                         heft_cur_pos(&t->c), a->end);
-    return t->c.st;
-}
-
 /* The bytes of an array of a type that Heft does not know become a part of the file. */
-static heft_status leave_out(heft_msgpack_tree *t, heft_str name, const array *a)
+static heft_status leave_out(heft_msgpack_tree *t, heft_str name, const heft_flax_array *a)
 {
     heft_ix_left_out(t->x, HEFT_LEFT_OUT, "flax/dtype", a->data,
                      "tensor %q is left out: type %q is none that Heft knows", name, a->type);
@@ -82,7 +33,7 @@ static heft_status leave_out(heft_msgpack_tree *t, heft_str name, const array *a
     return HEFT_OK;
 }
 
-static heft_status add_array(heft_msgpack_tree *t, const array *a)
+static heft_status add_array(heft_msgpack_tree *t, const heft_flax_array *a)
 {
     heft_str name;
     uint64_t *dims;
@@ -107,15 +58,16 @@ static heft_status add_complex(heft_msgpack_tree *t, const heft_msgpack_item *ex
 {
     heft_value v = { .kind = HEFT_KIND_ARRAY };
     heft_msgpack_item it;
-    uint64_t end = heft_cur_pos(&t->c) + ext->u;
-    HEFT_TRY(expect(t, HEFT_MSGPACK_ARRAY, "the list of two numbers", &it));
-    double *numbers = heft_arena_alloc(&t->x->arena, 2 * sizeof *numbers, sizeof *numbers);
+    uint64_t end = heft_cur_pos(&t->c) + ext->u, bits;
+    HEFT_TRY(heft_flax_expect(t, HEFT_MSGPACK_ARRAY, "the list of two numbers", &it));
+    uint8_t *numbers = heft_arena_alloc(&t->x->arena, 2 * sizeof bits, sizeof bits);
     if (!numbers)
         return heft_msgpack_tree_no_memory(t);
     bool is_pair = it.u == 2;
     for (int i = 0; is_pair && i < 2; i++) {
-        HEFT_TRY(expect(t, HEFT_MSGPACK_F64, "a part of a complex number", &it));
-        numbers[i] = it.f;
+        HEFT_TRY(heft_flax_expect(t, HEFT_MSGPACK_F64, "a part of a complex number", &it));
+        memcpy(&bits, &it.f, sizeof bits);
+        heft_put_le64(numbers + (size_t)i * sizeof bits, bits);
     }
     if (!is_pair || heft_cur_pos(&t->c) != end)
         return heft_cur_fail_at(&t->c, ext->at, "a complex number has other parts than two");
@@ -129,13 +81,13 @@ static heft_status add_complex(heft_msgpack_tree *t, const heft_msgpack_item *ex
 
 static heft_status take_extension(heft_msgpack_tree *t, const heft_msgpack_item *ext)
 {
-    array a;
+    heft_flax_array a;
     if (ext->i == HEFT_FLAX_COMPLEX)
         return add_complex(t, ext);
     if (ext->i != HEFT_FLAX_ARRAY && ext->i != HEFT_FLAX_SCALAR)
         return heft_cur_fail_at(&t->c, ext->at,
                                 "extension %D is none of Flax's, which are 1, 2 and 3", ext->i);
-    HEFT_TRY(read_array(t, ext, &a));
+    HEFT_TRY(heft_flax_read_array(t, ext, &a));
     if (ext->i == HEFT_FLAX_SCALAR && a.rank)
         return heft_cur_fail_at(&t->c, ext->at, "a number of NumPy has %U dimensions", a.rank);
     return add_array(t, &a);
@@ -152,7 +104,7 @@ static bool is_chunked(heft_msgpack_tree *t)
     return matches && !c.st;
 }
 
-/* Pass over an array in pieces. */
+/* Pass over an array in pieces, in a build that assembles no tensors. */
 static heft_status leave_out_pieces(heft_msgpack_tree *t, const heft_msgpack_item *map)
 {
     heft_str name;
@@ -173,7 +125,9 @@ static heft_status take(heft_msgpack_tree *t, heft_msgpack_item *item, bool *is_
     if (t->c.st)
         return t->c.st;
     *is_taken = !is_map || is_in_pieces;
-    return is_in_pieces ? leave_out_pieces(t, item) : is_map ? HEFT_OK : take_extension(t, item);
+    if (is_in_pieces)
+        return HEFT_IS_LEAN ? leave_out_pieces(t, item) : heft_flax_add_pieces(t, item);
+    return is_map ? HEFT_OK : take_extension(t, item);
 }
 
 /* ---- the format ---- */
@@ -209,7 +163,10 @@ static heft_status parse_tree(heft_window *in, heft_index *x)
     if (!st)
         st = heft_msgpack_tree_walk(&t, &root);
     if (!st && root.u && !heft_ix_tensors(x) && !x->left_out)
-        st = heft_cur_fail_at(&t.c, root.at, "%s has no array of Flax", what);
+        st = heft_cur_fail_at(&t.c, root.at,
+                              "the file is MessagePack without an array of Flax: it has no "
+                              "weights; choose the file that has the parameters, as "
+                              "flax.serialization writes them");
     if (!st && t.has_separator)
         heft_ix_omit(x, HEFT_WARNING, "flax/key", (heft_str){ NULL, 0 },
                      "a key has a \"/\": its parts become keys of their own");
@@ -313,4 +270,5 @@ const heft_format_writer heft_format_writer_flax = {
     .write_header = heft_flax_write_header,
     .write_record_header = heft_flax_write_record_header,
     .write_trailer = heft_flax_write_trailer,
+    .sharding = &heft_flax_sharding,
 };

@@ -7,6 +7,7 @@
 #include "base/sort.h"
 #include "format/flax/flax.h"
 #include "format/losses.h"
+#include "format/shard_index.h"
 #include "grammar/msgpack_write.h"
 
 typedef struct entry { /* a leaf of the tree: a tensor or a metadata value */
@@ -77,7 +78,7 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
         return heft_loss_tensor(p, "flax/tensor", t, reason);
     if (!heft_flax_type_name(heft_ix_row(p->x, t)->dtype))
         return heft_loss_type(p, "flax/dtype", t, "Flax");
-    if (payload_bytes(p->x, t) > HEFT_MSGPACK_MAX_COUNT)
+    if (!heft_msgpack_can_count(payload_bytes(p->x, t)))
         return heft_loss_tensor(p, "flax/size", t,
                                 "an array of 4 GiB or more cannot be stored in one piece");
     return HEFT_OK;
@@ -118,7 +119,7 @@ static bool is_leaf(const heft_plan *p, uint32_t i)
         return false;
     return v->kind == HEFT_KIND_ARRAY  ? is_number_type(v->as.array.dtype)
            : v->kind == HEFT_KIND_LIST ? are_scalars(p->x, i)
-                                       : v->as.s.len <= HEFT_MSGPACK_MAX_COUNT;
+                                       : heft_msgpack_can_count(v->as.s.len);
 }
 
 static heft_status plan_values(heft_plan *p, tree *w)
@@ -416,3 +417,17 @@ heft_status heft_flax_plan(heft_plan *p)
                ? HEFT_OK
                : heft_error_plain(p->err, HEFT_E_LOSSY, "the file would exceed 2^64 bytes");
 }
+
+/* ---- models in several files, in the layout of the transformers library ---- */
+
+static void put_shard_name(heft_out *o, heft_str stem, uint32_t i, uint32_t count)
+{
+    heft_shard_index_put_name(o, stem, i, count, ".msgpack");
+}
+
+static void put_shard_index(heft_out *o, const heft_shard_set *s)
+{
+    heft_shard_index_put(o, s, put_shard_name);
+}
+
+const heft_sharding heft_flax_sharding = { .name = put_shard_name, .index = put_shard_index };

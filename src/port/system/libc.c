@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MMAP_THRESHOLD = 3 << 20 }; /* rounding up to huge pages may waste a quarter */
+/* Blocks from here on leave the process when they are freed.  The heap of the C library would keep
+ * them, once in each thread's arena: parameters that are loaded and evicted would take a multiple
+ * of their budget. */
+enum { MMAP_THRESHOLD = 512 << 10 };
 
 /* ---- memory ---- */
 

@@ -5,13 +5,14 @@
 #include "port/port.h"
 
 enum {
-    HUGE_PAGE =
-        2 << 20 /* the size on most systems; with a different size MADV_HUGEPAGE helps less */
+    /* The size on most systems; with a different size MADV_HUGEPAGE helps less. */
+    HUGE_PAGE = 2 << 20,
+    HUGE_FROM = 3 << 20 /* rounding up to huge pages may waste a quarter */
 };
 
 static size_t whole_pages(size_t size)
 {
-    return (size + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1);
+    return size < HUGE_FROM ? size : (size + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1);
 }
 
 /* Huge pages: one page fault instead of 512.  The length is rounded up to whole huge pages, so
@@ -25,7 +26,8 @@ void *heft_large_map(void *old, size_t old_size, size_t new_size)
                   : mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
         return NULL;
-    madvise(p, len, MADV_HUGEPAGE);
+    if (len >= HUGE_FROM)
+        madvise(p, len, MADV_HUGEPAGE);
     return p;
 }
 
