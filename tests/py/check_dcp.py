@@ -349,6 +349,18 @@ def joined_models_are_checked(scratch):
         require(b'"unet.w"' in p.stdout and file.encode() in p.stdout, p.stdout)
 
 
+def files_are_listed(scratch):
+    """The bytes of assembled tensors are no file."""
+    f = sample(scratch)
+    f.write()
+    names = {".metadata", *(f"__{i}_0.distcp" for i in range(len(f.files)))}
+    bill = json.loads(heft("sbom", f.path).stdout)
+    require({c["name"] for c in bill["components"]} == names, bill["components"])
+    require(b"assembled" not in heft("info", f.path).stdout, "info lists it")
+    listed = json.loads(heft("ls", "--json", "-l", f.path).stdout)
+    require(len(listed["tensors"]) == len(f.tensors), listed)
+
+
 def a_component_has_one_rank(scratch):
     mesh = torch.arange(2, dtype=torch.int32)
     w = torch.arange(64).float().reshape(8, 8)
@@ -565,7 +577,7 @@ HEFT, SHARED = sys.argv[1], pathlib.Path(sys.argv[2])
 CHECKS = [every_protocol, earlier_and_other_writers, large_pieces, keys_pick_a_subtree,
           objects_are_parts, slices, scan_knows_the_classes, refusals, a_rank_is_missing,
           damaged_bytes_are_found, damaged_rank_files_are_found, joined_models_are_checked,
-          a_component_has_one_rank, pieces_in_safetensors, dtensors,
+          files_are_listed, a_component_has_one_rank, pieces_in_safetensors, dtensors,
           meshes_of_two_dimensions, copies_are_compared, sharded_tensors, rank_files_are_refused,
           files_of_pytorch, rank_files_of_pytorch]
 
