@@ -30,7 +30,8 @@ static bool add_parts(heft_borders *to, const heft_file *f)
     for (uint32_t i = 0; i < heft_ix_all_parts(&f->x) && has_memory; i++) {
         const heft_ix_part_row *row = heft_ix_part_row_at(&f->x, i);
         heft_assembled_part a = heft_assembled_part_of(f, i);
-        has_memory = a.file ? add_boxes(to, &a) : add_range(to, row->offset, row->stored);
+        has_memory = !HEFT_IS_LEAN && a.file ? add_boxes(to, &a)
+                                             : add_range(to, row->offset, row->stored);
     }
     return has_memory;
 }
@@ -91,7 +92,7 @@ static void count(const heft_borders *of_parts, const heft_borders *of_sums, uin
 static uint64_t ranges_of(const heft_file *f)
 {
     uint64_t all = heft_ix_all_parts(&f->x);
-    for (uint32_t i = 0; i < f->x.parts.len; i++) {
+    for (uint32_t i = 0; !HEFT_IS_LEAN && i < f->x.parts.len; i++) {
         heft_assembled_part a = heft_assembled_part_of(f, i);
         if (a.file)
             all += ((const heft_ix_assembled *)a.file->x.assembled.ptr + a.row)->box_count;
