@@ -11,62 +11,9 @@
 #include <cmocka.h>
 
 #include "core/shards/assembly.h"
+#include "random_file.h"
 
-enum { STORAGE = 1 << 18, MAX_RANK = 4, MAX_BOXES = 64, TENSORS = 3 };
-
-typedef struct test_file { /* an open file over random bytes */
-    heft_source source;
-    heft_file f;
-    heft_error err;
-    uint64_t bytes_read;
-    uint8_t bytes[STORAGE];
-} test_file;
-
-static uint32_t seed = 1;
-
-static uint32_t random_below(uint32_t limit)
-{
-    seed = seed * 1664525 + 1013904223;
-    return (seed >> 8) % limit;
-}
-
-static heft_status read_bytes(heft_source *s, uint64_t offset, void *buf, size_t len,
-                              heft_error *err)
-{
-    test_file *t = (test_file *)(void *)s;
-    (void)err;
-    assert_true(offset <= STORAGE && len <= STORAGE - offset);
-    t->bytes_read += len;
-    memcpy(buf, t->bytes + offset, len);
-    return HEFT_OK;
-}
-
-static const heft_source_ops ops = { .size = sizeof(heft_source_ops), .read = read_bytes };
-
-static test_file *open_file(void)
-{
-    test_file *t = calloc(1, sizeof *t);
-    heft_limits limits = { 0 };
-    assert_non_null(t);
-    for (size_t i = 0; i < STORAGE; i++)
-        t->bytes[i] = (uint8_t)random_below(256);
-    t->source = (heft_source){ &ops, STORAGE };
-    t->f.host = heft_host_default();
-    t->f.source = &t->source;
-    heft_ix_init(&t->f.x, t->f.host->allocator, &limits, (uint64_t[2]){ 0, 0 });
-    heft_input_init(&t->f.input, &t->f.x.mem, STORAGE, UINT64_MAX);
-    t->f.x.err = &t->err;
-    t->f.x.file_bytes = STORAGE;
-    return t;
-}
-
-static void close_file(test_file *t)
-{
-    heft_shards_close(&t->f);
-    heft_input_free(&t->f.input);
-    heft_ix_free(&t->f.x);
-    free(t);
-}
+enum { MAX_RANK = 4, MAX_BOXES = 64, TENSORS = 3 };
 
 /* ---- tilings ---- */
 
@@ -245,7 +192,7 @@ static void writes_indices(void **state)
 /* ---- reading ---- */
 
 /* Add an assembled tensor whose boxes are stored at random offsets, and gather its bytes. */
-static void add_tensor(test_file *t, const char *name, const tiling *shape, bool is_flat,
+static void add_tensor(random_file *t, const char *name, const tiling *shape, bool is_flat,
                        const tiling *boxes, uint32_t size, uint8_t *expected)
 {
     static const heft_dtype types[] = { 0, HEFT_U8, HEFT_F16, 0, HEFT_F32, 0, 0, 0, HEFT_F64 };
@@ -273,7 +220,7 @@ static void add_tensor(test_file *t, const char *name, const tiling *shape, bool
     }
 }
 
-static void read_ranges(test_file *t, uint32_t tensor, const uint8_t *expected, uint64_t bytes)
+static void read_ranges(random_file *t, uint32_t tensor, const uint8_t *expected, uint64_t bytes)
 {
     uint8_t *buf = malloc(bytes);
     assert_non_null(buf);
@@ -294,7 +241,7 @@ static void reads_random_tilings(void **state)
     static const uint32_t sizes[] = { 1, 2, 4, 8 };
     (void)state;
     for (uint32_t round = 0; round < 120; round++) {
-        test_file *t = open_file();
+        random_file *t = open_random_file(false);
         uint8_t *expected[TENSORS];
         uint64_t bytes[TENSORS];
         for (uint32_t i = 0; i < TENSORS; i++) {
@@ -311,13 +258,13 @@ static void reads_random_tilings(void **state)
             read_ranges(t, i, expected[i], bytes[i]);
             free(expected[i]);
         }
-        close_file(t);
+        close_random_file(t);
     }
 }
 
 static void reads_ranges_of_a_flat_tensor(void **state)
 {
-    test_file *t = open_file();
+    random_file *t = open_random_file(false);
     tiling shape = { .dims = { 30, 40, 5 }, .rank = 3, .elements = 6000, .count = 1 }, flat;
     uint8_t expected[4 * 6000];
     (void)state;
@@ -331,7 +278,7 @@ static void reads_ranges_of_a_flat_tensor(void **state)
     add_tensor(t, "a", &shape, true, &flat, 4, expected);
     assert_int_equal(heft_assembly_add(&t->f, &t->err), HEFT_OK);
     read_ranges(t, 0, expected, sizeof expected);
-    close_file(t);
+    close_random_file(t);
 }
 
 /* ---- refusals ---- */
@@ -367,7 +314,7 @@ static void refuses_boxes(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        test_file *t = open_file();
+        random_file *t = open_random_file(false);
         uint64_t *dims;
         uint32_t id;
         heft_status st = heft_ix_tensor(&t->f.x, (heft_str){ "t", 1 }, HEFT_F32, 2, &dims, &id);
@@ -385,13 +332,13 @@ static void refuses_boxes(void **state)
         assert_int_equal(st, rows[i].at_box ? rows[i].at_box : rows[i].at_end);
         if (st && !strstr(t->err.message, rows[i].words))
             fail_msg("\"%s\" without \"%s\"", t->err.message, rows[i].words);
-        close_file(t);
+        close_random_file(t);
     }
 }
 
 static void refuses_a_box_past_the_end_of_the_file(void **state)
 {
-    test_file *t = open_file();
+    random_file *t = open_random_file(false);
     uint64_t *dims, offset = 0, size = 4;
     uint32_t id;
     (void)state;
@@ -402,7 +349,7 @@ static void refuses_a_box_past_the_end_of_the_file(void **state)
     heft_ix_box box = { .offset = STORAGE - 8, .length = 16 };
     assert_int_equal(heft_ix_box_add(&t->f.x, 7, box, &offset, &size), HEFT_E_FORMAT);
     assert_non_null(strstr(t->err.message, "pass the end of the file"));
-    close_file(t);
+    close_random_file(t);
 }
 
 int main(void)

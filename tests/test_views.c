@@ -10,58 +10,9 @@
 #include <cmocka.h>
 
 #include "core/read/stream.h"
+#include "random_file.h"
 
-enum { STORAGE = 1 << 16, MAX_RANK = 4 };
-
-typedef struct random_file { /* an open file over random bytes, mapped or not */
-    heft_source source;
-    heft_file f;
-    heft_error err;
-    uint8_t bytes[STORAGE];
-} random_file;
-
-static uint32_t seed = 1;
-
-static uint32_t random_below(uint32_t limit)
-{
-    seed = seed * 1664525 + 1013904223;
-    return (seed >> 8) % limit;
-}
-
-static heft_status read_bytes(heft_source *s, uint64_t offset, void *buf, size_t len,
-                              heft_error *err)
-{
-    (void)err;
-    memcpy(buf, ((random_file *)(void *)s)->bytes + offset, len);
-    return HEFT_OK;
-}
-
-static const heft_source_ops ops = { .size = sizeof(heft_source_ops), .read = read_bytes };
-
-static random_file *open_random_file(bool is_mapped)
-{
-    random_file *b = calloc(1, sizeof *b);
-    heft_limits limits = { 0 };
-    assert_non_null(b);
-    for (size_t i = 0; i < STORAGE; i++)
-        b->bytes[i] = (uint8_t)random_below(256);
-    b->source = (heft_source){ &ops, STORAGE };
-    b->f.host = heft_host_default();
-    b->f.source = &b->source;
-    heft_ix_init(&b->f.x, b->f.host->allocator, &limits, (uint64_t[2]){ 0, 0 });
-    heft_input_init(&b->f.input, &b->f.x.mem, STORAGE, UINT64_MAX);
-    b->f.input.whole_file = is_mapped ? b->bytes : NULL;
-    b->f.x.err = &b->err;
-    b->f.x.file_bytes = STORAGE;
-    return b;
-}
-
-static void close_random_file(random_file *b)
-{
-    heft_input_free(&b->f.input);
-    heft_ix_free(&b->f.x);
-    free(b);
-}
+enum { MAX_RANK = 4 };
 
 typedef struct shape {
     uint32_t rank;
@@ -208,9 +159,9 @@ typedef struct refusal {
 } refusal;
 
 static const refusal refusals[] = {
-    { { 1, { 3 }, { STORAGE / 8 }, HEFT_F32, false }, 0, HEFT_E_FORMAT, "of 65536" },
-    { { 1, { 2 }, { 1 }, HEFT_F32, false }, STORAGE - 4, HEFT_E_FORMAT, "of 65536" },
-    { { 1, { 2 }, { 1 }, HEFT_F32, false }, UINT64_MAX, HEFT_E_FORMAT, "of 65536" },
+    { { 1, { 3 }, { STORAGE / 8 }, HEFT_F32, false }, 0, HEFT_E_FORMAT, "of 262144" },
+    { { 1, { 2 }, { 1 }, HEFT_F32, false }, STORAGE - 4, HEFT_E_FORMAT, "of 262144" },
+    { { 1, { 2 }, { 1 }, HEFT_F32, false }, UINT64_MAX, HEFT_E_FORMAT, "of 262144" },
     { { 1, { 2 }, { UINT64_MAX }, HEFT_F32, false }, 0, HEFT_E_FORMAT, "overflow 64 bits" },
     { { 1, { 3 }, { UINT64_MAX }, HEFT_U8, false }, 0, HEFT_E_FORMAT, "overflow 64 bits" },
     { { 2, { UINT64_MAX, 2 }, { 0, 0 }, HEFT_U8, false }, 0, HEFT_E_FORMAT, "overflow 64 bits" },
@@ -286,7 +237,7 @@ static void refuses_bytes_past_the_end_of_the_file(void **state)
         heft_status st = heft_ix_strided(&b->f.x, id, 77, where, HEFT_DEFLATE, 8, 0, strides);
         assert_int_equal(st, rows[i].st);
         if (st) {
-            assert_non_null(strstr(b->err.message, "8 bytes at offset 65529 pass the end"));
+            assert_non_null(strstr(b->err.message, "8 bytes at offset 262137 pass the end"));
             assert_int_equal(b->err.offset, 77);
         }
         assert_int_equal(b->f.x.parts.len, st ? 0 : 1);

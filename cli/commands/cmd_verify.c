@@ -159,20 +159,23 @@ static void out_coverage(outbuf *o, const report *r)
         out_text(o, "every byte has the digest that the hub states");
         return;
     }
-    if (!heft_checksum_count(r->f)) {
+    if (!heft_checksum_count(r->f) && !checked) {
         out_text(o, "structure only: the file has no checksums");
         if (is_download(r))
             out_text(o, ", and --hub compares the download with the hub's digest");
         return;
     }
     if (all && checked == all)
-        out_text(o, "every byte of the tensors has a checksum (");
+        out_text(o, "every byte of the tensors has a checksum");
     else if (checked)
-        out_format(o, "%llu of the tensors' %llu bytes have a checksum (",
+        out_format(o, "%llu of the tensors' %llu bytes have a checksum",
                    (unsigned long long)checked, (unsigned long long)all);
     else
-        out_text(o, r->quick ? "structure and header only: --quick leaves out the data ("
-                             : "the header has a checksum, the tensors have none (");
+        out_text(o, r->quick ? "structure and header only: --quick leaves out the data"
+                             : "the header has a checksum, the tensors have none");
+    if (!heft_checksum_count(r->f)) /* files inside of others have them */
+        return;
+    out_text(o, " (");
     out_algorithms(o, r->f);
     out_char(o, ')');
 }

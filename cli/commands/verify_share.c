@@ -173,8 +173,11 @@ static const char *read_checked(joining *g, const char *p)
     if (!p)
         return NULL;
     g->result->bytes_checked += v[0];
-    g->result->payload_bytes = v[1];
-    g->result->payload_checked = v[2];
+    /* All shares count the same bytes; the first counts those of files inside of others, too. */
+    if (v[1] > g->result->payload_bytes)
+        g->result->payload_bytes = v[1];
+    if (v[2] > g->result->payload_checked)
+        g->result->payload_checked = v[2];
     return p;
 }
 

@@ -591,7 +591,8 @@ typedef struct heft_shard_file { /* a further file with parts of the model */
     heft_status status;   /* HEFT_E_IO: missing or unreadable; HEFT_E_FORMAT: not that file */
     uint32_t reserved[3]; /* 0: room for a size and a number */
 } heft_shard_file;
-/* Return the number of other files that hold parts of the model. */
+/* Return the number of other files that hold parts of the model.  Tensors that are assembled from
+ * pieces have the next number as their heft_part.shard; it is no file. */
 HEFT_API uint32_t heft_shard_file_count(const heft_file *f);
 /* Return shard i. */
 HEFT_API heft_shard_file heft_shard_file_at(const heft_file *f, uint32_t i);

@@ -445,7 +445,9 @@ def joined_models_are_checked(scratch):
             heft(*command)
             shutil.rmtree(out.parent)
             out.parent.mkdir()
-        require(heft("verify", pipeline).returncode == 0, "a sound pipeline")
+        for sound in (folder, pipeline):
+            p = heft("verify", sound)
+            require(b"every byte of the tensors has a checksum" in p.stdout, p.stdout)
         for damaged in (folder / file, pipeline / "unet" / file):
             content = bytearray(damaged.read_bytes())
             content[content.find(bytes_of(w[32:]))] ^= 1
@@ -457,6 +459,18 @@ def joined_models_are_checked(scratch):
             require(not out.exists() and not p.stdout, f"{command}: something was written")
         p = heft("verify", pipeline, code=1)
         require(b'"unet.w"' in p.stdout and file.encode() in p.stdout, p.stdout)
+
+
+def files_are_listed(scratch):
+    """The bytes of assembled tensors are no file."""
+    f = sample(scratch)
+    f.write()
+    names = {".metadata", *(f"__{i}_0.distcp" for i in range(len(f.files)))}
+    bill = json.loads(heft("sbom", f.path).stdout)
+    require({c["name"] for c in bill["components"]} == names, bill["components"])
+    require(b"assembled" not in heft("info", f.path).stdout, "info lists it")
+    listed = json.loads(heft("ls", "--json", "-l", f.path).stdout)
+    require(len(listed["tensors"]) == len(f.tensors), listed)
 
 
 def a_component_has_one_rank(scratch):
@@ -732,7 +746,8 @@ HEFT, SHARED = sys.argv[1], pathlib.Path(sys.argv[2])
 CHECKS = [every_protocol, earlier_and_other_writers, large_pieces, keys_pick_a_subtree,
           objects_are_parts, other_numbers, slices, scan_knows_the_classes, refusals, shared_chunks,
           a_rank_is_missing, damaged_bytes_are_found, damaged_rank_files_are_found,
-          joined_models_are_checked, damaged_quantised_pieces_are_found, a_component_has_one_rank,
+          joined_models_are_checked, damaged_quantised_pieces_are_found, files_are_listed,
+          a_component_has_one_rank,
           pieces_in_safetensors, dtensors, meshes_of_two_dimensions, copies_are_compared,
           sharded_tensors, rank_files_are_refused, files_of_pytorch, rank_files_of_pytorch]
 

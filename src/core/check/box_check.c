@@ -1,6 +1,7 @@
 /* box_check.c - checks the boxes of assembled tensors. */
 #include "core/check/box_check.h"
 
+#include "base/checked_math.h"
 #include "core/read/box_checksums.h"
 #include "core/read/chunks.h"
 #include "core/shards/box_file.h"
@@ -9,6 +10,7 @@ typedef struct box_check {
     heft_check *check;
     const heft_file *f; /* the model, to which the assembling file was joined, or that file */
     heft_progress *progress;
+    heft_verify_result *result;
 } box_check;
 
 /* Report what is wrong; an error of the system ends the check. */
@@ -47,13 +49,32 @@ static heft_status compare_replicas(const box_check *k, uint32_t part, heft_erro
     return st;
 }
 
+/* Count the elements of a box that is a file; those of others are in ranges of checksums. */
+static void count_payload(const box_check *k, const heft_assembled_part *a, uint32_t box,
+                          bool is_compared)
+{
+    const heft_index *x = &a->file->x;
+    const heft_ix_assembled *row = (const heft_ix_assembled *)x->assembled.ptr + a->row;
+    heft_boxes b = heft_ix_boxes(x, a->row);
+    uint64_t n = 0;
+    if (heft_box_holds(&b.rows[box]) != HEFT_BOX_FILE)
+        return;
+    (void)heft_product(&n, heft_box_sizes(&b, box), b.rank); /* not more than the tensor has */
+    n *= heft_dtype_size(heft_ix_row(x, row->tensor)->dtype);
+    k->result->payload_bytes += n;
+    k->result->payload_checked += is_compared ? n : 0;
+    k->result->bytes_checked += is_compared ? n : 0;
+}
+
 static heft_status check_part(const box_check *k, uint32_t part, const heft_assembled_part *a)
 {
     heft_error why;
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < heft_ix_boxes(&a->file->x, a->row).count; i++) {
-        heft_status of_box = heft_box_verify(a->file, a->row, i, &why);
+        bool is_compared;
+        heft_status of_box = heft_box_verify(a->file, a->row, i, &is_compared, &why);
         st = st ? st : of_box;
+        count_payload(k, a, i, is_compared);
         HEFT_TRY(report(k, part, of_box, &why));
     }
     if (st || !has_replicas(a))
@@ -73,9 +94,10 @@ uint64_t heft_check_boxes_bytes(const heft_file *f)
     return sum;
 }
 
-heft_status heft_check_boxes(heft_check *c, const heft_file *f, heft_progress *progress)
+heft_status heft_check_boxes(heft_check *c, const heft_file *f, heft_progress *progress,
+                             heft_verify_result *result)
 {
-    box_check k = { c, f, progress };
+    box_check k = { c, f, progress, result };
     for (uint32_t i = 0; i < f->x.parts.len && !heft_progress_halted(progress); i++) {
         heft_assembled_part a = heft_assembled_part_of(f, i);
         if (a.file)

@@ -4,6 +4,7 @@
  * bytes count once.  The ledger does not answer this, because no byte has to be compared. */
 #include "core/check/verification.h"
 
+#include "core/read/box_checksums.h"
 #include "core/read/partial_crcs.h"
 
 static bool add_range(heft_borders *to, uint64_t offset, uint64_t length)
@@ -11,12 +12,27 @@ static bool add_range(heft_borders *to, uint64_t offset, uint64_t length)
     return length > UINT64_MAX - offset || heft_borders_add(to, (heft_range){ offset, length });
 }
 
-static bool add_parts(heft_borders *to, const heft_vec *parts)
+/* Add the ranges of an assembled part, which its boxes have. */
+static bool add_boxes(heft_borders *to, const heft_assembled_part *a)
 {
-    const heft_ix_part_row *row = parts->ptr;
+    const heft_ix_assembled *row = (const heft_ix_assembled *)a->file->x.assembled.ptr + a->row;
     bool has_memory = true;
-    for (uint32_t i = 0; i < parts->len && has_memory; i++)
-        has_memory = add_range(to, row[i].offset, row[i].stored);
+    heft_range r;
+    for (uint32_t i = 0; i < row->box_count && has_memory; i++)
+        if (heft_assembled_box(&r, a, i))
+            has_memory = add_range(to, r.offset, r.length);
+    return has_memory;
+}
+
+static bool add_parts(heft_borders *to, const heft_file *f)
+{
+    bool has_memory = true;
+    for (uint32_t i = 0; i < heft_ix_all_parts(&f->x) && has_memory; i++) {
+        const heft_ix_part_row *row = heft_ix_part_row_at(&f->x, i);
+        heft_assembled_part a = heft_assembled_part_of(f, i);
+        has_memory = !HEFT_IS_LEAN && a.file ? add_boxes(to, &a)
+                                             : add_range(to, row->offset, row->stored);
+    }
     return has_memory;
 }
 
@@ -72,23 +88,32 @@ static void count(const heft_borders *of_parts, const heft_borders *of_sums, uin
     }
 }
 
-heft_status heft_file_coverage(uint64_t *payload, uint64_t *checked, const heft_file *f,
-                               bool header_only, heft_error *err)
+/* Return the number of ranges of parts and of boxes. */
+static uint64_t ranges_of(const heft_file *f)
 {
-    uint64_t parts = (uint64_t)f->x.parts.len + f->x.model_parts.len;
+    uint64_t all = heft_ix_all_parts(&f->x);
+    for (uint32_t i = 0; !HEFT_IS_LEAN && i < f->x.parts.len; i++) {
+        heft_assembled_part a = heft_assembled_part_of(f, i);
+        if (a.file)
+            all += ((const heft_ix_assembled *)a.file->x.assembled.ptr + a.row)->box_count;
+    }
+    return all;
+}
+
+heft_status heft_file_coverage(heft_verify_result *to, const heft_file *f, bool header_only,
+                               heft_error *err)
+{
+    uint64_t parts = ranges_of(f);
     uint64_t sums = (uint64_t)HEFT_CHECKSUM_RANGES * heft_ix_checksums(&f->x);
     heft_borders of_parts, of_sums;
-    *payload = *checked = 0;
     heft_borders_init(&of_parts, f->host);
     heft_borders_init(&of_sums, f->host);
     bool has_memory = parts + sums + (parts > sums ? parts : sums) <= UINT32_MAX / 2 &&
                       heft_vec_reserve(&of_sums.mem, &of_sums.at, 2 * sums, sizeof(heft_border)) &&
-                      add_parts(&of_parts, &f->x.parts) &&
-                      add_parts(&of_parts, &f->x.model_parts) &&
-                      add_checksums(&of_sums, f, header_only) && heft_borders_sort(&of_parts) &&
-                      heft_borders_sort(&of_sums);
+                      add_parts(&of_parts, f) && add_checksums(&of_sums, f, header_only) &&
+                      heft_borders_sort(&of_parts) && heft_borders_sort(&of_sums);
     if (has_memory)
-        count(&of_parts, &of_sums, payload, checked);
+        count(&of_parts, &of_sums, &to->payload_bytes, &to->payload_checked);
     heft_borders_free(&of_parts);
     heft_borders_free(&of_sums);
     return has_memory ? HEFT_OK : heft_error_no_memory(err, "to relate checksums and parts");

@@ -433,7 +433,7 @@ static heft_status check_all(verify *v)
         return st;
     }
     if (!HEFT_IS_LEAN && !st && is_first_share(v))
-        st = heft_check_boxes(&v->check, v->f, v->progress);
+        st = heft_check_boxes(&v->check, v->f, v->progress, v->result);
     v->stage = STAGE_DECODED;
     if (!st)
         st = check_decoded(v);
@@ -489,8 +489,7 @@ heft_status heft_file_verify(heft_verify_result *out, const heft_file *f,
                          (HEFT_IS_LEAN ? 0 : heft_check_boxes_bytes(f));
     heft_status st = check_all(&v);
     if (!st)
-        st = heft_file_coverage(&v.result->payload_bytes, &v.result->payload_checked, f, o.quick,
-                                err);
+        st = heft_file_coverage(v.result, f, o.quick, err);
     st = heft_file_end_reading(f, st, err);
     heft_mem_free(&v.mem, v.own_parts, f->x.parts.len + (size_t)1);
     heft_ix_order_free_in(&v.mem, &f->x, v.order);

@@ -51,11 +51,11 @@ heft_status heft_decoded_check_require(const heft_file *f,
 
 /* ---- how much checksums cover: coverage.c ---- */
 
-/* Set *payload to the stored bytes of all parts, and *checked to the bytes that are covered by a
- * checksum that this build computes; bytes that several parts or checksums share count once.  Bytes
- * in shards that are missing do not count as checked.  header_only: consider the checksums that are
- * compared on opening. */
-heft_status heft_file_coverage(uint64_t *payload, uint64_t *checked, const heft_file *f,
-                               bool header_only, heft_error *err);
+/* Add the stored bytes of all parts to payload_bytes, and the bytes that are covered by a checksum
+ * that this build computes to payload_checked; bytes that several parts or checksums share count
+ * once.  Bytes in shards that are missing do not count as checked.  header_only: consider the
+ * checksums that are compared on opening. */
+heft_status heft_file_coverage(heft_verify_result *to, const heft_file *f, bool header_only,
+                               heft_error *err);
 
 #endif

@@ -59,16 +59,7 @@ heft_assembled_part heft_assembled_part_of(const heft_file *f, uint32_t part)
     return a;
 }
 
-/* ---- boxes ---- */
-
-typedef struct box_checks {
-    const heft_file *f;
-    uint8_t *needed; /* by checksum of f; NULL: compare at once */
-    uint8_t way;
-    heft_error *err;
-} box_checks;
-
-/* Return the range, in file `number` of the file that assembles, that has the elements of a box. */
+/* Return the range that has the elements of a box, in the files of the file that assembles. */
 static heft_range range_of(const heft_file *f, const heft_ix_box *box)
 {
     if (heft_box_holds(box) != HEFT_BOX_PART)
@@ -78,6 +69,27 @@ static heft_range range_of(const heft_file *f, const heft_ix_box *box)
     const heft_ix_part_row *p = heft_ix_part_row_at(&model->x, (uint32_t)box->length);
     return (heft_range){ heft_global_offset(number, p->offset), p->stored };
 }
+
+bool heft_assembled_box(heft_range *out, const heft_assembled_part *a, uint32_t box)
+{
+    const heft_index *x = &a->file->x;
+    const heft_ix_box *at = heft_ix_boxes(x, a->row).rows + box;
+    if (heft_box_holds(at) == HEFT_BOX_FILE || !heft_file_has_bytes(a->file, at->offset))
+        return false;
+    *out = range_of(a->file, at);
+    out->offset = heft_global_offset(a->base + heft_global_offset_file(x, out->offset),
+                                     heft_global_offset_local(x, out->offset));
+    return true;
+}
+
+/* ---- boxes ---- */
+
+typedef struct box_checks {
+    const heft_file *f;
+    uint8_t *needed; /* by checksum of f; NULL: compare at once */
+    uint8_t way;
+    heft_error *err;
+} box_checks;
 
 static heft_status add_range(void *ctx, const heft_digest *d, heft_range r, void *state,
                              heft_error *err)
@@ -105,13 +117,10 @@ static heft_status check_box(box_checks *k, const heft_assembled_part *a, uint32
     const heft_file *f = a->file;
     const heft_ix_box *at = heft_ix_boxes(&f->x, a->row).rows + box;
     if (heft_box_holds(at) == HEFT_BOX_FILE)
-        return f->verify_box ? f->verify_box(f, a->row, box, k->err) : HEFT_OK;
-    if (!heft_file_has_bytes(f, at->offset))
-        return HEFT_OK;
-    heft_range r = range_of(f, at);
-    r.offset = heft_global_offset(a->base + heft_global_offset_file(&f->x, r.offset),
-                                  heft_global_offset_local(&f->x, r.offset));
-    uint32_t checksum = heft_ix_checksum_of_range(&k->f->x, r);
+        return f->verify_box ? f->verify_box(f, a->row, box, NULL, k->err) : HEFT_OK;
+    heft_range r;
+    uint32_t checksum = heft_assembled_box(&r, a, box) ? heft_ix_checksum_of_range(&k->f->x, r)
+                                                       : HEFT_NONE;
     if (checksum != HEFT_NONE && !k->needed)
         return compare(k, checksum);
     if (checksum != HEFT_NONE)

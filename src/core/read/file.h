@@ -79,7 +79,8 @@ struct heft_file {
     bool no_verify; /* a wrong checksum does not prevent opening */
     bool raw_tensors;
     /* heft_box_verify() of core/shards, set with the assembled tensors. */
-    heft_status (*verify_box)(const heft_file *f, uint32_t row, uint32_t box, heft_error *err);
+    heft_status (*verify_box)(const heft_file *f, uint32_t row, uint32_t box, bool *is_compared,
+                              heft_error *err);
     /* The quantised tensors, a heft_schemes *, once src/scheme has found and published them. */
     size_t schemes;
     void (*close_schemes)(heft_schemes *s);

@@ -69,8 +69,8 @@ static heft_status report(const heft_file *f, uint32_t row, const heft_ix_box *b
     return heft_file_error_at(f, box->offset, err->status, err);
 }
 
-/* Find the elements in the file in the range of a box; verifies: compare the checksum, too. */
-static heft_status open_box(const heft_file *f, uint32_t row, uint32_t box, bool verifies,
+/* Find the elements in the file in the range of a box; is_compared: compare the checksum, too. */
+static heft_status open_box(const heft_file *f, uint32_t row, uint32_t box, bool *is_compared,
                             uint64_t *offset, heft_error *err)
 {
     heft_boxes b = heft_ix_boxes(&f->x, row);
@@ -88,8 +88,8 @@ static heft_status open_box(const heft_file *f, uint32_t row, uint32_t box, bool
     heft_status st = heft_file_open_one(&item, s, &opt, parse_alone, &why);
     if (!st) {
         st = find_elements(offset, item, f, row, box, &why);
-        if (!st && verifies)
-            st = heft_part_verify(NULL, item, heft_ix_row(&item->x, 0)->first_part, &why);
+        if (!st && is_compared)
+            st = heft_part_verify(is_compared, item, heft_ix_row(&item->x, 0)->first_part, &why);
         heft_file_close(item);
     }
     return st ? report(f, row, at, st, &why, err) : HEFT_OK;
@@ -100,16 +100,19 @@ heft_status heft_box_find_elements(uint64_t *offset, const heft_file *f, uint32_
 {
     const heft_ix_box *at = heft_ix_boxes(&f->x, row).rows + box;
     *offset = at->offset;
-    return heft_box_holds(at) != HEFT_BOX_FILE ? HEFT_OK
-                                               : open_box(f, row, box, false, offset, err);
+    return heft_box_holds(at) != HEFT_BOX_FILE ? HEFT_OK : open_box(f, row, box, NULL, offset, err);
 }
 
-heft_status heft_box_verify(const heft_file *f, uint32_t row, uint32_t box, heft_error *err)
+heft_status heft_box_verify(const heft_file *f, uint32_t row, uint32_t box, bool *is_compared,
+                            heft_error *err)
 {
+    bool unused;
     const heft_ix_box *at = heft_ix_boxes(&f->x, row).rows + box;
     uint32_t number = heft_global_offset_file(&f->x, at->offset);
     heft_source *s = heft_file_source(f, number);
     uint64_t offset = heft_global_offset_local(&f->x, at->offset);
+    is_compared = is_compared ? is_compared : &unused;
+    *is_compared = false;
     if (!s || heft_box_holds(at) == HEFT_BOX_PART) /* a missing shard is another finding */
         return HEFT_OK;
     if (!heft_range_in((heft_range){ offset, at->length }, s->size)) {
@@ -120,5 +123,5 @@ heft_status heft_box_verify(const heft_file *f, uint32_t row, uint32_t box, heft
         return heft_file_error_at(f, at->offset, HEFT_E_FORMAT, err);
     }
     return heft_box_holds(at) == HEFT_BOX_BYTES ? HEFT_OK
-                                                : open_box(f, row, box, true, &offset, err);
+                                                : open_box(f, row, box, is_compared, &offset, err);
 }

@@ -5,9 +5,10 @@
 #include "model/boxes.h"
 
 /* Check that the range of box `box` of row `row` of heft_index.assembled lies in its file.  If the
- * range holds a file, check the type, shape and checksum of its tensor.  HEFT_OK if the shard is
- * missing. */
-heft_status heft_box_verify(const heft_file *f, uint32_t row, uint32_t box, heft_error *err);
+ * range holds a file, check the type, shape and checksum of its tensor; *is_compared (may be NULL):
+ * it has a checksum, which was compared.  HEFT_OK if the shard is missing. */
+heft_status heft_box_verify(const heft_file *f, uint32_t row, uint32_t box, bool *is_compared,
+                            heft_error *err);
 /* Set *offset to the global offset of the elements of box `box` of row `row` of
  * heft_index.assembled: in a file inside of the range, the data of its only tensor, which must have
  * the type and the shape of the box. */

@@ -205,14 +205,16 @@ heft_status heft_shards_open(heft_file *f, heft_error *err)
 
 /* ---- getters ---- */
 
+/* The source of the assembled tensors is the last shard, and no file. */
 uint32_t heft_shard_file_count(const heft_file *f)
 {
-    return f->x.shards.len;
+    uint32_t all = f->x.shards.len;
+    return all && f->x.assembled_shard == all ? all - 1 : all;
 }
 
 heft_shard_file heft_shard_file_at(const heft_file *f, uint32_t i)
 {
-    if (i >= heft_shard_file_count(f))
+    if (i >= f->x.shards.len)
         return (heft_shard_file){ .size = HEFT_UNKNOWN_LENGTH, .status = HEFT_E_ARGUMENT };
     const heft_shard *shard = &f->opened_shards[i];
     return (heft_shard_file){ .name = shard->name,
