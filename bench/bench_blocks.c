@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <heft/heft.h>
 
@@ -49,11 +48,6 @@ static const struct ggml_type_traits *find_traits(const char *library, const cha
     }
     die(name, "is no block type of this library");
     return NULL;
-}
-
-static double processor_time(void)
-{
-    return (double)clock() / CLOCKS_PER_SEC;
 }
 
 int main(int argc, char **argv)

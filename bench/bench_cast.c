@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <heft/heft.h>
 
@@ -21,11 +20,6 @@ static size_t bytes_of(heft_dtype t, size_t count)
 {
     const heft_dtype_info *d = heft_dtype_get(t);
     return count / d->block_elems * d->block_bytes;
-}
-
-static double processor_time(void)
-{
-    return (double)clock() / CLOCKS_PER_SEC;
 }
 
 /* Fill with numbers similar to weights: small, positive and negative. */

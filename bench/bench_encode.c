@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <heft/block_rows.h>
 
@@ -27,11 +26,6 @@ typedef struct work {
     uint8_t *ours, *expected;
     const float *importance;
 } work;
-
-static double processor_time(void)
-{
-    return (double)clock() / CLOCKS_PER_SEC;
-}
 
 /* Store the address of a symbol in a function pointer, a conversion that C does not define. */
 static void find_function(void *function, void *handle, const char *name)

@@ -12,6 +12,7 @@ typedef struct result {
 } result;
 
 double now(void);
+double processor_time(void); /* of this process, in seconds */
 void note_memory(result *r);
 /* Prevent the compiler from removing work with an unused result. */
 void keep(const void *made);

@@ -224,6 +224,21 @@ static void rows_that_do_not_fit_are_refused(void **state)
     }
 }
 
+static void decoded_rows_are_numbers_of_the_machine(void **state)
+{
+    enum { BLOCK = 34 };
+    float given[32], row[32];
+    uint8_t out[BLOCK];
+    heft_error err;
+    (void)state;
+    for (int i = 0; i < 32; i++)
+        given[i] = (float)(i - 16);
+    assert_int_equal(heft_block_encode(out, BLOCK, HEFT_Q8_0, given, 32, NULL, &err), HEFT_OK);
+    assert_int_equal(heft_block_decode(row, HEFT_Q8_0, out, BLOCK, 32, &err), HEFT_OK);
+    for (int i = 0; i < 32; i++)
+        assert_true(fabsf(row[i] - given[i]) < 0.1F);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +246,7 @@ int main(void)
         cmocka_unit_test(instruction_sets_give_the_same_bytes),
         cmocka_unit_test(types_without_an_encoder_say_why),
         cmocka_unit_test(rows_that_do_not_fit_are_refused),
+        cmocka_unit_test(decoded_rows_are_numbers_of_the_machine),
         cmocka_unit_test(square_roots_are_those_of_the_processor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

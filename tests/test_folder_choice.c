@@ -4,7 +4,9 @@
 
 #include "folder/folder_choice.h"
 
-#define S ".safetensors"
+#define S                   ".safetensors"
+#define ZERO                "zero_pp_rank_"
+#define PIECE(rank, number) "shard-" rank "-model-" number S
 
 typedef struct row {
     const char *names;  /* separated by spaces */
@@ -155,7 +157,9 @@ static void checkpoints_in_pieces(void **state)
         { "__0_0.distcp common.pt .metadata metadata.json", ".metadata", HEFT_OK },
         { ".metadata model" S, "model" S, HEFT_OK },
         { "model" S " .metadata __0_0.distcp", "model" S " ~.metadata !__0_0.distcp", HEFT_OK },
-        { "__0_0.distcp common.pt", "was not finished", HEFT_E_UNSUPPORTED },
+        { "__1_0.distcp __0_0.distcp common.pt", "'__0_0.distcp', but not its index",
+          HEFT_E_UNSUPPORTED },
+        { "b.onnx a.onnx", "'a.onnx' is a file of ONNX", HEFT_E_UNSUPPORTED },
         { "pytorch_model_fsdp_0/ a.txt", "'pytorch_model_fsdp_0': open that folder",
           HEFT_E_UNSUPPORTED },
         { "model_world_size_2_rank_1.pt model_world_size_2_rank_0.pt "
@@ -163,9 +167,44 @@ static void checkpoints_in_pieces(void **state)
           "model_world_size_2_rank_0.pt +model_world_size_2_rank_1.pt", HEFT_OK },
         { "metadata.json common.pt", "'common.pt' has pieces", HEFT_E_UNSUPPORTED },
         { "common.pt", "common.pt", HEFT_OK },
-        { "mp_rank_00/ a.txt", "'mp_rank_00' has pieces", HEFT_E_UNSUPPORTED },
+        { "mp_rank_01/ mp_rank_00/ a.txt", "'mp_rank_00' has the part", HEFT_E_UNSUPPORTED },
+        { "iter_0000500/ iter_0000400/", "'iter_0000400' has pieces", HEFT_E_UNSUPPORTED },
+        { ZERO "0_mp_rank_00_optim_states.pt " ZERO "1_mp_rank_00_optim_states.pt bf16_" ZERO
+               "0_mp_rank_00_optim_states.pt expp_rank_0_mp_rank_00_optim_states.pt "
+               "mp_rank_00_model_states.pt",
+          "mp_rank_00_model_states.pt", HEFT_OK },
+        { ZERO "1_mp_rank_00_model_states.pt " ZERO "0_mp_rank_00_model_states.pt " ZERO
+               "0_mp_rank_00_optim_states.pt",
+          "ZeRO-3, which cuts all tensors into pieces without their shapes, with '" ZERO
+          "0_mp_rank_00_model_states.pt': zero_to_fp32.py",
+          HEFT_E_UNSUPPORTED },
+        { "mp_rank_00_model_states.pt mp_rank_01_model_states.pt", "'mp_rank_01_model_states.pt'",
+          HEFT_E_UNSUPPORTED },
+        { "layer_01-model_00-model_states.pt mp_rank_00_model_states.pt", "pipeline parallelism",
+          HEFT_E_UNSUPPORTED },
+        { "model" S " mp_rank_00_model_states.pt mp_rank_01_model_states.pt global_step5/",
+          "model" S " ~mp_rank_00_model_states.pt", HEFT_OK },
+        { "latest zero_to_fp32.py global_step500/", "'global_step500': open that folder",
+          HEFT_E_UNSUPPORTED },
         { "model" S " mp_rank_00/ __0_0.distcp common.pt", "model" S " !__0_0.distcp !mp_rank_00",
           HEFT_OK },
+        { PIECE("2", "1-of-1") " " PIECE("1", "1-of-1"),
+          PIECE("1", "1-of-1") " +" PIECE("2", "1-of-1"), HEFT_OK },
+        { PIECE("10", "1-of-1") " " PIECE("1", "1-of-1"), "no file of rank 2", HEFT_E_IO },
+        { PIECE("1", "2-of-2") " " PIECE("2", "1-of-2") " " PIECE("2", "2-of-2") " " PIECE(
+              "1", "1-of-2"),
+          PIECE("1", "1-of-2") " +" PIECE("1", "2-of-2") " +" PIECE("2", "1-of-2") " +" PIECE(
+              "2", "2-of-2"),
+          HEFT_OK },
+        { PIECE("1", "1-of-2") " " PIECE("2", "1-of-2"), "rank 1 that is number 2 of 2",
+          HEFT_E_IO },
+        { PIECE("1", "1-of-2") " " PIECE("1", "2-of-2") " " PIECE("2", "2-of-2"),
+          "rank 2 that is number 1 of 2", HEFT_E_IO },
+        { PIECE("1", "1-of-2") " " PIECE("1", "2-of-2") " " PIECE("2", "1-of-2"),
+          "rank 2 that is number 2 of 2", HEFT_E_IO },
+        { PIECE("1", "1-of-2") " " PIECE("1", "2-of-2") " " PIECE("2", "1-of-1"),
+          "not pieces of one checkpoint", HEFT_E_IO },
+        { PIECE("1", "1-of-1") " " PIECE("01", "1-of-1"), "no file of rank 2", HEFT_E_IO },
     };
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(rows); i++)

@@ -84,6 +84,14 @@ static void what_a_mix_lacks_is_named(void **state)
         { "q6_k", { llama }, 0, { v }, 1, HEFT_E_FORMAT, "'general.architecture'" },
         { "q4_k_m", { llama }, 1, { down }, 1, HEFT_E_FORMAT, "'llama.block_count'" },
         { "q2_k", { llama, layers }, 2, { v }, 1, HEFT_E_FORMAT, "'llama.attention.head_count'" },
+        { "q3_k_s", { llama }, 1, { v }, 1, HEFT_E_FORMAT, "'llama.block_count'" },
+        { "q3_k_s",
+          { llama, number("llama.block_count", 80) },
+          2,
+          { v },
+          1,
+          HEFT_E_FORMAT,
+          "'llama.attention.head_count'" },
         { "q4_k_m",
           { llama, layers, number("llama.expert_count", 4) },
           3,
@@ -104,6 +112,25 @@ static void what_a_mix_lacks_is_named(void **state)
         assert_null(m.mix);
         close_mix(&m);
     }
+}
+
+static void floats_of_few_bits_need_consent(void **state)
+{
+    static const test_tensor tensors[] = {
+        { "blk.0.ffn_up.weight", HEFT_F8_E4M3FN, 2, { 8, 256 } }
+    };
+    heft_bytes bytes = heft_test_model("safetensors", tensors, 1);
+    heft_file *f = heft_test_opened(bytes, NULL, true);
+    heft_mix_options o = HEFT_MIX_OPTIONS_INIT;
+    heft_mix *m;
+    heft_error err;
+    (void)state;
+    o.mix = "q8_0";
+    heft_assert_fails(heft_mix_open(&m, f, &o, &err), HEFT_E_UNSUPPORTED, &err,
+                      "is f8_e4m3fn already");
+    assert_true(heft_test_is_rule(&err, "heft/requantise"));
+    heft_file_close(f);
+    heft_test_free(&bytes);
 }
 
 static void weights_that_are_quantised_need_consent(void **state)
@@ -495,12 +522,50 @@ static void a_number_that_is_not_finite_is_named(void **state)
     free(values);
 }
 
+/* Finite numbers for which a block has no scale: f16 ends at 65504, and the scales of nvfp4 at 448.
+ */
+static void a_number_too_large_for_its_block_is_named(void **state)
+{
+    static const struct {
+        heft_dtype to;
+        float most, beyond;
+    } rows[] = { { HEFT_Q4_0, 5e5F, 6e5F },     { HEFT_Q4_1, 6.5e4F, 1e6F },
+                 { HEFT_Q8_0, 8.3e6F, 8.4e6F }, { HEFT_Q3_K, 7e6F, 1e7F },
+                 { HEFT_Q6_K, 2.5e8F, 3e8F },   { HEFT_Q6_K, 1e8F, 1e19F },
+                 { HEFT_IQ4_XS, 1e8F, 3e8F },   { HEFT_IQ4_XS, 1e8F, 3e38F },
+                 { HEFT_NVFP4, 2700, 2800 },    { HEFT_TQ2_0, 6.5e4F, 6.6e4F } };
+    const uint64_t dims[] = { 2, 512 };
+    (void)state;
+    for (size_t i = 0; i < 2 * HEFT_COUNT(rows); i++) {
+        bool is_beyond = i & 1;
+        request r = { .to = rows[i / 2].to };
+        heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
+        float *values = values_of(1024);
+        heft_test_sink sink;
+        heft_error err;
+        values[512 + 300] = is_beyond ? rows[i / 2].beyond : rows[i / 2].most;
+        heft_status st = convert(&sink, values, dims, 2, &r, &o, false, &err);
+        if (is_beyond) {
+            heft_assert_fails(st, HEFT_E_LOSSY, &err, "is too large");
+            assert_true(heft_test_is_rule(&err, "heft/not-finite"));
+            heft_test_sink_free(&sink);
+            o.allow_nan = true;
+            st = convert(&sink, values, dims, 2, &r, &o, false, &err);
+        }
+        heft_assert_ok(st, &err);
+        check_rows(&sink, values, 2, 512, 2, &r);
+        heft_test_sink_free(&sink);
+        free(values);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_mix_is_found_by_its_name),
         cmocka_unit_test(what_a_mix_lacks_is_named),
         cmocka_unit_test(weights_that_are_quantised_need_consent),
+        cmocka_unit_test(floats_of_few_bits_need_consent),
         cmocka_unit_test(tensors_that_stay_say_why),
         cmocka_unit_test(rows_that_do_not_fill_blocks_fall_back),
         cmocka_unit_test(sums_become_means),
@@ -512,6 +577,7 @@ int main(void)
         cmocka_unit_test(rows_must_fill_blocks),
         cmocka_unit_test(importance_must_have_all_columns),
         cmocka_unit_test(a_number_that_is_not_finite_is_named),
+        cmocka_unit_test(a_number_too_large_for_its_block_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,10 +42,11 @@ class Kind:
 
 
 # Other public headers are included by these.
-CORE_HEADERS = ("heft", "heft_ext", "editing", "split", "companion", "scheme", "doctor")
+CORE_HEADERS = ("heft", "heft_ext", "editing", "split", "companion", "block_rows", "quantise",
+                "mix", "doctor")
 CORE = Kind(
     "heft_core", ("base", "model", "grammar", "format", "core", "companion", "scheme",
-                  "logical", "scan", "port_none"), CORE_HEADERS,
+                  "logical", "mix", "scan", "port_none"), CORE_HEADERS,
     """Functions that need an operating
  * system, for example to open paths, are declared here and missing in heft_core.c.""",
     """The program supplies memcpy,
@@ -53,8 +54,8 @@ CORE = Kind(
  * allocator from a block of memory.""")
 DESKTOP = Kind(
     "heft", ("base", "model", "grammar", "format", "core", "companion", "folder", "scheme",
-             "logical", "scan", "share", "sign", "port", "local", "params", "simd/floats.c",
-             "port_none/no_kernels.c"),
+             "logical", "mix", "scan", "share", "sign", "port", "local", "params",
+             "simd/floats.c", "port_none/no_kernels.c"),
     (*CORE_HEADERS, "params", "share", "sign"),
     """Functions that need a library which
  * heft.c is compiled without return HEFT_E_UNSUPPORTED, among them those of remote files.""",
@@ -79,6 +80,13 @@ SOURCE_START = """\
 /* Not every selection of formats uses every small function of the headers. */
 #if defined(__clang__)
 #pragma clang diagnostic ignored "-Wunused-function"
+#endif
+
+/* Encoders of blocks need each product rounded before it is added. */
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+#pragma GCC optimize("fp-contract=off")
 #endif
 """
 OTHER_SYSTEMS = ("windows", "remote")  # These are folders of src/port.

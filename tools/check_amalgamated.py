@@ -9,6 +9,7 @@ and with the library in BUILD. So must tests/amalgamated_desktop.c with heft.c, 
 file. TAP on stdout."""
 import concurrent.futures
 import pathlib
+import platform
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,8 @@ COMPILERS = {
     "wasm32": ["clang", "--target=wasm32", "-ffreestanding"],
     "arm": ["arm-none-eabi-gcc", "-mcpu=cortex-m3", "-mthumb", "-ffreestanding", *GCC],
 }
+# Processors that can multiply and add in one step; the dialect of GNU allows it where C11 does not.
+FUSING = {"gcc": ["-O2", "-mfma"], "clang": ["-O1", "-mfma", "--target=x86_64-linux-gnu"]}
 SELECTIONS = {"mag": "mag", "all": "all"}
 # Symbols of compilers: the global offset table, and arithmetic that the processor lacks.
 OWN = ("_GLOBAL_OFFSET_TABLE_", "__aeabi_", "__linear_memory", "__stack_pointer",
@@ -62,6 +65,15 @@ def check_compiler(name, folder):
     obj = folder / f"{name}.o"
     status, _, lines = run(*COMPILERS[name], *STRICT, "-o", obj, cwd=folder)
     return lines if status else check_symbols(obj)
+
+
+def check_rounding(name, folder):
+    """Return the instructions that add a product which is not rounded: encoders would differ."""
+    obj = folder / f"fused_{name}.o"
+    status, _, lines = run(name, "-std=gnu11", *FUSING[name], "-c", "heft_core.c", "-o", obj,
+                           cwd=folder)
+    _, code, _ = run("llvm-objdump", "-d", obj)
+    return lines if status else [line for line in code.splitlines() if "vfm" in line]
 
 
 def check_program(selection, folder, build, models):
@@ -106,6 +118,9 @@ def check_selection(selection, folder, build, models):
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for name, found in zip(names, pool.map(lambda n: check_compiler(n, folder), names)):
             yield f"{selection}: {name} compiles it", found
+    if selection == "mag" and platform.machine() == "x86_64":
+        for name in FUSING:
+            yield f"{name} rounds products before it adds them", check_rounding(name, folder)
     if (folder / "gcc.o").exists():
         yield from check_program(selection, folder, build, models)
 

@@ -13,8 +13,8 @@ import tempfile
 import tap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-LAYERS = ["base", "model", "grammar", "format", "core", "companion", "folder", "scheme", "mix",
-          "scan", "sign", "share", "port_none"]
+LAYERS = ["base", "model", "grammar", "format", "core", "companion", "folder", "scheme",
+          "logical", "mix", "scan", "sign", "share", "port_none"]
 MEM = {"memcpy", "memcmp", "memset", "memmove"}
 # Symbols that the tool chain itself leaves undefined; no library defines them.
 MACHINE = {

@@ -8,6 +8,17 @@
 #include "options/command.h"
 #include "process/interrupt.h"
 
+/* A FILE that does not open is reported by what appends to it. */
+static int check_target(const job *j, const inputs *from)
+{
+    heft_file *f;
+    if (j->rules.raw_tensors || model_try_open(j->session, &f, j->out, NULL))
+        return CODE_DONE;
+    int code = inputs_check_target(from, heft_file_format(f));
+    heft_file_close(f);
+    return code;
+}
+
 static int prepare(job *j, inputs *from, const char *source)
 {
     /* on_conflict stays unset: append copies no metadata */
@@ -20,6 +31,9 @@ static int prepare(job *j, inputs *from, const char *source)
         code = inputs_join(from, &o, source);
     if (!code && j->dequantize)
         code = inputs_dequantise(from, j->dequantize);
+    j->rules.is_decoded = from->decoded.model != NULL;
+    if (!code)
+        code = check_target(j, from);
     if (!code)
         code = rules_check(&j->rules, j->session, inputs_model(from), source);
     if (!code)

@@ -165,13 +165,11 @@ typedef struct output {
 static int write_to_sink(void *ctx, const void *p, size_t n)
 {
     output *to = ctx;
-    const heft_sink_ops *ops = to->sink->ops;
     if (interrupt_is_pending()) {
         (void)interrupt_error(&to->err);
         return EINTR;
     }
-    heft_status st = ops->write_at ? ops->write_at(to->sink, to->at, p, n, &to->err)
-                                   : ops->write(to->sink, p, n, &to->err);
+    heft_status st = sink_put(to->sink, to->at, p, n, &to->err);
     to->at += n;
     return st ? EIO : 0;
 }

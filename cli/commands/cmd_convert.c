@@ -101,6 +101,7 @@ static int check_output(const request *r, const heft_file *f)
         { r->in, "the input itself", f },
         { j->vocab, "the vocabulary file", NULL },
         { j->config, "the configuration file", NULL },
+        { j->mix.imatrix, "the imatrix file", NULL },
         { r->folder.config, "the configuration file", NULL },
     };
     struct stat out;
@@ -145,16 +146,43 @@ static int check_input(const session *s, const char *in)
     return CODE_DONE;
 }
 
+/* Name the output beside which config.json goes: OUT, if programs load that file with one. */
+static quantise_output quantise_target(const request *r)
+{
+    const job *j = &r->job;
+    bool is_file = !j->to_stdout && !heft_is_url(j->out) && !j->share.number && !j->finish;
+    bool has_config = !strcmp(heft_format_name(j->target), "safetensors");
+    return (quantise_output){ .path = is_file && has_config ? j->out : NULL,
+                              .format = j->target,
+                              .dry_run = j->dry_run,
+                              .force = j->force,
+                              .no_sync = j->no_sync };
+}
+
+/* Refuse options that --quantize excludes. Return an exit code. */
+static int quantise_check(const request *r)
+{
+    const job *j = &r->job;
+    if (!j->quantise.args.count)
+        return CODE_DONE;
+    if (j->dequantize)
+        return say_usage("convert", "--quantize decodes by itself: leave out --dequantize");
+    if (!j->mix.info.name && j->rules.rename.args.count && quantise_target(r).path)
+        return say_usage("convert", "--quantize excludes --rename: config.json lists modules by "
+                                    "the names of IN. Rename in a conversion before it");
+    return CODE_DONE;
+}
+
 static int prepare(request *r)
 {
     job *j = &r->job;
     int code = job_prepare(j);
-    if (!code && j->dequantize && j->quantise.args.count)
-        code = say_usage("convert", "--quantize decodes by itself: leave out --dequantize");
     if (!code)
         code = check_input(j->session, r->in);
     if (!code)
         code = choose_target(j);
+    if (!code)
+        code = quantise_check(r);
     bool is_folder = false;
     if (!code)
         code = path_find_folder(&is_folder, r->in);
@@ -270,18 +298,6 @@ static int decode_for_mix(dequantised *d, const job *j, const heft_file *f)
     return dequantise(d, j->session, f, j->source, "f32");
 }
 
-/* Name the output beside which config.json goes: OUT, if programs load that file with one. */
-static quantise_output quantise_target(const request *r)
-{
-    const job *j = &r->job;
-    bool is_file = !j->to_stdout && !heft_is_url(j->out) && !j->share.number && !j->finish;
-    bool has_config = !strcmp(heft_format_name(j->target), "safetensors");
-    return (quantise_output){ .path = is_file && has_config ? j->out : NULL,
-                              .dry_run = j->dry_run,
-                              .force = j->force,
-                              .no_sync = j->no_sync };
-}
-
 static int convert(request *r)
 {
     heft_file *f = NULL;
@@ -293,10 +309,11 @@ static int convert(request *r)
         code = decode_for_mix(&d, j, f);
     if (!code && j->dequantize)
         code = dequantise(&d, j->session, f, r->in, j->dequantize);
+    j->rules.is_decoded = d.model != NULL;
     if (!code && j->quantise.args.count && !j->mix.info.name)
         code = quantise(&q, &j->quantise, j->session, f, r->in, quantise_target(r));
     if (!code && !d.model && !q.plan && !j->rules.raw_tensors)
-        code = dequantise_check_target(f, r->in, j->target);
+        code = dequantise_check_target(j->session, f, r->in, j->target);
     const heft_file *in = q.plan ? heft_quantisation_file(q.plan) : d.model ? d.model : f;
     if (!code)
         code = j->share.number || j->finish ? job_convert_share(j, in) : job_convert(j, in);

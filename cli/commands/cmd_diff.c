@@ -125,12 +125,10 @@ static void json_side(json *j, const char *key, const heft_file *f, uint32_t id,
 static void json_types(json *j, const comparison *c, const pair *p)
 {
     char buf[VIEW_TYPE_BYTES];
-    for (int of_b = 0; of_b < 2 && comparison_is_lossy(c, p); of_b++) {
-        outbuf type;
-        out_open_fixed(&type, -1, buf, sizeof buf);
-        view_put_type(&type, of_b ? c->view_b : c->view_a, of_b ? p->b : p->a);
-        json_member_str(j, of_b ? "type_b" : "type_a", (heft_str){ type.buf, type.used });
-    }
+    if (!comparison_is_lossy(c, p))
+        return;
+    json_member_str(j, "type_a", view_type(buf, c->view_a, p->a));
+    json_member_str(j, "type_b", view_type(buf, c->view_b, p->b));
 }
 
 static void json_change(json *j, const comparison *c, const pair *p, uint32_t change)

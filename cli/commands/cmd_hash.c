@@ -121,20 +121,11 @@ static int select_tensors(digests *d, const request *r)
                : CODE_SYSTEM;
 }
 
-/* The digests of decoded tensors are those of their parts. */
-static int verify_quantised(const digests *d, const session *s)
-{
-    int code = CODE_DONE;
-    for (uint32_t i = 0; i < d->chosen.count && !code; i++)
-        code = view_verify(&d->view, s, d->path, selected(&d->chosen, i));
-    return code;
-}
-
 static int hash_open(request *r, digests *d)
 {
     int code = select_tensors(d, r);
     if (!code)
-        code = verify_quantised(d, r->session);
+        code = view_verify_selected(&d->view, r->session, d->path, &d->chosen);
     d->tensors = code ? NULL : malloc(((size_t)d->chosen.count + 1) * sizeof *d->tensors);
     if (!code && !d->tensors)
         code = say_status(HEFT_E_NOMEM, d->path, "no memory for the digests");
@@ -224,7 +215,6 @@ static int hash(request *r)
 static const opt options[] = {
     { "logical", 0, OPT_FLAG, AT(request, is_logical), NULL,
       "decode quantised tensors, and hash what they represent" },
-    { "raw-tensors", 0, OPT_FLAG, SETTING(raw_tensors), NULL, RAW_TENSORS_HELP },
     { "json", 0, OPT_FLAG, AT(request, as_json), NULL,
       "print one JSON document; a list for several files" },
     { .name = NULL },
@@ -234,8 +224,6 @@ static int run(const session *s, void *ctx)
 {
     request *r = ctx;
     r->session = s;
-    if (r->is_logical && s->raw_tensors)
-        return say_usage("hash", "both --logical and --raw-tensors given: use only one");
     divide(r, &s->args);
     return hash(r);
 }

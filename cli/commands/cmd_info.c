@@ -28,21 +28,20 @@ typedef struct facts {
     heft_schemes *schemes; /* also with --raw-tensors */
 } facts;
 
-/* Return the number of elements, of tied tensors too. */
-static uint64_t count_elements(const model_view *v)
+/* Return the sums of all tensors, tied ones counted each. */
+static totals sum_tensors(const model_view *v)
 {
     totals sum = { 0, 0, 0 };
     for (uint32_t i = 0; i < heft_tensor_count(v->f); i++)
         totals_add(&sum, v, NULL, i);
-    return sum.parameters;
+    return sum;
 }
 
+/* Return the decoded bytes of all stored tensors. */
 static uint64_t count_bytes(const heft_file *f)
 {
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < heft_tensor_count(f); i++)
-        bytes += heft_tensor_bytes(f, i);
-    return bytes;
+    model_view stored = model_view_of_stored(f);
+    return sum_tensors(&stored).bytes;
 }
 
 /* ---- text ---- */
@@ -270,7 +269,7 @@ static void put_tied(outbuf *o, const heft_file *f, const uint32_t *tied)
     for (uint32_t i = 0; i < heft_tensor_count(f); i++) {
         if (tied[i] == i)
             continue;
-        bytes += heft_tensor_bytes(f, i);
+        bytes = add_length(bytes, heft_tensor_bytes(f, i));
         if (all++ >= MAX_SHOWN)
             continue;
         label(o, shown++ ? "" : "Tied");
@@ -311,7 +310,7 @@ static void print_text(outbuf *o, const session *s, const facts *v)
     out_u64(o, heft_tensor_count(v->view.f));
     put_types(o, &v->sums);
     label(o, "Elements");
-    out_format(o, "%llu\n", (unsigned long long)count_elements(&v->view));
+    out_format(o, "%llu\n", (unsigned long long)sum_tensors(&v->view).parameters);
     put_bytes(o, "Data", count_bytes(f));
     model_kind_print(o, &v->kind);
     quantised_print(o, v->schemes, v->view.decoded);

@@ -265,13 +265,6 @@ static int check_output(const bill *b)
     return inputs_check_output(b->out, &in, b->force);
 }
 
-static heft_status write_text(heft_sink *sink, const outbuf *text, heft_error *err)
-{
-    const heft_sink_ops *ops = sink->ops;
-    return ops->write_at ? ops->write_at(sink, 0, text->buf, text->used, err)
-                         : ops->write(sink, text->buf, text->used, err);
-}
-
 static int write_file(bill *b, const outbuf *text)
 {
     heft_error err;
@@ -279,13 +272,7 @@ static int write_file(bill *b, const outbuf *text)
     heft_status st = sink_open(&sink, b->out, b->force, b->no_sync, NULL, &err);
     if (st)
         return say_error(b->out, &err);
-    st = write_text(sink, text, &err);
-    if (!st && interrupt_is_pending())
-        st = interrupt_error(&err);
-    if (st)
-        heft_sink_discard(sink);
-    else
-        st = sink->ops->finish(sink, &err);
+    st = sink_write_whole(sink, text->buf, text->used, &err);
     return st ? say_error(b->out, &err) : CODE_DONE;
 }
 

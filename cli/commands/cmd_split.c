@@ -190,12 +190,14 @@ static int run(const session *s, void *ctx)
     r->f = f;
     out_open(&r->files, -1);
     if (!code)
-        code = rules_check(&j->rules, s, f, j->source);
-    if (!code)
         code = choose_target(j, f);
     if (!code && j->dequantize)
         code = dequantise(&d, s, f, j->source, j->dequantize);
+    if (!code && !d.model)
+        code = dequantise_check_target(s, f, j->source, j->target);
     r->model = d.model ? d.model : f;
+    if (!code)
+        code = rules_check(&j->rules, s, r->model, j->source);
     if (!code)
         code = split(r);
     if (!code)

@@ -33,10 +33,11 @@ const shared_opt job_options[] = {
       { "raw-tensors", 0, OPT_FLAG, AT(job, rules.raw_tensors), NULL,
         "cast parts of quantised tensors as numbers, without their scales" } },
     { C | M | S | A,
-      { "dequantize", 0, OPT_MAYBE, AT(job, dequantize), "[=DTYPE]",
+      { "dequantize", 0, OPT_MAYBE, AT_NAME(job, dequantize, NAMES_DECODED), "[=DTYPE]",
         "decode quantised tensors, to bf16, f16 or f32" } },
     { C,
-      { "quantize", 0, OPT_LIST, AT(job, quantise.args), "[GLOB=]NAME[:OPTION]",
+      { "quantize", 0, OPT_LIST, AT_NAME(job, quantise.args, NAMES_QUANTISATION),
+        "[GLOB=]NAME[:OPTION]",
         "quantise weights: fp8, mxfp4, int4:64 ...; GLOB=none: not these" } },
     { C,
       { "requantize", 0, OPT_FLAG, AT(job, quantise.requantise), NULL,
@@ -45,13 +46,13 @@ const shared_opt job_options[] = {
       { "allow-nan", 0, OPT_FLAG, AT(job, quantise.allow_nan), NULL,
         "quantise weights with NaN and infinities" } },
     { C,
-      { "tensor-type", 0, OPT_LIST, AT(job, mix.types), "REGEX=TYPE",
+      { "tensor-type", 0, OPT_LIST, AT_NAME(job, mix.types, NAMES_DTYPE_OF), "REGEX=TYPE",
         "with a mix: the type of tensors that match; first match counts" } },
     { C,
-      { "token-embedding-type", 0, OPT_TEXT, AT(job, mix.embedding), "TYPE",
+      { "token-embedding-type", 0, OPT_TEXT, AT_NAME(job, mix.embedding, NAMES_DTYPE), "TYPE",
         "with a mix: the type of the token embedding" } },
     { C,
-      { "output-tensor-type", 0, OPT_TEXT, AT(job, mix.output), "TYPE",
+      { "output-tensor-type", 0, OPT_TEXT, AT_NAME(job, mix.output, NAMES_DTYPE), "TYPE",
         "with a mix: the type of output.weight" } },
     { C,
       { "leave-output-tensor", 0, OPT_FLAG, AT(job, mix.keeps_output), NULL,
@@ -383,6 +384,8 @@ static void name_way_out(const job *j, heft_error *err)
         way = ". --dequantize decodes known schemes; --raw-tensors casts the stored numbers";
     else if (err->rule && !strcmp(err->rule, "heft/not-finite"))
         way = ". --allow-nan quantises them as they are";
+    else if (err->rule && !strcmp(err->rule, "heft/requantise"))
+        way = "; --requantize allows this";
     else if (err->status != HEFT_E_LOSSY)
         return;
     else if (j->session->strict)

@@ -7,6 +7,7 @@
 
 #include "commands/job.h"
 #include "models/model.h"
+#include "models/unmatched.h"
 #include "process/columns.h"
 #include "process/textfile.h"
 #include "text/words.h"
@@ -14,10 +15,10 @@
 /* ---- REGEX=TYPE and GLOB=TYPE ---- */
 
 typedef struct type_rule {
-    regex_t re;
-    char *glob;    /* NULL: re counts */
+    char *pattern; /* NULL: no rule */
+    regex_t re;    /* of the pattern, if is_regex is set; else it is a glob */
+    bool is_regex;
     heft_dtype to; /* HEFT_UNTYPED: the tensor keeps its type */
-    bool is_compiled;
 } type_rule;
 
 static int read_type(heft_dtype *to, const char *text)
@@ -34,10 +35,9 @@ static int read_regex(type_rule *r, const char *arg)
     const char *equals = strrchr(arg, '=');
     if (!equals)
         return say_usage("convert", "--tensor-type '%s' is not REGEX=TYPE", arg);
-    char *text = strndup(arg, (size_t)(equals - arg));
-    int failed = text ? regcomp(&r->re, text, REG_EXTENDED | REG_NOSUB) : REG_ESPACE;
-    free(text);
-    r->is_compiled = !failed;
+    r->pattern = strndup(arg, (size_t)(equals - arg));
+    int failed = r->pattern ? regcomp(&r->re, r->pattern, REG_EXTENDED | REG_NOSUB) : REG_ESPACE;
+    r->is_regex = !failed;
     if (failed == REG_ESPACE)
         return say_status(HEFT_E_NOMEM, NULL, "no memory for '%s'", arg);
     if (!failed)
@@ -49,8 +49,8 @@ static int read_regex(type_rule *r, const char *arg)
 static int read_glob(type_rule *r, const char *arg)
 {
     const char *equals = strrchr(arg, '=');
-    r->glob = strndup(arg, (size_t)(equals - arg));
-    if (!r->glob)
+    r->pattern = strndup(arg, (size_t)(equals - arg));
+    if (!r->pattern)
         return say_status(HEFT_E_NOMEM, NULL, "no memory for '%s'", arg);
     return strcmp(equals + 1, "none") != 0 ? read_type(&r->to, equals + 1) : CODE_DONE;
 }
@@ -79,10 +79,8 @@ static int read_rules(job *j)
 
 static bool is_match(bool *no_memory, const type_rule *r, heft_str name)
 {
-    if (r->glob)
-        return name_matches(no_memory, name, r->glob);
-    if (!r->is_compiled)
-        return false;
+    if (!r->is_regex)
+        return r->pattern && name_matches(no_memory, name, r->pattern);
     char *text = strndup(name.ptr, name.len);
     bool matches = text && !regexec(&r->re, text, 0, NULL, 0);
     *no_memory = *no_memory || !text;
@@ -103,12 +101,14 @@ static heft_dtype type_of(void *ctx, heft_str name, heft_dtype from)
 
 /* ---- before the input is open ---- */
 
-/* Return the argument of --quantize that is no pattern, or NULL. */
-static const char *find_name(const job *j)
+/* Return the first argument of --quantize that is no pattern and differs from `but`, or NULL. */
+static const char *find_name(const job *j, const char *but)
 {
-    for (size_t i = 0; i < j->quantise.args.count; i++)
-        if (!strchr(j->quantise.args.item[i], '='))
-            return j->quantise.args.item[i];
+    for (size_t i = 0; i < j->quantise.args.count; i++) {
+        const char *arg = j->quantise.args.item[i];
+        if (!strchr(arg, '=') && (!but || strcmp(arg, but) != 0))
+            return arg;
+    }
     return NULL;
 }
 
@@ -143,7 +143,7 @@ static int say_unknown(const char *name)
 int job_mix_prepare(job *j)
 {
     job_mix *m = &j->mix;
-    const char *name = find_name(j);
+    const char *name = find_name(j, NULL), *other = name ? find_name(j, name) : NULL;
     bool has_options = m->types.count || m->embedding || m->output || m->imatrix || m->pure ||
                        m->keeps_output;
     bool is_mix = name && heft_mix_find(&m->info, str_of(name));
@@ -154,6 +154,8 @@ int job_mix_prepare(job *j)
                                        "--tensor-type, --pure, --imatrix and the types of single "
                                        "tensors need a mix of GGUF: --quantize q4_k_m")
                            : CODE_DONE;
+    if (other)
+        return say_usage("convert", "--quantize takes one method: %s or %s", name, other);
     int code = read_rules(j);
     heft_dtype type;
     if (!code && m->embedding)
@@ -279,7 +281,22 @@ static int open_mix(job *j, const heft_file *f)
     heft_status st = heft_mix_open(&m->mix, f, &o, &err);
     if (st && j->rules.no_memory)
         return say_no_memory_to_match(j->source);
-    return st ? say_error(j->source, &err) : CODE_DONE;
+    return st ? say_error(job_explain(j, &err), &err) : CODE_DONE;
+}
+
+/* Report the rules that match no tensor by its name in the output. */
+static int check_rules(job *j, const heft_file *f)
+{
+    unmatched u = { .f = f, .path = j->source, .strict = j->session->strict };
+    for (size_t i = 0; i < rule_count(j) && !u.no_memory; i++) {
+        const type_rule *r = &j->mix.rules[i];
+        bool matches = !r->pattern;
+        for (uint32_t t = 0; !matches && t < heft_tensor_count(f); t++)
+            matches = is_match(&u.no_memory, r, heft_mix_at(j->mix.mix, t).name);
+        if (!matches)
+            unmatched_say(&u, r->is_regex ? "tensor-type" : "quantize", r->pattern);
+    }
+    return u.no_memory ? say_no_memory_to_match(j->source) : u.code;
 }
 
 int job_mix_choose(job *j, const heft_file *f)
@@ -291,6 +308,8 @@ int job_mix_choose(job *j, const heft_file *f)
     int code = m->imatrix ? read_importance(j) : CODE_DONE;
     if (!code)
         code = open_mix(j, f);
+    if (!code)
+        code = check_rules(j, f);
     if (code)
         return code;
     const heft_value *values = heft_mix_metadata(&count, m->mix);
@@ -315,9 +334,9 @@ void job_mix_release(job *j)
 {
     job_mix *m = &j->mix;
     for (size_t i = 0; m->rules && i < rule_count(j); i++) {
-        if (m->rules[i].is_compiled)
+        if (m->rules[i].is_regex)
             regfree(&m->rules[i].re);
-        free(m->rules[i].glob);
+        free(m->rules[i].pattern);
     }
     free(m->rules);
     heft_mix_close(m->mix);

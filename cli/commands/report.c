@@ -7,7 +7,9 @@
 
 #include "commands/report_page.h"
 #include "models/model.h"
+#include "models/model_sums.h"
 #include "process/finding.h"
+#include "process/sinkwatch.h"
 #include "process/stdin_file.h"
 #include "process/textfile.h"
 #include "text/number_text.h"
@@ -53,10 +55,8 @@ typedef struct page {
 
 static void put(page *p, const void *text, size_t len)
 {
-    const heft_sink_ops *ops = p->sink->ops;
     if (!p->status)
-        p->status = ops->write_at ? ops->write_at(p->sink, p->size, text, len, p->err)
-                                  : ops->write(p->sink, text, len, p->err);
+        p->status = sink_put(p->sink, p->size, text, len, p->err);
     p->size += len;
 }
 
@@ -112,12 +112,9 @@ static void put_missing(json *j, const heft_file *f)
 
 static void put_file(json *j, const report *r)
 {
-    uint64_t bytes = 0, elements = 0;
-    for (uint32_t i = 0; i < heft_tensor_count(r->v->f); i++) {
-        uint64_t n = view_parameters(r->v, i);
-        bytes += view_bytes(r->v, i);
-        elements += n < UINT64_MAX - elements ? n : UINT64_MAX - elements;
-    }
+    totals sum = { 0, 0, 0 };
+    for (uint32_t i = 0; i < heft_tensor_count(r->v->f); i++)
+        totals_add(&sum, r->v, NULL, i);
     json_member_begin(j, "file", '{');
     json_member_str(j, "name", path_last_component(stdin_label(r->path)));
     json_member_str(j, "path", str_of(stdin_name(r->path)));
@@ -126,8 +123,8 @@ static void put_file(json *j, const report *r)
     json_member_u64(j, "size", model_size(r->f));
     json_member_u64(j, "shards", heft_shard_file_count(r->f));
     json_member_u64(j, "tensors", heft_tensor_count(r->v->f));
-    json_member_u64(j, "elements", elements);
-    json_member_u64(j, "bytes", bytes);
+    json_member_u64(j, "elements", sum.parameters);
+    json_member_u64(j, "bytes", sum.bytes);
     put_missing(j, r->f);
     json_end(j, '}');
 }
@@ -269,43 +266,25 @@ static void put_texts(json *j, const char *key, const char *const *texts, size_t
     json_end(j, ']');
 }
 
-/* The types of quantised tensors, each by a tensor that has it. Their numbers follow those of the
- * element types. */
-typedef struct quantised_types {
-    uint32_t first[64], count;
-} quantised_types;
-
-/* Return the number of a tensor's type. Beyond the capacity, a quantised tensor has the element
- * type of its numbers. */
-static uint32_t type_number(quantised_types *q, const report *r, uint32_t tensor)
+/* Return the number of a tensor's type: those of quantised tensors follow the element types. Beyond
+ * the capacity, a quantised tensor has the element type of its numbers. */
+static uint32_t type_number(view_types *q, const report *r, uint32_t tensor)
 {
-    enum { MOST = sizeof q->first / sizeof *q->first };
-    uint32_t k = 0, dtype = heft_tensor_at(r->v->f, tensor).dtype;
-    if (view_quantised(r->v, tensor) == HEFT_NONE)
-        return dtype;
-    while (k < q->count && !view_has_same_type(r->v, q->first[k], tensor))
-        k++;
-    if (k == MOST)
-        return dtype;
-    if (k == q->count)
-        q->first[q->count++] = tensor;
-    return HEFT_DTYPES + k;
+    bool is_quantised = view_quantised(r->v, tensor) != HEFT_NONE;
+    uint32_t k = is_quantised ? view_types_add(q, r->v, tensor) : VIEW_TYPES;
+    return k < VIEW_TYPES ? HEFT_DTYPES + k : heft_tensor_at(r->v->f, tensor).dtype;
 }
 
-static void put_quantised_types(json *j, quantised_types *q, const report *r)
+static void put_quantised_types(json *j, view_types *q, const report *r)
 {
+    char buf[VIEW_TYPE_BYTES];
     for (uint32_t i = 0; i < heft_tensor_count(r->v->f); i++)
         (void)type_number(q, r, i);
-    for (uint32_t k = 0; k < q->count; k++) {
-        char buf[VIEW_TYPE_BYTES];
-        outbuf type;
-        out_open_fixed(&type, -1, buf, sizeof buf);
-        view_put_type(&type, r->v, q->first[k]);
-        json_str(j, (heft_str){ type.buf, type.used });
-    }
+    for (uint32_t k = 0; k < q->count; k++)
+        json_str(j, view_type(buf, r->v, q->first[k]));
 }
 
-static void put_dtypes(json *j, quantised_types *q, const report *r)
+static void put_dtypes(json *j, view_types *q, const report *r)
 {
     json_member_begin(j, "dtypes", '[');
     for (heft_dtype t = 0; t < HEFT_DTYPES; t++)
@@ -350,7 +329,15 @@ static void put_statistics(json *j, const summary *s)
     json_end(j, ']');
 }
 
-static void put_tensor(json *j, const report *r, quantised_types *q, uint32_t i)
+static void put_length(json *j, uint64_t bytes)
+{
+    if (bytes == HEFT_UNKNOWN_LENGTH)
+        json_null(j);
+    else
+        json_u64(j, bytes);
+}
+
+static void put_tensor(json *j, const report *r, view_types *q, uint32_t i)
 {
     static const summary none;
     heft_tensor t = heft_tensor_at(r->v->f, i);
@@ -362,7 +349,7 @@ static void put_tensor(json *j, const report *r, quantised_types *q, uint32_t i)
     for (uint32_t k = 0; k < t.rank; k++)
         json_u64(j, t.dims[k]);
     json_end(j, ']');
-    json_u64(j, view_bytes(r->v, i));
+    put_length(j, view_bytes(r->v, i));
     json_u64(j, view_parameters(r->v, i));
     put_statistics(j, r->sums ? &r->sums[i] : &none);
     json_end(j, ']');
@@ -370,7 +357,7 @@ static void put_tensor(json *j, const report *r, quantised_types *q, uint32_t i)
 
 static void put_tensors(page *p, json *j, const report *r)
 {
-    quantised_types q = { .count = 0 };
+    view_types q = { .count = 0 };
     put_dtypes(j, &q, r);
     put_texts(j, "columns", columns, sizeof columns / sizeof *columns);
     json_member_bool(j, "has_statistics", r->sums);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "process/sinkwatch.h"
 #include "process/stdin_file.h"
 #include "process/textfile.h"
 
@@ -83,14 +84,8 @@ static int write_file(const char *path, const outbuf *text)
     heft_error err;
     heft_sink *sink;
     heft_status st = heft_sink_open_file(&sink, path, HEFT_SINK_REPLACE | HEFT_SINK_SYNC, &err);
-    if (st)
-        return say_error(path, &err);
-    st = sink->ops->write_at ? sink->ops->write_at(sink, 0, text->buf, text->used, &err)
-                             : sink->ops->write(sink, text->buf, text->used, &err);
     if (!st)
-        st = sink->ops->finish(sink, &err);
-    else
-        heft_sink_discard(sink);
+        st = sink_write_whole(sink, text->buf, text->used, &err);
     return st ? say_error(path, &err) : CODE_DONE;
 }
 

@@ -46,36 +46,42 @@ int dequantise(dequantised *d, const session *s, const heft_file *f, const char 
     return code;
 }
 
-/* Programs that read these formats know no tensors of several parts. */
-static bool holds_schemes(const heft_format *target)
+/* nvfp4 with a factor is in GGUF, too. */
+static bool has_form(const heft_format *target, const heft_quantised *q)
 {
-    static const char *const without[] = { "mag",  "embd",     "gptrs-checkpoint", "gptrs-archive",
-                                           "gguf", "burnpack", "burn-record" };
-    for (size_t i = 0; i < sizeof without / sizeof *without; i++)
-        if (!strcmp(heft_format_name(target), without[i]))
-            return false;
-    return true;
+    return heft_format_caps(target) & HEFT_CAN_SCHEMES ||
+           str_same(q->variant, str_of(heft_format_title(target)));
 }
 
-int dequantise_check_target(const heft_file *f, const char *path, const heft_format *target)
+static int say_formless(const heft_quantised *q, const session *s, const char *path,
+                        const heft_format *target)
 {
-    heft_schemes *s = NULL;
-    if (target == heft_file_format(f) || holds_schemes(target))
+    bool has_option = !strcmp(s->name, "convert") || !strcmp(s->name, "append");
+    heft_error err = { .status = HEFT_E_UNSUPPORTED,
+                       .rule = "heft/quantised",
+                       .offset = HEFT_NOWHERE };
+    snprintf(err.message, sizeof err.message,
+             "tensor '%.*s' is quantised (%.*s), for which %s files have no form. "
+             "--dequantize decodes it%s",
+             (int)q->name.len, q->name.ptr, (int)q->scheme.len, q->scheme.ptr,
+             heft_format_name(target),
+             has_option ? "; --raw-tensors stores the parts as tensors of their own" : "");
+    return say_error(path, &err);
+}
+
+int dequantise_check_target(const session *s, const heft_file *f, const char *path,
+                            const heft_format *target)
+{
+    heft_schemes *found = NULL;
+    if (target == heft_file_format(f) || heft_format_caps(target) & HEFT_CAN_SCHEMES)
         return CODE_DONE;
-    int code = quantised_open(&s, f, path);
-    if (!code && heft_schemes_count(s)) {
-        heft_quantised q = heft_schemes_at(s, 0);
-        heft_error err = { .status = HEFT_E_UNSUPPORTED,
-                           .rule = "heft/quantised",
-                           .offset = HEFT_NOWHERE };
-        snprintf(err.message, sizeof err.message,
-                 "tensor '%.*s' is quantised (%.*s), for which %s files have no form. "
-                 "--dequantize decodes it; --raw-tensors stores the parts as tensors of their own",
-                 (int)q.name.len, q.name.ptr, (int)q.scheme.len, q.scheme.ptr,
-                 heft_format_name(target));
-        code = say_error(path, &err);
+    int code = quantised_open(&found, f, path);
+    for (uint32_t i = 0; !code && i < heft_schemes_count(found); i++) {
+        heft_quantised q = heft_schemes_at(found, i);
+        if (!has_form(target, &q))
+            code = say_formless(&q, s, path, target);
     }
-    heft_schemes_close(s);
+    heft_schemes_close(found);
     return code;
 }
 

@@ -17,7 +17,8 @@ int dequantise(dequantised *d, const session *s, const heft_file *f, const char 
                const char *type);
 /* Refuse a target format in which the parts of a quantised tensor would be tensors of their own,
  * with the ways on. f is not refused in its own format. Return an exit code. */
-int dequantise_check_target(const heft_file *f, const char *path, const heft_format *target);
+int dequantise_check_target(const session *s, const heft_file *f, const char *path,
+                            const heft_format *target);
 void dequantised_release(dequantised *d);
 
 #endif

@@ -193,6 +193,20 @@ int inputs_dequantise(inputs *in, const char *type)
                              in->paths[in->distinct_index[0]], type);
 }
 
+int inputs_check_target(const inputs *in, const heft_format *target)
+{
+    int code = CODE_DONE;
+    if (in->decoded.model)
+        return code;
+    for (uint32_t i = 0; i < in->distinct_count && !code; i++)
+        code = dequantise_check_target(in->session, in->distinct[i],
+                                       in->paths[in->distinct_index[i]], target);
+    if (!code && in->joined) /* parts may be in several files */
+        code = dequantise_check_target(in->session, in->joined, in->paths[in->distinct_index[0]],
+                                       target);
+    return code;
+}
+
 const heft_file *inputs_model(const inputs *in)
 {
     return in->decoded.model ? in->decoded.model : joined_model(in);

@@ -48,6 +48,9 @@ int inputs_join(inputs *in, const heft_join_options *options, const char *name);
 /* Decode the quantised tensors of the joined model, see dequantise(). Several inputs must not have
  * settings of their own in several folders. Return an exit code. */
 int inputs_dequantise(inputs *in, const char *type);
+/* Refuse a target that has no form for a quantised tensor of the inputs, unless they have been
+ * decoded. Return an exit code. */
+int inputs_check_target(const inputs *in, const heft_format *target);
 void inputs_close(inputs *in);
 /* Return the joined model, or the only one, or what it represents. */
 const heft_file *inputs_model(const inputs *in);

@@ -93,6 +93,16 @@ uint32_t model_values(const heft_file *f, uint32_t tensor);
 uint64_t elements_in(heft_dtype t, uint64_t length, uint64_t max);
 /* Return the product of the dimensions, or UINT64_MAX on overflow. */
 uint64_t tensor_elements(const heft_tensor *t);
+/* Return a + b, or UINT64_MAX if that is more. */
+static inline uint64_t add_saturated(uint64_t a, uint64_t b)
+{
+    return a < UINT64_MAX - b ? a + b : UINT64_MAX;
+}
+/* Same; a length that is not known adds nothing. */
+static inline uint64_t add_length(uint64_t a, uint64_t b)
+{
+    return b == HEFT_UNKNOWN_LENGTH ? a : add_saturated(a, b);
+}
 /* Store the position of an element of a dense tensor in the shape; return the number of dimensions.
  * In other tensors, and in those of more than POSITION_RANK dimensions, the number of the element
  * is the only dimension. */

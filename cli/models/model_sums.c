@@ -3,19 +3,13 @@
 
 /* ---- sums over tensors ---- */
 
-static uint64_t saturated(uint64_t a, uint64_t b)
-{
-    return a < UINT64_MAX - b ? a + b : UINT64_MAX;
-}
-
 void totals_add(totals *sum, const model_view *v, const uint32_t *tied, uint32_t id)
 {
-    uint64_t bytes = view_bytes(v, id);
     sum->tensors++;
     if (tied && tied[id] != id)
         return;
-    sum->parameters = saturated(sum->parameters, view_parameters(v, id));
-    sum->bytes = saturated(sum->bytes, bytes == HEFT_UNKNOWN_LENGTH ? 0 : bytes);
+    sum->parameters = add_saturated(sum->parameters, view_parameters(v, id));
+    sum->bytes = add_length(sum->bytes, view_bytes(v, id));
 }
 
 void out_size_or_bytes(outbuf *o, uint64_t bytes, bool as_bytes)
@@ -58,19 +52,17 @@ static void sum_stored_types(model_sums *s)
 /* Add the sums of the types of quantised tensors, in the order of the file. */
 static void sum_quantised_types(model_sums *s)
 {
+    view_types of = { .count = 0 };
     uint32_t begin = s->type_count;
     for (uint32_t i = 0; i < heft_tensor_count(s->v->f); i++) {
-        uint32_t k = begin;
-        if (view_quantised(s->v, i) == HEFT_NONE)
+        uint32_t k = view_quantised(s->v, i) == HEFT_NONE ? VIEW_TYPES
+                                                          : view_types_add(&of, s->v, i);
+        if (k == VIEW_TYPES)
             continue;
-        while (k < s->type_count && !view_has_same_type(s->v, s->types[k].first, i))
-            k++;
-        if (k == begin + SUMMED_SCHEMES)
-            continue;
-        if (k == s->type_count)
-            s->types[s->type_count++].first = i;
-        totals_add(&s->types[k].sum, s->v, s->tied, i);
+        s->types[begin + k].first = of.first[k];
+        totals_add(&s->types[begin + k].sum, s->v, s->tied, i);
     }
+    s->type_count += of.count;
 }
 
 bool model_sums_open(model_sums *s, const model_view *v, const char *path, const uint32_t *tied)

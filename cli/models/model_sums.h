@@ -22,15 +22,12 @@ typedef struct type_sum { /* tensors of the same type */
     totals sum;
 } type_sum;
 
-/* Most types of quantised tensors; tensors of further types are in no type's sum. */
-enum { SUMMED_SCHEMES = 64 };
-
 typedef struct model_sums {
     const model_view *v;
     const uint32_t *tied; /* heft_tensor_find_tied()'s table of v->f: tied tensors count once */
     totals all;
-    type_sum types[SUMMED_SCHEMES + HEFT_DTYPES]; /* element types, then those with a scheme */
-    uint32_t type_count;
+    type_sum types[VIEW_TYPES + HEFT_DTYPES]; /* element types, then those with a scheme */
+    uint32_t type_count;                      /* tensors beyond VIEW_TYPES are in no sum */
     module_tree tree; /* folded at the first modules that do not hold the whole model */
     uint32_t depth;   /* number of modules around these modules */
 } model_sums;

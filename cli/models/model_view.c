@@ -107,25 +107,9 @@ uint64_t view_bytes(const model_view *v, uint32_t tensor)
                                            heft_schemes_part_at(v->schemes, q, k).tensor);
         if (bytes == HEFT_UNKNOWN_LENGTH)
             return bytes;
-        sum += bytes;
+        sum = add_saturated(sum, bytes);
     }
     return sum;
-}
-
-/* Return the role of a stored tensor in a quantised tensor that is not decoded, or NULL. */
-static const char *undecoded_role(const model_view *v, uint32_t stored, heft_quantised *out)
-{
-    uint32_t q = v->schemes && stored != HEFT_NONE ? heft_schemes_find(v->schemes, stored)
-                                                   : HEFT_NONE;
-    if (q == HEFT_NONE)
-        return NULL;
-    *out = heft_schemes_at(v->schemes, q);
-    for (uint32_t k = 0; k < out->part_count; k++) {
-        heft_quantised_part p = heft_schemes_part_at(v->schemes, q, k);
-        if (p.tensor == stored)
-            return p.role;
-    }
-    return NULL;
 }
 
 /* Return the number of numbers of `bits` bits in the packed elements of a tensor. */
@@ -143,27 +127,14 @@ uint64_t view_parameters(const model_view *v, uint32_t tensor)
 {
     heft_quantised q;
     heft_tensor t = heft_tensor_at(v->f, tensor);
-    const char *role = view_quantised(v, tensor) == HEFT_NONE
-                           ? undecoded_role(v, view_stored(v, tensor), &q)
-                           : NULL;
+    bool is_stored = view_quantised(v, tensor) == HEFT_NONE;
+    const char *role = is_stored ? quantised_role(v->schemes, view_stored(v, tensor), &q) : NULL;
     if (!role || !strcmp(role, "data")) /* data: the settings name a method, no scheme does */
         return tensor_elements(&t);
     return !strcmp(role, "weight") ? unpacked(&t, q.bits) : 0;
 }
 
 /* ---- types ---- */
-
-bool view_has_same_type(const model_view *v, uint32_t a, uint32_t b)
-{
-    uint32_t x = view_quantised(v, a), y = view_quantised(v, b);
-    if (heft_tensor_at(v->f, a).dtype != heft_tensor_at(v->f, b).dtype ||
-        (x == HEFT_NONE) != (y == HEFT_NONE))
-        return false;
-    if (x == HEFT_NONE)
-        return true;
-    heft_quantised p = heft_schemes_at(v->schemes, x), q = heft_schemes_at(v->schemes, y);
-    return quantised_has_same_label(&p, &q);
-}
 
 void view_put_type(outbuf *o, const model_view *v, uint32_t tensor)
 {
@@ -176,15 +147,35 @@ void view_put_type(outbuf *o, const model_view *v, uint32_t tensor)
     out_dtype(o, heft_tensor_at(v->f, tensor).dtype);
 }
 
-void view_json_type(json *j, const model_view *v, uint32_t tensor)
+heft_str view_type(char buf[VIEW_TYPE_BYTES], const model_view *v, uint32_t tensor)
 {
     outbuf type;
-    char buf[VIEW_TYPE_BYTES];
-    if (view_quantised(v, tensor) == HEFT_NONE)
-        return;
-    out_open_fixed(&type, -1, buf, sizeof buf);
+    out_open_fixed(&type, -1, buf, VIEW_TYPE_BYTES);
     view_put_type(&type, v, tensor);
-    json_member_str(j, "type", (heft_str){ type.buf, type.used });
+    return (heft_str){ type.buf, type.used };
+}
+
+bool view_has_same_type(const model_view *v, uint32_t a, uint32_t b)
+{
+    char x[VIEW_TYPE_BYTES], y[VIEW_TYPE_BYTES];
+    return str_same(view_type(x, v, a), view_type(y, v, b));
+}
+
+uint32_t view_types_add(view_types *types, const model_view *v, uint32_t tensor)
+{
+    uint32_t k = 0;
+    while (k < types->count && !view_has_same_type(v, types->first[k], tensor))
+        k++;
+    if (k == types->count && k < VIEW_TYPES)
+        types->first[types->count++] = tensor;
+    return k;
+}
+
+void view_json_type(json *j, const model_view *v, uint32_t tensor)
+{
+    char buf[VIEW_TYPE_BYTES];
+    if (view_quantised(v, tensor) != HEFT_NONE)
+        json_member_str(j, "type", view_type(buf, v, tensor));
 }
 
 void view_json(json *j, const model_view *v, uint32_t tensor)
@@ -206,7 +197,7 @@ void view_json(json *j, const model_view *v, uint32_t tensor)
 static void say_part(const model_view *v, const char *path, uint32_t stored)
 {
     heft_quantised q;
-    const char *role = undecoded_role(v, stored, &q);
+    const char *role = quantised_role(v->schemes, stored, &q);
     heft_str name = heft_tensor_at(v->stored, stored).name;
     say_status(HEFT_E_NOTFOUND, path,
                "'%.*s' is a part (%s) of the quantised tensor '%.*s': --raw-tensors takes the "
@@ -240,4 +231,13 @@ int view_verify(const model_view *v, const session *s, const char *path, uint32_
                 return say_error(path, &err);
     }
     return CODE_DONE;
+}
+
+int view_verify_selected(const model_view *v, const session *s, const char *path,
+                         const selection *chosen)
+{
+    int code = CODE_DONE;
+    for (uint32_t i = 0; i < chosen->count && !code; i++)
+        code = view_verify(v, s, path, selected(chosen, i));
+    return code;
 }

@@ -44,11 +44,23 @@ uint64_t view_bytes(const model_view *v, uint32_t tensor);
 /* Return the number of parameters: packed words count as the numbers in them, scales and other
  * parts do not count. */
 uint64_t view_parameters(const model_view *v, uint32_t tensor);
-/* Return whether two tensors of the view have the same type, as view_put_type() writes it. */
-bool view_has_same_type(const model_view *v, uint32_t a, uint32_t b);
 enum { VIEW_TYPE_BYTES = 128 }; /* more than a type has */
 /* Write the type: "f32", and of a quantised tensor the scheme, too: "fp8-block/bf16". */
 void view_put_type(outbuf *o, const model_view *v, uint32_t tensor);
+/* Write the type into buf, and return it. */
+heft_str view_type(char buf[VIEW_TYPE_BYTES], const model_view *v, uint32_t tensor);
+
+/* Return whether two tensors of the view have the same type. */
+bool view_has_same_type(const model_view *v, uint32_t a, uint32_t b);
+
+enum { VIEW_TYPES = 64 };
+typedef struct view_types { /* the types of quantised tensors, each by a tensor that has it */
+    uint32_t first[VIEW_TYPES], count;
+} view_types;
+/* Return the number of the type of a quantised tensor, which is added if it is new; VIEW_TYPES for
+ * types beyond the capacity. */
+uint32_t view_types_add(view_types *types, const model_view *v, uint32_t tensor);
+
 /* Write that type as the member "type", for a quantised tensor only. */
 void view_json_type(json *j, const model_view *v, uint32_t tensor);
 /* Write the member "quantised" of a quantised tensor; nothing for a stored one. */
@@ -59,5 +71,8 @@ uint32_t view_find(const model_view *v, const char *path, const char *name);
 /* Compare the stored checksums of the parts of a quantised tensor, unless --no-verify; those of a
  * stored tensor are for its reader. Return an exit code. */
 int view_verify(const model_view *v, const session *s, const char *path, uint32_t tensor);
+/* Do the same for the selected tensors. */
+int view_verify_selected(const model_view *v, const session *s, const char *path,
+                         const selection *chosen);
 
 #endif

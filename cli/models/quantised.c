@@ -1,7 +1,6 @@
 #include "models/quantised.h"
 
 #include <heft/companion.h>
-#include <heft/private.h>
 #include <heft/scheme.h>
 
 #include <string.h>
@@ -48,6 +47,20 @@ int quantised_open(heft_schemes **out, const heft_file *f, const char *path)
         code = say_error(path, &err);
     heft_settings_close(settings);
     return code;
+}
+
+const char *quantised_role(const heft_schemes *s, uint32_t stored, heft_quantised *of)
+{
+    uint32_t q = s && stored != HEFT_NONE ? heft_schemes_find(s, stored) : HEFT_NONE;
+    if (q == HEFT_NONE)
+        return NULL;
+    *of = heft_schemes_at(s, q);
+    for (uint32_t k = 0; k < of->part_count; k++) {
+        heft_quantised_part p = heft_schemes_part_at(s, q, k);
+        if (p.tensor == stored)
+            return p.role;
+    }
+    return NULL;
 }
 
 /* ---- kinds ---- */
@@ -143,12 +156,6 @@ void quantised_put_label(outbuf *o, const heft_quantised *q)
     } else if (q->bits && !has_digit(q->scheme)) {
         out_format(o, "-%ubit", q->bits);
     }
-}
-
-bool quantised_has_same_label(const heft_quantised *a, const heft_quantised *b)
-{
-    return str_same(a->scheme, b->scheme) && str_same(a->variant, b->variant) &&
-           a->bits == b->bits && !strcmp(scale_word(a), scale_word(b));
 }
 
 /* ---- text ---- */

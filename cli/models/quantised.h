@@ -20,8 +20,9 @@ void quantised_json(json *j, const heft_schemes *s, const heft_file *decoded);
 
 /* Write a short name of the scheme: "fp8-block", "gptq-4bit", "bitsandbytes-nf4". */
 void quantised_put_label(outbuf *o, const heft_quantised *q);
-/* Return whether that name is the same. */
-bool quantised_has_same_label(const heft_quantised *a, const heft_quantised *b);
+/* Return the role of a stored tensor in the quantised tensor *of, of which it is a part, or NULL if
+ * it is no part. s may be NULL, and `stored` HEFT_NONE. */
+const char *quantised_role(const heft_schemes *s, uint32_t stored, heft_quantised *of);
 /* Write the members "scheme", "variant", "bits" and "block", as far as they are known. */
 void quantised_json_scheme(json *j, const heft_quantised *q);
 

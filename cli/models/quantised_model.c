@@ -7,6 +7,7 @@
 
 #include "models/model.h"
 #include "models/quantised.h"
+#include "models/unmatched.h"
 #include "process/columns.h"
 #include "process/sinkwatch.h"
 #include "process/textfile.h"
@@ -73,7 +74,41 @@ static int read_rules(rules_of_names *n, const char **method, const opt_list *ar
     return *method ? CODE_DONE : say_usage("convert", "--quantize names no method");
 }
 
+static int check_rules(rules_of_names *n, const session *s, const heft_file *f, const char *path)
+{
+    unmatched u = { .f = f, .path = path, .strict = s->strict };
+    for (size_t i = 0; i < n->count; i++)
+        if (n->rules[i].glob)
+            unmatched_check(&u, "quantize", n->rules[i].glob);
+    n->no_memory = n->no_memory || u.no_memory;
+    return u.code;
+}
+
+/* Refuse a target without a form for what the method writes, before anything is read. */
+static int check_target(const char *method, const char *path, const heft_format *target)
+{
+    const char *options = strchr(method, ':');
+    bool is_gguf = !strcmp(heft_format_name(target), "gguf");
+    if (heft_format_caps(target) & HEFT_CAN_SCHEMES ||
+        (is_gguf && options && !strcmp(options, ":gguf")))
+        return CODE_DONE;
+    heft_error err = { .status = HEFT_E_UNSUPPORTED,
+                       .rule = "heft/quantised",
+                       .offset = HEFT_NOWHERE };
+    snprintf(err.message, sizeof err.message,
+             "%s files have no form for weights of the scheme %s. %s", heft_format_name(target),
+             method,
+             is_gguf ? "GGUF has mxfp4:gguf, nvfp4:gguf and mixes such as q4_k_m"
+                     : "Write safetensors instead");
+    return say_error(path, &err);
+}
+
 /* ---- the plan ---- */
+
+static int say_no_memory(const char *path)
+{
+    return say_status(HEFT_E_NOMEM, path, "no memory to match tensor names");
+}
 
 static int say_refusal(const char *path, heft_error *err)
 {
@@ -88,8 +123,43 @@ static int say_refusal(const char *path, heft_error *err)
     return say_error(path, err);
 }
 
-/* Warn of tensors that a pattern has chosen and the method cannot store, and say what was done. */
-static void say_plan(const quantised_model *q, const session *s, const char *path)
+/* Warn of tensors that a pattern has chosen and the method cannot store: an error with --strict. */
+static int say_left(const quantised_model *q, const session *s, const char *path)
+{
+    heft_quantise_item first = { .scheme = NULL };
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < heft_quantisation_count(q->plan); i++) {
+        heft_quantise_item item = heft_quantisation_at(q->plan, i);
+        bool is_left = item.wish == HEFT_QUANTISE_ALWAYS && !item.scheme;
+        first = is_left && !left++ ? item : first;
+    }
+    if (!left)
+        return CODE_DONE;
+    outbuf name;
+    out_open(&name, -1);
+    out_escaped(&name, first.name);
+    say_lost(s->strict, path,
+             "%u tensor%s that a pattern chooses cannot be stored in this scheme: '%s' (%s)%s",
+             left, left == 1 ? "" : "s", out_cstr(&name), first.reason,
+             left == 1 ? "" : " ...; --dry-run lists all");
+    out_free(&name);
+    return s->strict ? CODE_CANNOT : CODE_DONE;
+}
+
+/* Report patterns that no tensor matches. */
+static int check_patterns(const rules_of_names *n, const session *s, const heft_file *f,
+                          const char *path)
+{
+    unmatched u = { .f = f, .path = path, .strict = s->strict };
+    for (size_t i = 0; i < n->count; i++)
+        if (n->rules[i].glob)
+            unmatched_check(&u, "quantize", n->rules[i].glob);
+    return u.no_memory ? say_no_memory(path) : u.code;
+}
+
+/* Say what was done, and what programs will miss. GGUF needs no settings. */
+static void say_plan(const quantised_model *q, const session *s, const char *path,
+                     bool has_settings)
 {
     uint64_t quantised = 0, before = 0, after = 0;
     for (uint32_t i = 0; i < heft_quantisation_count(q->plan); i++) {
@@ -108,6 +178,10 @@ static void say_plan(const quantised_model *q, const session *s, const char *pat
     if (!s->quiet)
         say(MESSAGE_NOTE, path, "%s", out_cstr(&text));
     out_free(&text);
+    if (!q->config && !has_settings)
+        say(MESSAGE_WARNING, path,
+            "no config.json is written with this output: programs need its "
+            "\"quantization_config\" to load the weights. A file of safetensors gets one");
 }
 
 static int refuse_nothing(const quantised_model *q, const char *path)
@@ -157,6 +231,10 @@ int quantise(quantised_model *q, const quantise_options *o, const session *s, co
     rules_of_names names = { .rules = NULL };
     int code = read_rules(&names, &opt.method, &o->args);
     if (!code)
+        code = check_target(opt.method, path, to.format);
+    if (!code)
+        code = check_patterns(&names, s, f, path);
+    if (!code)
         code = find_config(q, path, to);
     if (!code)
         code = quantised_open(&q->schemes, f, path);
@@ -169,12 +247,16 @@ int quantise(quantised_model *q, const quantise_options *o, const session *s, co
     opt.verify = !s->no_verify && !to.dry_run;
     if (!code && heft_quantisation_open(&q->plan, f, &opt, &err))
         code = say_refusal(path, &err);
+    if (!code)
+        code = check_rules(&names, s, f, path);
     if (!code && names.no_memory)
-        code = say_status(HEFT_E_NOMEM, path, "no memory to match tensor names");
+        code = say_no_memory(path);
     if (!code)
         code = refuse_nothing(q, path);
     if (!code)
-        say_plan(q, s, path);
+        code = say_left(q, s, path);
+    if (!code)
+        say_plan(q, s, path, !strcmp(heft_format_name(to.format), "gguf"));
     release_rules(&names);
     return code;
 }
@@ -232,13 +314,6 @@ static int print_table(const quantised_model *q, const session *s)
 
 /* ---- config.json ---- */
 
-static heft_status write_text(heft_sink *sink, const heft_blob *text, heft_error *err)
-{
-    const heft_sink_ops *ops = sink->ops;
-    return ops->write_at ? ops->write_at(sink, 0, text->data, text->size, err)
-                         : ops->write(sink, text->data, text->size, err);
-}
-
 static int write_config(const quantised_model *q, const session *s, quantise_output to)
 {
     heft_error err;
@@ -247,13 +322,8 @@ static int write_config(const quantised_model *q, const session *s, quantise_out
     if (heft_quantisation_config(&text, q->plan, q->source_config, &err))
         return say_error(q->config, &err);
     heft_status st = sink_open(&sink, q->config, to.force, to.no_sync, NULL, &err);
-    if (!st) {
-        st = write_text(sink, &text, &err);
-        if (st)
-            heft_sink_discard(sink);
-        else
-            st = sink->ops->finish(sink, &err);
-    }
+    if (!st)
+        st = sink_write_whole(sink, text.data, text.size, &err);
     heft_blob_free(&text);
     if (st)
         return say_error(q->config, &err);

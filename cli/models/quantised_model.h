@@ -13,6 +13,7 @@ typedef struct quantise_options {
 
 typedef struct quantise_output {
     const char *path; /* the file of weights; NULL: no config.json is written */
+    const heft_format *format;
     bool dry_run, force, no_sync;
 } quantise_output;
 

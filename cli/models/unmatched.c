@@ -74,7 +74,7 @@ static bool hint_at_file(char out[HINT_BYTES], const char *glob)
 void unmatched_say(unmatched *u, const char *option, const char *glob)
 {
     char hint[HINT_BYTES] = "";
-    bool is_expression = option && !strcmp(option, "rename");
+    bool is_expression = option && (!strcmp(option, "rename") || !strcmp(option, "tensor-type"));
     bool is_file = !option && hint_at_file(hint, glob);
     if (!is_file && !is_expression && !hint_at_module(hint, u->f, glob))
         hint_at_name(hint, u->f, glob);

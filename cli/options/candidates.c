@@ -1,5 +1,8 @@
 #include "options/candidates.h"
 
+#include <heft/mix.h>
+#include <heft/quantise.h>
+
 #include <stdlib.h>
 
 #include "models/profile.h"
@@ -101,6 +104,18 @@ static void add_dtypes(candidates *c, const char *unused)
     (void)unused;
     for (heft_dtype t = 1; (d = heft_dtype_get(t)) != NULL; t++)
         candidates_add(c, str_of(d->name), NULL);
+}
+
+static void add_quantisations(candidates *c, const char *none)
+{
+    heft_quantise_method method;
+    heft_mix_info mix;
+    for (uint32_t i = 0; (method = heft_quantise_method_at(i)).name; i++)
+        candidates_add(c, str_of(method.name), method.summary);
+    for (uint32_t i = 0; (mix = heft_mix_info_at(i)).name; i++)
+        if (!mix.refusal)
+            candidates_add(c, str_of(mix.name), "a mix of GGUF");
+    add_words(c, none);
 }
 
 static void add_profile(void *ctx, heft_str name)
@@ -215,6 +230,8 @@ static const struct {
     [NAMES_NOTHING] = { NULL, "", false },
     [NAMES_DTYPE] = { add_dtypes, "", false },
     [NAMES_DTYPE_OF] = { add_dtypes, "", true },
+    [NAMES_DECODED] = { add_words, "bf16 f16 f32", false },
+    [NAMES_QUANTISATION] = { add_quantisations, "none", true },
     [NAMES_ENCODING] = { add_words, "zstd none", true },
     [NAMES_DIGEST] = { add_words, "crc32c sha256 xxh3 none", true },
     [NAMES_LAYOUT] = { add_words, "csr coo", true },
@@ -252,13 +269,16 @@ void candidates_of_option(candidates *c, const opt *option)
         candidates_begin(c, "files");
         return;
     }
-    candidates_begin(c, *values[option->names].text == '=' ? "stems" : "words");
-    if (values[option->names].has_glob)
+    opt_names names = option->names;
+    if (names == NAMES_VIEW)
+        names = has_char(c->typed, '=') ? NAMES_DTYPE_OF : NAMES_TENSOR;
+    candidates_begin(c, *values[names].text == '=' ? "stems" : "words");
+    if (values[names].has_glob)
         pass_glob(c);
     if (option->kind == OPT_PROFILE)
         profile_list(add_profile, c);
-    else if (values[option->names].add)
-        values[option->names].add(c, values[option->names].text);
+    else if (values[names].add)
+        values[names].add(c, values[names].text);
     else
         add_words(c, option->words);
 }

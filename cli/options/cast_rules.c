@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "models/model.h"
+#include "models/quantised.h"
 #include "text/number_text.h"
 #include "text/words.h"
 
@@ -103,15 +104,10 @@ static bool is_quantised(const cast_rules *c, const heft_tensor *t)
 /* Return whether the tensor is a scale, or another part beside the packed numbers. */
 static bool is_scale(const cast_rules *c, const heft_tensor *t)
 {
+    heft_quantised q;
     uint32_t tensor = c->schemes ? heft_tensor_find(c->f, t->name) : HEFT_NONE;
-    uint32_t q = tensor == HEFT_NONE ? HEFT_NONE : heft_schemes_find(c->schemes, tensor);
-    uint32_t count = q == HEFT_NONE ? 0 : heft_schemes_at(c->schemes, q).part_count;
-    for (uint32_t k = 0; k < count; k++) {
-        heft_quantised_part p = heft_schemes_part_at(c->schemes, q, k);
-        if (p.tensor == tensor)
-            return strcmp(p.role, "weight") != 0 && strcmp(p.role, "data") != 0;
-    }
-    return false;
+    const char *role = quantised_role(c->schemes, tensor, &q);
+    return role && strcmp(role, "weight") != 0 && strcmp(role, "data") != 0;
 }
 
 /* A source type selects no scales: they stay, unless a pattern alone names them. */
@@ -145,13 +141,16 @@ static void check_rule(unmatched *u, const cast_rules *c, const cast_rule *r, co
         say(MESSAGE_INFO, u->path, "'%s' is a pattern here, not an element type%s", r->glob, hint);
 }
 
-/* Say how many scales a rule with a source type leaves as they are. */
-static void say_scales(const unmatched *u, const cast_rules *c, const cast_rule *r)
+/* Say how many scales a rule with a source type leaves as they are, where no other rule casts
+ * them. */
+static void say_scales(unmatched *u, const cast_rules *c, const cast_rule *r)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; r->from && i < heft_tensor_count(u->f); i++) {
         heft_tensor t = heft_tensor_at(u->f, i);
-        count += t.dtype == r->from && is_scale(c, &t);
+        bool is_meant = t.dtype == r->from && is_scale(c, &t) &&
+                        (!r->glob || name_matches(&u->no_memory, t.name, r->glob));
+        count += is_meant && !cast_rules_find(&u->no_memory, c, &t);
     }
     if (count)
         say(MESSAGE_NOTE, u->path, "%u scale%s of quantised tensors keep%s the type %s", count,

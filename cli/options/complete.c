@@ -101,7 +101,7 @@ static void add_values(candidates *c, const command *of, const char *word)
     const opt *option = opt_find_long(of, word, value - 1);
     c->before = (heft_str){ word, (size_t)(value - word) };
     c->typed = str_of(value);
-    if (option && opt_wants_value(option))
+    if (option && option->kind != OPT_FLAG)
         candidates_of_option(c, option);
     else
         candidates_begin(c, "words");

@@ -88,11 +88,19 @@ static size_t key_of(const char *sort)
     return k;
 }
 
+/* Return the element type in a type: what follows the last slash, if there is a scheme. */
+static heft_str dtype_in(heft_str type)
+{
+    size_t at = type.len;
+    while (at && type.ptr[at - 1] != '/')
+        at--;
+    return (heft_str){ type.ptr + at, type.len - at };
+}
+
 int listing_order_check(const listing_order *l, const char *cmd)
 {
     for (size_t i = 0; i < l->dtypes.count; i++)
-        if (!strchr(l->dtypes.item[i], '/') &&
-            heft_dtype_find(heft_str_from(l->dtypes.item[i])) == HEFT_UNTYPED)
+        if (heft_dtype_find(dtype_in(str_of(l->dtypes.item[i]))) == HEFT_UNTYPED)
             return say_unknown_dtype(cmd, l->dtypes.item[i]);
     return CODE_DONE;
 }
@@ -108,17 +116,24 @@ static bool own_ids(selection *s)
     return s->ids;
 }
 
+/* Return whether a type is the one that the user calls `name`. */
+static bool is_called(heft_str type, heft_str name)
+{
+    heft_str dtype = dtype_in(type), wanted = dtype_in(name);
+    return heft_dtype_find(dtype) == heft_dtype_find(wanted) &&
+           str_same((heft_str){ type.ptr, type.len - dtype.len },
+                    (heft_str){ name.ptr, name.len - wanted.len });
+}
+
 /* Return whether the type of the tensor is one of --dtype. */
 static bool has_dtype(const listing_order *l, const model_view *v, uint32_t tensor)
 {
-    outbuf type;
     char buf[VIEW_TYPE_BYTES];
-    bool has = false;
-    out_open_fixed(&type, -1, buf, sizeof buf);
-    view_put_type(&type, v, tensor);
-    for (size_t i = 0; i < l->dtypes.count && !has; i++)
-        has = str_same(str_of(l->dtypes.item[i]), (heft_str){ type.buf, type.used });
-    return has;
+    heft_str type = view_type(buf, v, tensor);
+    for (size_t i = 0; i < l->dtypes.count; i++)
+        if (is_called(type, str_of(l->dtypes.item[i])))
+            return true;
+    return false;
 }
 
 static void keep_dtypes(selection *s, const listing_order *l, const model_view *v, const char *path)

@@ -23,7 +23,7 @@ static const opt common[COMMON] = {
                    "print messages on stderr as text or json" },
     [KEY] = { "key", 0, OPT_TEXT, SETTING(key), "KEY",
               "open only this part of a nested checkpoint, e.g. state_dict" },
-    [VIEW] = { "view", 0, OPT_LIST, SETTING(views), "NAME=TYPE",
+    [VIEW] = { "view", 0, OPT_LIST, SETTING_NAME(views, NAMES_VIEW), "NAME=TYPE",
                "type of an array stored without one; NAME may be a pattern" },
     [ACCESS] = { "access", 0, OPT_CHOICE, SETTING_WORD(access, "auto map read direct"), "WAY",
                  "how to read files: auto, map, read, or direct past the page cache" },

@@ -31,8 +31,10 @@ typedef enum opt_kind {
 typedef enum opt_names {
     NAMES_NOTHING, /* nothing that completion knows, or one of the option's words */
     NAMES_DTYPE,
-    NAMES_DTYPE_OF, /* GLOB=DTYPE */
-    NAMES_ENCODING, /* GLOB=ENCODING, as the following */
+    NAMES_DTYPE_OF,     /* GLOB=DTYPE */
+    NAMES_DECODED,      /* an element type of decoded tensors */
+    NAMES_QUANTISATION, /* GLOB=NAME: a scheme, or a mix of GGUF */
+    NAMES_ENCODING,     /* GLOB=ENCODING, as the following */
     NAMES_DIGEST,
     NAMES_LAYOUT, /* a layout of sparse tensors */
     NAMES_STATE,  /* of training */
@@ -40,6 +42,7 @@ typedef enum opt_names {
     NAMES_VERSION, /* a version of the format */
     NAMES_GLOB,
     NAMES_TENSOR, /* TENSOR=TEXT */
+    NAMES_VIEW,   /* TENSOR=DTYPE */
     NAMES_ROLE,
     NAMES_KEY,       /* a key of the metadata */
     NAMES_KEY_TO_SET /* KEY=VALUE */
@@ -51,6 +54,7 @@ typedef enum opt_names {
 #define AT_WORD(type, member, words) offsetof(type, member), false, words, 0, 0, NAMES_NOTHING
 #define AT_NAME(type, member, names) offsetof(type, member), false, NULL, 0, 0, names
 #define SETTING(member)              offsetof(session, member), true, NULL, 0, 0, NAMES_NOTHING
+#define SETTING_NAME(member, names)  offsetof(session, member), true, NULL, 0, 0, names
 #define SETTING_WORD(member, words)  offsetof(session, member), true, words, 0, 0, NAMES_NOTHING
 #define SETTING_COUNT(member, least, most) \
     offsetof(session, member), true, NULL, least, most, NAMES_NOTHING

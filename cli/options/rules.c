@@ -202,7 +202,8 @@ static int refuse_empty(rules *r, const heft_file *f, const char *path)
  * tried. */
 static int find_quantised(rules *r, const heft_file *f, const char *path)
 {
-    bool is_needed = (r->cast.args.count || r->transpose.count) && !r->raw_tensors;
+    bool is_given = r->cast.args.count || r->transpose.count;
+    bool is_needed = is_given && !r->raw_tensors && !r->is_decoded;
     int code = is_needed ? quantised_open(&r->schemes, f, path) : CODE_DONE;
     r->cast.f = f;
     r->cast.schemes = r->schemes;

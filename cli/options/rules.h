@@ -21,6 +21,7 @@ typedef struct rules {
     /* EMBD names: remove the prefix "bert." and drop position_ids. */
     bool encoder;
     bool raw_tensors; /* cast parts of quantised tensors as numbers */
+    bool is_decoded;  /* by --dequantize: no tensor is quantised any more */
     /* The types that --quantize has chosen for the tensors of `mixed`; or NULL. */
     const struct heft_mix *mix;
     const heft_file *mixed;

@@ -127,3 +127,19 @@ heft_status sink_open(heft_sink **sink, const char *path, bool force, bool no_sy
     heft_status st = heft_sink_open_file(sink, path, sink_flags(force, no_sync), err);
     return st ? st : sink_watch(sink, events, err);
 }
+
+heft_status sink_put(heft_sink *sink, uint64_t at, const void *bytes, size_t len, heft_error *err)
+{
+    const heft_sink_ops *ops = sink->ops;
+    return ops->write_at ? ops->write_at(sink, at, bytes, len, err)
+                         : ops->write(sink, bytes, len, err);
+}
+
+heft_status sink_write_whole(heft_sink *take, const void *bytes, size_t len, heft_error *err)
+{
+    heft_status st = sink_put(take, 0, bytes, len, err);
+    if (!st)
+        return take->ops->finish(take, err);
+    heft_sink_discard(take);
+    return st;
+}

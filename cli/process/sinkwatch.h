@@ -19,4 +19,11 @@ HEFT_MUST_CHECK heft_status sink_open(heft_sink **sink, const char *path, bool f
 HEFT_MUST_CHECK heft_status sink_watch(heft_sink **sink, const sink_events *events,
                                        heft_error *err);
 
+/* Write bytes at a position, in order if the sink cannot do otherwise. */
+HEFT_MUST_CHECK heft_status sink_put(heft_sink *sink, uint64_t at, const void *bytes, size_t len,
+                                     heft_error *err);
+/* Write all bytes of a file and finish it; after an error the sink is discarded. */
+HEFT_MUST_CHECK heft_status sink_write_whole(heft_sink *take, const void *bytes, size_t len,
+                                             heft_error *err);
+
 #endif

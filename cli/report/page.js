@@ -73,7 +73,7 @@ function statistics(t) {
 
 function detail(t) {
   const facts = [["Element type", t.dtype || "none"], ["Shape", shapeText(t.shape)],
-                 ["Bytes", t.bytes.toLocaleString("en")], ...statistics(t)];
+                 ["Bytes", t.bytes === null ? "unknown" : t.bytes.toLocaleString("en")], ...statistics(t)];
   const list = element("dl", { class: "facts" }, ...facts.flatMap(([title, text]) =>
     [element("dt", {}, title), element("dd", {}, text)]));
   const drawn = t.bins && t.bins.length && typeof t.min === "number" && typeof t.max === "number";
@@ -97,7 +97,7 @@ function tensorTable() {
     { title: "Name", width: [170, 5], text: (t) => t.name, value: plain("name") },
     { title: "Type", chars: longest(type), text: type, value: plain("dtype") },
     { title: "Shape", chars: Math.min(SHAPE, longest(shape)), text: shape, value: plain("elements") },
-    { title: "Size", number: true, chars: 9, text: (t) => sizeText(t.bytes), value: plain("bytes") },
+    { title: "Size", number: true, chars: 9, text: (t) => (t.bytes === null ? "–" : sizeText(t.bytes)), value: plain("bytes") },
   ];
   if (data.has_statistics)
     columns.push({ title: "Distribution", width: [114, 1], draw: (t) => sparkline(t.bins || []) },

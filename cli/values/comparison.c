@@ -186,7 +186,8 @@ static int compare_values(comparison *c)
     if (code)
         return code;
     for (size_t i = 0; i < c->count; i++)
-        w.total += c->pairs[i].has_values ? heft_tensor_bytes(c->a, c->pairs[i].a) : 0;
+        if (c->pairs[i].has_values)
+            w.total = add_length(w.total, heft_tensor_bytes(c->a, c->pairs[i].a));
     if (work_run(&w, c->count, compare_pair))
         return say_error(w.path, &w.err);
     code = checks_end(&c->checks_a, c->path_a);
@@ -380,6 +381,12 @@ static bool is_quantised(const model_view *v, uint32_t tensor)
     return view_quantised(v, tensor) != HEFT_NONE;
 }
 
+/* Return whether a tensor of the pair is quantised. */
+static bool has_quantised(const comparison *c, const pair *p)
+{
+    return is_quantised(c->view_a, p->a) || is_quantised(c->view_b, p->b);
+}
+
 static bool has_blocks(const heft_file *f, uint32_t tensor)
 {
     const heft_dtype_info *d = heft_dtype_get(heft_tensor_at(f, tensor).dtype);
@@ -388,28 +395,22 @@ static bool has_blocks(const heft_file *f, uint32_t tensor)
 
 bool comparison_changes_type(const comparison *c, const pair *p)
 {
-    char buf[2][VIEW_TYPE_BYTES];
-    outbuf a, b;
-    if (!is_quantised(c->view_a, p->a) && !is_quantised(c->view_b, p->b))
-        return false;
-    out_open_fixed(&a, -1, buf[0], sizeof buf[0]);
-    out_open_fixed(&b, -1, buf[1], sizeof buf[1]);
-    view_put_type(&a, c->view_a, p->a);
-    view_put_type(&b, c->view_b, p->b);
-    return a.used != b.used || memcmp(a.buf, b.buf, a.used) != 0;
+    char a[VIEW_TYPE_BYTES], b[VIEW_TYPE_BYTES];
+    return has_quantised(c, p) &&
+           !str_same(view_type(a, c->view_a, p->a), view_type(b, c->view_b, p->b));
 }
 
 bool comparison_is_lossy(const comparison *c, const pair *p)
 {
-    return is_quantised(c->view_a, p->a) || is_quantised(c->view_b, p->b) ||
-           has_blocks(c->a, p->a) || has_blocks(c->b, p->b);
+    return has_quantised(c, p) || has_blocks(c->a, p->a) || has_blocks(c->b, p->b);
 }
 
+/* Return the number of quantised tensors whose values are compared. */
 static size_t count_quantised(const comparison *c)
 {
     size_t n = 0;
     for (size_t i = 0; i < c->count; i++)
-        n += is_quantised(c->view_a, c->pairs[i].a) || is_quantised(c->view_b, c->pairs[i].b);
+        n += c->pairs[i].has_values && has_quantised(c, &c->pairs[i]);
     return n;
 }
 

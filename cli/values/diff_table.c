@@ -51,12 +51,27 @@ static void add_lonely(diff_table *t, bool of_b)
                                      .name = of_b ? heft_tensor_at(f, i).name : c->names[i] });
 }
 
-static bool list_lines(diff_table *t)
+static void add_pair(diff_table *t, const pair *p)
+{
+    add_line(t, (diff_line){ .kind = LINE_PAIR,
+                             .a = p->a,
+                             .b = p->b,
+                             .changes = p->changes,
+                             .differ = p->changes != 0,
+                             .name = heft_tensor_at(t->c->b, p->b).name,
+                             .first = p,
+                             .d = p->d });
+}
+
+/* Return whether a quantised tensor of the pair has other values. */
+static bool is_lossy_change(const comparison *c, const pair *p)
+{
+    return p->changes & CHANGED_VALUE && comparison_is_lossy(c, p);
+}
+
+static void list_changes(diff_table *t)
 {
     const comparison *c = t->c;
-    t->lines = malloc((c->all_count + 1) * sizeof *t->lines);
-    if (!t->lines)
-        return false;
     add_lonely(t, false);
     add_lonely(t, true);
     for (size_t i = 0; i < c->renamed_count; i++)
@@ -65,19 +80,22 @@ static bool list_lines(diff_table *t)
                                  .b = c->renamed[i].b,
                                  .differ = 1,
                                  .name = c->names[c->renamed[i].a] });
-    for (size_t i = 0; i < c->count; i++) {
-        const pair *p = &c->pairs[i];
-        if (p->changes || t->style->equal)
-            add_line(t, (diff_line){ .kind = LINE_PAIR,
-                                     .a = p->a,
-                                     .b = p->b,
-                                     .changes = p->changes,
-                                     .differ = p->changes != 0,
-                                     .name = heft_tensor_at(c->b, p->b).name,
-                                     .first = p,
-                                     .d = p->d });
-    }
-    return true;
+    for (size_t i = 0; i < c->count; i++)
+        if (c->pairs[i].changes || t->style->equal)
+            add_pair(t, &c->pairs[i]);
+}
+
+/* List what the table shows. Return false without memory. */
+static bool list_lines(diff_table *t)
+{
+    const comparison *c = t->c;
+    t->lines = malloc((c->all_count + 1) * sizeof *t->lines);
+    if (t->lines && !t->style->lossy)
+        list_changes(t);
+    for (size_t i = 0; t->lines && t->style->lossy && i < c->count; i++)
+        if (is_lossy_change(c, &c->pairs[i]))
+            add_pair(t, &c->pairs[i]);
+    return t->lines;
 }
 
 /* ---- order ---- */
@@ -422,7 +440,7 @@ static void print_rows(outbuf *o, const diff_table *t)
                       .hides = hides,
                       .colour = colour_of };
     table_print(o, &printed);
-    if (printed.count < rows && !t->style->raw && !t->style->is_part)
+    if (printed.count < rows && !t->style->raw && !t->style->lossy)
         out_format(o, "... and %u more; --limit %u shows all\n", rows - printed.count, rows);
 }
 
@@ -447,14 +465,14 @@ static size_t count_lossy(const comparison *c)
 {
     size_t n = 0;
     for (size_t i = 0; i < c->count; i++)
-        n += c->pairs[i].changes & CHANGED_VALUE && comparison_is_lossy(c, &c->pairs[i]);
+        n += is_lossy_change(c, &c->pairs[i]);
     return n;
 }
 
 int diff_table_print_worst(outbuf *o, const comparison *c, const diff_style *s)
 {
     enum { WORST = 10 };
-    const diff_style worst = { .sort = "nmse", .limit = WORST, .is_part = true };
+    const diff_style worst = { .sort = "nmse", .limit = WORST, .lossy = true };
     size_t count = count_lossy(c);
     if (count <= WORST || s->sort || s->limit || s->tree || s->raw)
         return CODE_DONE;

@@ -11,7 +11,7 @@ typedef struct diff_style {
     uint64_t depth;   /* --depth: modules at this depth of the tree are folded; 0: none */
     bool tree;        /* --tree: show the modules */
     bool raw;         /* --raw: tab-separated, without titles */
-    bool is_part;     /* no line says how many tensors are not shown */
+    bool lossy;       /* only the values of quantised tensors; no line says how many are left out */
     bool equal;       /* --verbose: also show equal tensors */
 } diff_style;
 

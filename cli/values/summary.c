@@ -421,19 +421,11 @@ static int compute(job *v)
 {
     work w = { .session = v->session, .ctx = v, .path = v->path };
     for (uint32_t i = 0; i < v->chosen->count; i++)
-        w.total += 2 * heft_tensor_bytes(v->f, selected(v->chosen, i));
+        w.total = add_length(w.total, heft_tensor_bytes(v->f, selected(v->chosen, i)));
+    w.total *= 2;
     if (work_run(&w, v->chosen->count, summarize_one))
         return say_error(w.path, &w.err);
     return checks_end(&v->checks, v->path);
-}
-
-/* The digests of decoded tensors are those of their parts, compared one after the other. */
-static int verify_quantised(const job *v)
-{
-    int code = CODE_DONE;
-    for (uint32_t i = 0; i < v->chosen->count && !code; i++)
-        code = view_verify(v->view, v->session, v->path, selected(v->chosen, i));
-    return code;
 }
 
 int statistics_compute(const session *s, summary **out, const model_view *view, const char *path,
@@ -449,7 +441,7 @@ int statistics_compute(const session *s, summary **out, const model_view *view, 
     v.sums = calloc((size_t)chosen->count + 1, sizeof *v.sums);
     if (!v.sums)
         return say_status(HEFT_E_NOMEM, path, "no memory for the results");
-    int code = options->verifies ? verify_quantised(&v) : CODE_DONE;
+    int code = options->verifies ? view_verify_selected(view, s, path, chosen) : CODE_DONE;
     if (!code && options->verifies)
         code = begin_checks(&v);
     if (!code)

@@ -40,6 +40,7 @@
  *   scheme.h         quantised tensors that several stored tensors represent;
  *   block_rows.h     encode and decode rows of block-quantised types;
  *   quantise.h       models whose weights are quantised;
+ *   mix.h            models of block types of GGUF, as llama-quantize makes them;
  *   doctor.h         find out why a file does not open;
  *   share.h          convert in shares on several machines;
  *   sign.h           signatures of models;
@@ -625,7 +626,8 @@ enum {
     HEFT_ONE_TENSOR = 256,   /* holds a single tensor without a name */
     HEFT_CAN_OPEN_KEY = 512, /* nested: heft_open_options.key opens an entry */
     HEFT_CAN_LISTS = 1024,   /* metadata may be lists and arrays, not only texts */
-    HEFT_CAN_EDIT = 2048     /* files are edited and appended to, not only written anew */
+    HEFT_CAN_EDIT = 2048,    /* files are edited and appended to, not only written anew */
+    HEFT_CAN_SCHEMES = 4096  /* programs that read it know quantised tensors of several parts */
 };
 /* Return the number of formats in this build. */
 HEFT_API uint32_t heft_format_count(void);

@@ -38,7 +38,7 @@ typedef struct heft_f32_edges {
 HEFT_API void heft_f32_count(uint64_t counts[HEFT_F32_BINS], const float *values, size_t count,
                              const heft_f32_edges *edges);
 
-/* ---- shares, caches, settings ------------------------------------------------------------- */
+/* ---- shares, caches ----------------------------------------------------------------------- */
 
 /* Compute an id of a file, equal on every machine and for every copy of the file: of names, types,
  * shapes, metadata, offsets, stored checksums, and 256 blocks of 4096 bytes spread over the file
@@ -52,8 +52,6 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_share_file_id(heft_hash *out, const he
  * HEFT_E_IO if the folder cannot be read. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_hub_list(void (*fn)(void *ctx, const char *name),
                                                    void *ctx, heft_error *err);
-/* Return true if the settings say how a model is quantised, under the usual keys. */
-HEFT_API bool heft_settings_are_quantised(const heft_settings *s);
 
 #ifdef __cplusplus
 }

@@ -73,8 +73,8 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_quantisation_open(heft_quantisation **
                                                             heft_error *err);
 /* Close the object and its file.  NULL is ignored. */
 HEFT_API void heft_quantisation_close(heft_quantisation *q);
-/* Return the resulting model: all tensors, metadata and parts of f, the weights quantised.  It
- * lives as long as q. */
+/* Return the resulting model: all tensors, metadata and parts of f, the weights quantised.
+ * Metadata about an earlier quantisation are left out.  It lives as long as q. */
 HEFT_API const heft_file *heft_quantisation_file(const heft_quantisation *q);
 
 /* A tensor of the model, and its new form. */
@@ -83,10 +83,11 @@ typedef struct heft_quantise_item {
     heft_dtype from; /* element type of the numbers; of a quantised weight, those it represents */
     const char *scheme; /* "fp8"; NULL: the tensor is not quantised */
     /* Why the tensor is not quantised, "embedding"; or how it was stored before, if it was
-     * quantised: "decoded", "exact copy of its numbers"; else NULL.  Static. */
+     * quantised: "decoded" (unless it was chosen), "numbers copied"; else NULL.  Static. */
     const char *reason;
     uint64_t bytes, new_bytes; /* all stored parts, before and after */
-    uint64_t reserved[2];      /* 0 */
+    heft_quantise_wish wish;   /* the result of opt->wish */
+    uint8_t reserved[12];      /* 0 */
 } heft_quantise_item;
 /* Return the number of tensors that the model represents. */
 HEFT_API uint32_t heft_quantisation_count(const heft_quantisation *q);

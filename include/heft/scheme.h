@@ -38,6 +38,8 @@ typedef struct heft_quantised_part {
     const char *role; /* "weight", "scale", "zero_point", ...; static */
 } heft_quantised_part;
 
+/* Return true if the settings say how a model is quantised, under the usual keys. */
+HEFT_API bool heft_settings_are_quantised(const heft_settings *s);
 /* Find the quantised tensors of f.  settings: values of the config.json, quantize_config.json or
  * hf_quant_config.json that belongs to the model, or NULL; not used after the call.  The time grows
  * with the number of tensors, not with the size of the data.  f must outlive the object, which
@@ -73,9 +75,10 @@ typedef struct heft_decode_options {
     }
 
 /* Open the model that a file with quantised tensors represents: a file with a tensor for each
- * quantised one, and all other tensors, metadata and parts of f. Numbers are decoded whenever they
- * are read, by the rule of the scheme in f32, and rounded once; nothing is kept. f and s must
- * outlive *out; close it with heft_file_close().
+ * quantised one, and all other tensors, metadata and parts of f. Metadata about the
+ * quantisation are left out, unless opt->keeps_undecoded. Numbers are decoded whenever they are
+ * read, by the rule of the scheme in f32, and rounded once; nothing is kept. f and s must outlive
+ * *out; close it with heft_file_close().
  *   HEFT_E_UNSUPPORTED  a scheme is recognised and not decoded
  *   HEFT_E_FORMAT       parts contradict each other, or a scale is missing */
 HEFT_API HEFT_MUST_CHECK heft_status heft_schemes_decode(heft_file **out, const heft_file *f,

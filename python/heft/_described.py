@@ -1,7 +1,7 @@
 """The options as the command describes them: name, commands, kind, help. Made by
 tests/command_options.py HEFT --write."""
 DESCRIBED = (
-    ("raw-tensors", "info diff hash stats",
+    ("raw-tensors", "info diff stats",
      "flag", "take the stored tensors, not what quantised ones represent"),
     ("verbose", "info",
      "flag", "also print the memory used by the index, and all metadata"),

@@ -30,14 +30,16 @@ def _array(tensor, memory, framework):
 
 
 def load(path: str | os.PathLike[str], framework: str | None = "numpy", *, mmap: bool = False,
-         key: str | None = None, format: str | None = None, verify: bool = True) -> dict[str, Any]:
+         key: str | None = None, format: str | None = None, verify: bool = True,
+         logical: bool | str = False) -> dict[str, Any]:
     """Read all tensors of a file, or of the model in a folder; return a dict.
 
     framework: "numpy" for arrays, "torch" for tensors on the CPU, None for memoryviews of bytes.
-    mmap: lend the pages of the file in place, read-only; not for torch."""
+    mmap: lend the pages of the file in place, read-only; not for torch.
+    logical: decode quantised tensors, as heft.open() does."""
     if framework not in ("numpy", "torch", None):
         raise ValueError(f"framework must be 'numpy', 'torch' or None, not {framework!r}")
-    with open(path, key, format=format, verify=verify) as file:
+    with open(path, key, format=format, verify=verify, logical=logical) as file:
         names = file.keys()
         tensors = [file[name] for name in names]
         if mmap and framework != "torch":

@@ -68,9 +68,10 @@ static void release(void *module)
 
 static PyMethodDef functions[] = {
     { "open", (PyCFunction)(void (*)(void))file_open, METH_VARARGS | METH_KEYWORDS,
-      "open(path, key=None, *, format=None, verify=True, mmap=True, raw_tensors=False)\n"
-      "  -> File\n\n"
-      "Open a file, or the model in a folder. Only the index is read." },
+      "open(path, key=None, *, format=None, verify=True, mmap=True, raw_tensors=False,\n"
+      "     logical=False) -> File\n\n"
+      "Open a file, or the model in a folder. Only the index is read. logical: quantised tensors\n"
+      "are one tensor each, decoded when they are read; \"f32\", \"f16\" or \"bf16\": to that type." },
     { "_open_bytes", file_open_bytes, METH_O, "Open a file in memory: a bytes object." },
     { "_save", save_arrays, METH_VARARGS, "Save arrays, as heft/_save.py describes them." },
     { "_blocks_encode", blocks_encode, METH_VARARGS, "Encode, as heft/_blocks.py describes it." },

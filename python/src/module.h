@@ -46,6 +46,28 @@ heft_file *handle_file(PyObject *handle);
  * without a reference to value, if the file was truncated. */
 PyObject *file_unguard(PyObject *file, const heft_file *f, PyObject *value);
 
+/* Make the object of an open file, which it takes over; owner keeps what the file borrows, or is
+ * NULL. */
+PyObject *file_new(module_state *s, heft_file *take, PyObject *path, PyObject *owner);
+
+/* ---- decoded files (py_logical.c) ---- */
+
+/* Read the argument `logical` of open(): a truth, or an element type. False with an exception. */
+bool logical_type(module_state *s, heft_dtype *out, bool *is_asked, PyObject *value);
+/* Return a file with a tensor for each quantised one of an open file, or the file itself if it has
+ * none. name: the path from which the file was opened; as: the element type, or HEFT_UNTYPED;
+ * verifies: checksums of parts are compared when a tensor is read as a whole. */
+PyObject *logical_open(module_state *s, PyObject *file, const char *name, heft_dtype as,
+                       bool verifies);
+/* Return the handle, borrowed, of the file as it is stored. */
+PyObject *logical_stored(PyObject *handle);
+/* Return the number of a tensor in the file as it is stored; HEFT_NONE for a decoded one. */
+uint32_t logical_stored_tensor(PyObject *handle, uint32_t tensor);
+/* Compare the checksums of the parts of a decoded tensor, once, unless verify=False. False with an exception. */
+bool logical_verify(PyObject *tensor, PyObject *handle);
+/* Return a dict of what a decoded tensor is, or None. */
+PyObject *logical_facts(PyObject *tensor, PyObject *handle);
+
 /* ---- tensors (py_tensor.c) ---- */
 
 extern PyType_Spec tensor_spec;

@@ -125,8 +125,10 @@ static PyObject *export(PyObject *self, bool is_versioned, bool is_copy)
     PyObject *file = tensor_file(self), *handle = file_handle(s, file);
     heft_error err;
     heft_status st;
-    if (!handle)
+    if (!handle || !logical_verify(self, handle)) {
+        Py_XDECREF(handle);
         return NULL;
+    }
     const heft_file *f = handle_file(handle);
     heft_tensor t = heft_tensor_at(f, tensor_id(self));
     const heft_dtype_info *type = heft_dtype_get(t.dtype);

@@ -50,8 +50,7 @@ static const heft_format *find_format(module_state *s, const char *name)
     return raise_error(s, &err, NULL, (heft_str){ NULL, 0 });
 }
 
-/* Make the object of an open file; owner keeps the memory of the file, or is NULL. */
-static PyObject *file_new(module_state *s, heft_file *f, PyObject *path, PyObject *owner)
+PyObject *file_new(module_state *s, heft_file *f, PyObject *path, PyObject *owner)
 {
     PyObject *handle = PyCapsule_New(f, handle_name, handle_free);
     if (handle && owner)
@@ -82,15 +81,20 @@ static PyObject *open_path(module_state *s, PyObject *path, const char *name,
 
 PyObject *file_open(PyObject *module, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = { "path", "key", "format", "verify", "mmap", "raw_tensors", NULL };
+    static char *names[] = { "path", "key", "format", "verify", "mmap", "raw_tensors", "logical", NULL };
     heft_open_options options = HEFT_OPEN_OPTIONS_INIT;
     module_state *s = state_of(module);
-    PyObject *given, *bytes = NULL, *path, *file = NULL;
+    PyObject *given, *bytes = NULL, *path, *file = NULL, *logical = Py_False;
     const char *format = NULL;
     int verify = 1, mmap = 1, raw_tensors = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|z$zppp:open", names, &given, &options.key,
-                                     &format, &verify, &mmap, &raw_tensors) ||
+    heft_dtype as;
+    bool is_logical;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|z$zpppO:open", names, &given, &options.key,
+                                     &format, &verify, &mmap, &raw_tensors, &logical) ||
+        !logical_type(s, &as, &is_logical, logical) ||
         (format && !(options.format = find_format(s, format))) ||
+        (is_logical && raw_tensors &&
+         !raise_text(s, HEFT_E_ARGUMENT, "either logical or raw_tensors can be asked for")) ||
         !PyUnicode_FSConverter(given, &bytes))
         return NULL;
     options.no_verify = !verify;
@@ -100,6 +104,11 @@ PyObject *file_open(PyObject *module, PyObject *args, PyObject *kwargs)
     path = PyUnicode_DecodeFSDefault(PyBytes_AsString(bytes));
     if (path)
         file = open_path(s, path, PyBytes_AsString(bytes), &options);
+    if (file && is_logical) {
+        PyObject *stored = file;
+        file = logical_open(s, stored, PyBytes_AsString(bytes), as, verify);
+        Py_DECREF(stored);
+    }
     Py_XDECREF(path);
     Py_DECREF(bytes);
     return file;
@@ -214,13 +223,14 @@ static Py_ssize_t file_length(PyObject *self)
     return count;
 }
 
-/* Call a function that reads the index, and raise an exception if the file was truncated. */
-static PyObject *guarded(PyObject *self, PyObject *(*fn)(const heft_file *f))
+/* Call a function that reads the index, of the file as it is stored or with decoded tensors, and
+ * raise an exception if the file was truncated. */
+static PyObject *guarded(PyObject *self, PyObject *(*fn)(const heft_file *f), bool is_stored)
 {
     PyObject *handle = file_handle(state_of_self(self), self);
     if (!handle)
         return NULL;
-    const heft_file *f = handle_file(handle);
+    const heft_file *f = handle_file(is_stored ? logical_stored(handle) : handle);
     heft_file_guard(f);
     PyObject *value = file_unguard(self, f, fn(f));
     Py_DECREF(handle);
@@ -241,7 +251,7 @@ static PyObject *names_of(const heft_file *f)
 
 static PyObject *file_keys(PyObject *self, PyObject *Py_UNUSED(none))
 {
-    return guarded(self, names_of);
+    return guarded(self, names_of, false);
 }
 
 static PyObject *file_iter(PyObject *self)
@@ -377,7 +387,7 @@ static PyObject *file_vocab(PyObject *self, void *none)
     (void)none;
     if (!handle)
         return NULL;
-    heft_status st = heft_vocab_open(&v, handle_file(handle), &err);
+    heft_status st = heft_vocab_open(&v, handle_file(logical_stored(handle)), &err);
     if (st == HEFT_E_NOTFOUND)
         result = Py_NewRef(Py_None);
     else if (st)
@@ -396,7 +406,7 @@ static const fact_fn facts[] = { fact_format, fact_version, fact_size, fact_shar
 /* Return a fact of the file; fact points to the function. */
 static PyObject *file_fact(PyObject *self, void *fact)
 {
-    return guarded(self, *(const fact_fn *)fact);
+    return guarded(self, *(const fact_fn *)fact, true);
 }
 
 static PyObject *file_closed(PyObject *self, void *Py_UNUSED(none))

@@ -79,9 +79,10 @@ static void reading_end(reading *r)
 }
 
 /* Find the data of tensor i, and open the buffer for the data. False with an exception. */
-static bool reading_add(reading *r, module_state *s, const heft_file *f, PyObject *file,
+static bool reading_add(reading *r, module_state *s, PyObject *handle, PyObject *file,
                         PyObject *pair)
 {
+    const heft_file *f = handle_file(handle);
     PyObject *tensor, *buffer;
     Py_buffer *view = &r->views[r->open];
     if (!PyArg_ParseTuple(pair, "O!O", s->tensor, &tensor, &buffer))
@@ -92,7 +93,7 @@ static bool reading_add(reading *r, module_state *s, const heft_file *f, PyObjec
     heft_tensor t = heft_tensor_at(f, id);
     if (t.layout != HEFT_DENSE || part == HEFT_NONE)
         return raise_text(s, HEFT_E_UNSUPPORTED, "the tensor is not dense");
-    if (PyObject_GetBuffer(buffer, view, PyBUF_WRITABLE))
+    if (!logical_verify(tensor, handle) || PyObject_GetBuffer(buffer, view, PyBUF_WRITABLE))
         return false;
     r->data[r->open] = view->buf;
     r->parts[r->open++] = part;
@@ -134,7 +135,7 @@ PyObject *file_read_many(PyObject *self, PyObject *pairs)
             PyErr_NoMemory();
         for (Py_ssize_t i = 0; ok && i < r.count; i++) {
             PyObject *pair = PyList_GetItem(pairs, i); /* the list may have become shorter */
-            ok = pair && reading_add(&r, s, f, self, pair);
+            ok = pair && reading_add(&r, s, handle, self, pair);
         }
         result = ok ? reading_run(&r, s, f, self) : NULL;
     }

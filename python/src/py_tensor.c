@@ -122,8 +122,8 @@ static PyObject *fact_repr(const heft_file *f, uint32_t id)
 }
 
 typedef PyObject *(*fact_fn)(const heft_file *f, uint32_t id);
-static const fact_fn facts[] = { fact_name,   fact_dtype,        fact_shape, fact_nbytes,
-                                 fact_layout, attributes_object, fact_parts };
+static const fact_fn facts[] = { fact_name,   fact_dtype,  fact_shape,
+                                 fact_nbytes, fact_layout, attributes_object };
 
 /* Call a function that reads the index, and raise an exception if the file was truncated. */
 static PyObject *guarded(PyObject *self, fact_fn fn)
@@ -151,6 +151,30 @@ static PyObject *tensor_own_fact(PyObject *self, void *fact)
     const tensor_object *t = (tensor_object *)self;
     PyObject *handle = file_handle(state_of_self(self), t->file);
     PyObject *value = handle ? (*(const fact_fn *)fact)(handle_file(handle), t->id) : NULL;
+    Py_XDECREF(handle);
+    return value;
+}
+
+/* A decoded tensor has no parts of its own. */
+static PyObject *tensor_parts(PyObject *self, void *Py_UNUSED(none))
+{
+    const tensor_object *t = (tensor_object *)self;
+    PyObject *handle = file_handle(state_of_self(self), t->file);
+    if (!handle)
+        return NULL;
+    const heft_file *f = handle_file(logical_stored(handle));
+    heft_file_guard(f);
+    uint32_t id = logical_stored_tensor(handle, t->id);
+    PyObject *parts = id == HEFT_NONE ? PyList_New(0) : fact_parts(f, id);
+    parts = file_unguard(t->file, f, parts);
+    Py_DECREF(handle);
+    return parts;
+}
+
+static PyObject *tensor_quantised(PyObject *self, void *Py_UNUSED(none))
+{
+    PyObject *handle = file_handle(state_of_self(self), tensor_file(self));
+    PyObject *value = handle ? logical_facts(self, handle) : NULL;
     Py_XDECREF(handle);
     return value;
 }
@@ -208,8 +232,10 @@ static lent *lend(PyObject *self)
     heft_error err;
     heft_status st;
     PyObject *handle = file_handle(s, t->file);
-    if (!handle)
+    if (!handle || !logical_verify(self, handle)) {
+        Py_XDECREF(handle);
         return NULL;
+    }
     const heft_file *f = handle_file(handle);
     heft_tensor info = heft_tensor_at(f, t->id);
     lent *l = PyMem_Calloc(1, sizeof *l + 2 * (size_t)info.rank * sizeof *l->dims);
@@ -322,7 +348,7 @@ static PyObject *tensor_read_into(PyObject *self, PyObject *args)
     PyObject *handle = as && !dtype ? raise_text(s, HEFT_E_NOTFOUND, "unknown element type")
                                     : file_handle(s, t->file);
     PyObject *result = NULL;
-    if (handle) {
+    if (handle && logical_verify(self, handle)) {
         const heft_file *f = handle_file(handle);
         heft_str name = heft_tensor_at(f, t->id).name;
         PyThreadState *thread = PyEval_SaveThread();
@@ -330,8 +356,8 @@ static PyObject *tensor_read_into(PyObject *self, PyObject *args)
         PyEval_RestoreThread(thread);
         result = st ? tensor_raise(self, f, &err) : PyLong_FromUnsignedLongLong(array.bytes);
         heft_array_free(&array);
-        Py_DECREF(handle);
     }
+    Py_XDECREF(handle);
     PyBuffer_Release(&to);
     return result;
 }
@@ -421,8 +447,10 @@ static PyObject *tensor_read_part(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "s#:read_part", &role, &len))
         return NULL;
     PyObject *handle = file_handle(s, t->file);
-    if (!handle)
+    if (!handle || !logical_verify(self, handle)) {
+        Py_XDECREF(handle);
         return NULL;
+    }
     const heft_file *f = handle_file(handle);
     heft_file_guard(f);
     uint32_t part = heft_part_find(f, t->id, (heft_str){ role, (size_t)len });
@@ -471,11 +499,15 @@ static PyGetSetDef getters[] = {
     { "shape", tensor_own_fact, NULL, "Dimensions: a tuple of int.", (void *)&facts[2] },
     { "nbytes", tensor_own_fact, NULL, "Decoded bytes, or None if not known.", (void *)&facts[3] },
     { "layout", tensor_fact, NULL, "\"dense\", \"sparse_csr\", ...", (void *)&facts[4] },
-    { "parts", tensor_fact, NULL,
+    { "parts", tensor_parts, NULL,
       "Parts: a list of dicts with role, dtype, encoding, offset, stored, nbytes, digest and "
       "shard.",
-      (void *)&facts[6] },
+      NULL },
     { "attributes", tensor_fact, NULL, "Attributes: a new dict.", (void *)&facts[5] },
+    { "quantised", tensor_quantised, NULL,
+      "Of a decoded tensor (logical=True): a dict with scheme, variant, bits, block, and parts, the\n"
+      "names of the stored tensors by role. Else None.",
+      NULL },
     { "__array_interface__", tensor_array_interface, NULL,
       "The elements for NumPy and others, read-only; AttributeError for types that NumPy lacks.",
       NULL },

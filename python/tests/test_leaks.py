@@ -1,10 +1,12 @@
 """No operation keeps references or memory: each runs for many rounds between two counts."""
 import gc
 import os
+import pathlib
 import sys
 
 import heft
 import pytest
+from command_files import write_safetensors
 from test_open import arrays, path, write  # noqa: F401
 
 np = pytest.importorskip("numpy")
@@ -78,7 +80,19 @@ def save_and_load(file):
     heft.load(target), heft.load(target, mmap=True), heft.load(target, None)
 
 
-OPERATIONS = [facts, mapping, arrays_of, buffers, dlpack, open_and_close, errors, save_and_load]
+def logical(file):
+    path = pathlib.Path(file.path).with_name("fp8.safetensors")
+    if not path.exists():
+        write_safetensors(path, {"w": ("F8_E4M3", [2, 2], bytes(4)),
+                                 "w_scale": ("F32", [1], bytes(4))})
+    with heft.open(path, logical="f32") as f:
+        facts(f)
+        f["w"].numpy(), f["w"].quantised, f["w"][1:]
+    fails(heft.open, path, logical="i8")
+
+
+OPERATIONS = [facts, mapping, arrays_of, buffers, dlpack, open_and_close, errors, save_and_load,
+              logical]
 
 
 def resident():

@@ -42,8 +42,9 @@ def run(*words):
 
 
 def listing(path):
-    """Return (document, None), or (None, message) if the command fails."""
-    p = run("ls", "--json", "--messages=json", "--", path)
+    """Return (document, None), or (None, message) if the command fails. The tensors are those that
+    are stored: so heft.open() has them."""
+    p = run("ls", "--json", "--raw-tensors", "--messages=json", "--", path)
     if p.returncode == 0:
         return json.loads(p.stdout), None
     messages = [json.loads(line) for line in p.stderr.splitlines()]

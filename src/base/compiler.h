@@ -25,8 +25,9 @@ enum { HEFT_HAS_THREADS = 1 };
 
 /* 1 on boards and in WebAssembly, where a program only reads whole models whose files it names: no
  * doctor passes over errors, no folder is listed, no share of a file is verified, no type is chosen
- * for arrays without one, and NumPy's types are known by the codes that it writes ("<f4"), not by
- * the names that it reads as well ("float32").  Opening and verifying refuse such options. */
+ * for arrays without one, pieces of tensors are not joined, tar files of the first PyTorch are not
+ * read, and NumPy's types are known by the codes that it writes ("<f4"), not by the names that it
+ * reads as well ("float32").  Opening and verifying refuse such options. */
 #if defined(HEFT_LEAN) || defined(HEFT_SMALL)
 enum { HEFT_IS_LEAN = 1 };
 #else

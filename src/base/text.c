@@ -25,6 +25,17 @@ bool heft_str_is(heft_str a, const char *b)
     return i == a.len && !b[i];
 }
 
+bool heft_str_is_any_case(heft_str a, const char *small)
+{
+    size_t i = 0;
+    for (; i < a.len && small[i]; i++) {
+        char c = a.ptr[i];
+        if ((c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c) != small[i])
+            return false;
+    }
+    return i == a.len && !small[i];
+}
+
 bool heft_str_begins(heft_str s, const char *with)
 {
     heft_str w = heft_lit(with);

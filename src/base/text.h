@@ -11,6 +11,8 @@ static inline heft_str heft_lit(const char *text)
 }
 bool heft_str_eq(heft_str a, heft_str b);
 bool heft_str_is(heft_str a, const char *b);
+/* Compare a text in letters of either case with one in small letters. */
+bool heft_str_is_any_case(heft_str a, const char *small);
 bool heft_str_begins(heft_str s, const char *with);
 bool heft_str_ends(heft_str s, const char *with);
 /* Compare by bytes, a prefix before the longer string; return a number below, equal to or above

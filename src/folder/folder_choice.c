@@ -37,13 +37,44 @@ static heft_status no_memory(const choosing *c)
 
 /* ---- candidates ---- */
 
+/* Return the rank in the name of a piece, "shard-00002-model-00001-of-00004.safetensors". */
+static uint64_t rank_of(const heft_weight_name *w)
+{
+    uint64_t rank = 0;
+    for (const char *at = w->name + sizeof "shard-" - 1; *at >= '0' && *at <= '9'; at++)
+        rank = rank < UINT32_MAX ? rank * 10 + (uint64_t)(*at - '0') : rank;
+    return rank;
+}
+
+/* Return the number of a piece among those of its rank; 1 of 1 if its name has none. */
+static heft_numbered_name number_of(const heft_weight_name *w)
+{
+    heft_numbered_name n;
+    if (!heft_numbered_name_read(&n, heft_lit(w->name)))
+        n = (heft_numbered_name){ .number = 1, .count = 1 };
+    return n;
+}
+
+/* Compare pieces by rank, then by number. */
+static int order_pieces(const heft_weight_name *a, const heft_weight_name *b)
+{
+    uint64_t one = rank_of(a), other = rank_of(b);
+    if (one == other) {
+        one = number_of(a).number;
+        other = number_of(b).number;
+    }
+    return one == other ? 0 : one < other ? -1 : 1;
+}
+
 /* Compare by the text around the number of a shard, then by the number. */
 static int order(const heft_weight_name *a, const heft_weight_name *b)
 {
     const heft_numbered_name *m = &a->numbered, *n = &b->numbered;
+    if (a->is_piece != b->is_piece)
+        return b->is_piece ? -1 : 1;
     heft_str one = m->count ? m->head : heft_lit(a->name);
     heft_str other = n->count ? n->head : heft_lit(b->name);
-    int by = heft_str_order(one, other);
+    int by = a->is_piece && b->is_piece ? order_pieces(a, b) : heft_str_order(one, other);
     if (!by && m->count && n->count)
         by = heft_str_order(m->of, n->of);
     if (!by && m->number != n->number)
@@ -144,6 +175,19 @@ static const char distributed[] =
 static const char megatron[] =
     "the folder is a distributed checkpoint of Megatron: %q has pieces of the tensors; if it is a "
     "folder with .metadata, open that folder";
+static const char megatron_ranks[] =
+    "the folder is a checkpoint of Megatron, in which each folder such as %q has the part of a "
+    "rank: tools/checkpoint/convert.py of Megatron joins them; if there is one rank only, open its "
+    "file model_optim_rng.pt";
+static const char zero[] =
+    "the folder is a checkpoint of DeepSpeed ZeRO-3, which cuts all tensors into pieces without "
+    "their shapes, with %q: zero_to_fp32.py, which DeepSpeed writes to the folder above, makes one "
+    "file of them";
+static const char parallel[] =
+    "the folder is a checkpoint of DeepSpeed with tensor or pipeline parallelism, in which each "
+    "file such as %q has a part of the model: join them with the program that wrote them";
+static const char deepspeed_folder[] =
+    "the folder has a checkpoint of DeepSpeed in the folder %q: open that folder";
 
 /* The message does not depend on the order of the directory. */
 static heft_str first_module(const heft_folder_listing *l)
@@ -156,16 +200,34 @@ static heft_str first_module(const heft_folder_listing *l)
     return first;
 }
 
+static heft_status report_deepspeed(const choosing *c)
+{
+    heft_str name = heft_lit(c->l->deepspeed);
+    return heft_error_plain(c->err, HEFT_E_UNSUPPORTED,
+                            heft_str_begins(name, "zero_") ? zero : parallel, name);
+}
+
 static heft_status report_none(const choosing *c)
 {
     const heft_folder_listing *l = c->l;
+    bool has_ranks = l->megatron && heft_str_begins(heft_lit(l->megatron), "mp_rank_");
+    if (l->deepspeed)
+        return report_deepspeed(c);
+    if (l->distributed && !heft_format_find(heft_lit("torch")))
+        return heft_error_plain(c->err, HEFT_E_UNSUPPORTED,
+                                "the folder has a distributed checkpoint (DCP) of PyTorch, with "
+                                "%q, and this build does not read files of PyTorch",
+                                heft_lit(l->distributed));
     if (l->distributed)
         return heft_error_plain(c->err, HEFT_E_UNSUPPORTED,
                                 l->has_piece_files ? unfinished : distributed,
                                 heft_lit(l->distributed));
     if (l->megatron || (l->has_common && l->has_metadata))
-        return heft_error_plain(c->err, HEFT_E_UNSUPPORTED, megatron,
+        return heft_error_plain(c->err, HEFT_E_UNSUPPORTED, has_ranks ? megatron_ranks : megatron,
                                 heft_lit(l->megatron ? l->megatron : "common.pt"));
+    if (l->deepspeed_folder)
+        return heft_error_plain(c->err, HEFT_E_UNSUPPORTED, deepspeed_folder,
+                                heft_lit(l->deepspeed_folder));
     if (l->foreign.foreign)
         return heft_error_plain(
             c->err, HEFT_E_UNSUPPORTED,
@@ -220,7 +282,8 @@ static heft_status choose(choosing *c)
             !heft_weight_name_is_manifest_of(c->chosen->first, one->first))
             return report_several(c, best);
     }
-    return HEFT_OK;
+    bool is_part = c->l->deepspeed && heft_str_is(name_of(c->chosen), HEFT_DEEPSPEED_MODEL);
+    return is_part ? report_deepspeed(c) : HEFT_OK;
 }
 
 /* Find the candidate with the file that the caller has named, or make one. */
@@ -314,33 +377,40 @@ static heft_status add_shards(choosing *c, heft_vec *files)
     return HEFT_OK;
 }
 
-/* Return the rank in the name of a piece, "shard-00002-model-...". */
-static uint64_t rank_of(const heft_weight_name *w)
+/* Without a piece, its tensors would be taken for smaller ones. */
+static heft_status report_no_piece(const choosing *c, uint64_t rank, uint64_t number,
+                                   uint64_t count)
 {
-    uint64_t rank = 0;
-    for (const char *at = w->name + sizeof "shard-" - 1; *at >= '0' && *at <= '9'; at++)
-        rank = rank < UINT32_MAX ? rank * 10 + (uint64_t)(*at - '0') : rank;
-    return rank;
+    const candidate *set = c->chosen;
+    return heft_error_plain(c->err, HEFT_E_IO,
+                            "the checkpoint is incomplete: the folder has %U files like %q, but no "
+                            "file of rank %U that is number %U of %U",
+                            (uint64_t)set->count, name_of(set), rank, number, count);
 }
 
-/* List the other files of a distributed checkpoint in safetensors.  Each rank from 1 on has a
- * file. */
+/* List the other files of a distributed checkpoint in safetensors.  Each rank from 1 on has as many
+ * files as the first. */
 static heft_status add_pieces(choosing *c, heft_vec *files)
 {
     const candidate *set = c->chosen;
-    uint64_t before = 0;
+    uint32_t count = number_of(set->first).count, number = 1;
+    uint64_t rank = 1;
     for (uint32_t i = 0; i < set->count; i++) {
-        uint64_t rank = rank_of(&set->first[i]);
-        if (rank > before + 1)
+        const heft_weight_name *w = &set->first[i];
+        heft_numbered_name own = number_of(w);
+        if (own.count != count || own.number > count)
             return heft_error_plain(c->err, HEFT_E_IO,
-                                    "the checkpoint is incomplete: the folder has %q, but no file "
-                                    "of rank %U",
-                                    heft_lit(set->first[i].name), before + 1);
-        before = rank;
-        if (i && !add_file(c, files, set->first[i].name, HEFT_FOLDER_SHARD))
+                                    "the folder has %q and %q, which are not pieces of one "
+                                    "checkpoint: name one of them",
+                                    name_of(set), heft_lit(w->name));
+        if (rank_of(w) != rank || own.number != number)
+            return report_no_piece(c, rank, number, count);
+        if (i && !add_file(c, files, w->name, HEFT_FOLDER_SHARD))
             return no_memory(c);
+        rank += number == count;
+        number = number == count ? 1 : number + 1;
     }
-    return HEFT_OK;
+    return number == 1 ? HEFT_OK : report_no_piece(c, rank, number, count);
 }
 
 /* Return true if an index that is not chosen lists the set, which need not be named again. */

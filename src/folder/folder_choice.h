@@ -9,6 +9,9 @@
 #include "base/arena.h"
 #include "folder/weight_names.h"
 
+/* The file of DeepSpeed with the whole model, unless there are parts beside it. */
+#define HEFT_DEEPSPEED_MODEL "mp_rank_00_model_states.pt"
+
 enum { HEFT_MAX_MODULES = 64 }; /* further modules are not looked for */
 
 typedef struct heft_folder_listing {
@@ -20,6 +23,8 @@ typedef struct heft_folder_listing {
     /* Names of files or folders that were found, or NULL. */
     const char *distributed;       /* "__0_0.distcp", "pytorch_model_fsdp_0" */
     const char *megatron;          /* "mp_rank_00", "iter_0000500" */
+    const char *deepspeed;         /* "zero_pp_rank_0_mp_rank_00_model_states.pt" */
+    const char *deepspeed_folder;  /* "global_step500" */
     heft_weight_name foreign;      /* a file of weights that this build does not read */
     uint32_t module_folders;       /* number of folders like "2_Dense/" */
     bool has_modules;              /* modules.json of sentence-transformers */

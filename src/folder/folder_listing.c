@@ -44,10 +44,25 @@ static bool is_of_fsdp(heft_str name)
     return heft_str_begins(name, "pytorch_model_fsdp_");
 }
 
+static bool is_of_deepspeed(heft_str name)
+{
+    return heft_glob(HEFT_STR("global_step[0-9]*"), name);
+}
+
 bool heft_folder_has_pieces(heft_str name)
 {
-    return is_of_fsdp(name) || heft_str_begins(name, "mp_rank_") ||
+    return is_of_fsdp(name) || is_of_deepspeed(name) || heft_str_begins(name, "mp_rank_") ||
            heft_glob(HEFT_STR("iter_[0-9]*"), name);
+}
+
+/* Return true for a file with a rank's part of the tensors: of ZeRO-3, or of a model that is
+ * spread by tensor or pipeline parallelism. */
+static bool is_part_of_deepspeed(heft_str name)
+{
+    return heft_glob(HEFT_STR("zero_pp_rank_*_model_states.pt"), name) ||
+           heft_glob(HEFT_STR("layer_[0-9]*-model_states.pt"), name) ||
+           (heft_glob(HEFT_STR("mp_rank_[0-9]*_model_states.pt"), name) &&
+            !heft_str_is(name, HEFT_DEEPSPEED_MODEL));
 }
 
 /* Return a copy with a terminator; NULL: no memory. */
@@ -60,6 +75,13 @@ static const char *keep(heft_folder_listing *l, heft_str name)
     memcpy(copy, name.ptr, name.len);
     copy[name.len] = '\0';
     return copy;
+}
+
+/* Keep the first of the names, so that messages do not depend on their order. */
+static void keep_first(heft_folder_listing *l, const char **first, heft_str name)
+{
+    if (!*first || heft_str_order(name, heft_lit(*first)) < 0)
+        *first = keep(l, name);
 }
 
 /* Keep one file of weights for each module. */
@@ -80,9 +102,12 @@ static void add_in_module(heft_folder_listing *l, heft_str name, heft_str folder
 static void add_in_folder(heft_folder_listing *l, heft_str name, heft_str folder)
 {
     heft_str rest = { name.ptr + folder.len + 1, name.len - folder.len - 1 };
-    const char **pieces = is_of_fsdp(folder) ? &l->distributed : &l->megatron;
-    if (heft_folder_has_pieces(folder) && !*pieces)
-        *pieces = keep(l, folder);
+    if (heft_folder_has_pieces(folder))
+        keep_first(l,
+                   is_of_fsdp(folder)        ? &l->distributed
+                   : is_of_deepspeed(folder) ? &l->deepspeed_folder
+                                             : &l->megatron,
+                   folder);
     l->module_folders += !rest.len && heft_folder_is_module(folder);
     bool is_deep = heft_str_seek((const uint8_t *)rest.ptr, (const uint8_t *)rest.ptr + rest.len,
                                  "/", 1);
@@ -93,21 +118,27 @@ static void add_in_folder(heft_folder_listing *l, heft_str name, heft_str folder
 static void add_file(heft_folder_listing *l, heft_str name)
 {
     heft_weight_name w = heft_weight_name_of(name.ptr);
-    bool is_piece = !l->has_piece_files && name.ptr[0] != '.' && heft_str_ends(name, ".distcp");
-    l->has_piece_files = l->has_piece_files || is_piece;
     l->is_pipeline = l->is_pipeline || heft_str_is(name, "model_index.json");
     l->has_modules = l->has_modules || heft_str_is(name, "modules.json");
     l->has_metadata = l->has_metadata || heft_str_is(name, "metadata.json");
     l->has_common = l->has_common || heft_str_is(name, "common.pt");
-    if (!w.rank && !w.foreign && !is_piece)
+    if (is_part_of_deepspeed(name)) {
+        keep_first(l, &l->deepspeed, name);
+        return;
+    }
+    if (name.ptr[0] != '.' && heft_str_ends(name, ".distcp")) {
+        l->has_piece_files = true;
+        keep_first(l, &l->distributed, name);
+        return;
+    }
+    if (!w.rank && !w.foreign)
         return;
     const char *copy = keep(l, name);
     if (!copy)
         return;
     w = heft_weight_name_of(copy);
-    if (is_piece)
-        l->distributed = copy;
-    if (w.foreign)
+    bool is_first = !l->foreign.name || heft_str_order(name, heft_lit(l->foreign.name)) < 0;
+    if (w.foreign && is_first)
         l->foreign = w;
     if (w.rank && !heft_vec_add(&l->mem, &l->weights, &w, sizeof w))
         l->has_no_memory = true;

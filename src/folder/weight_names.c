@@ -55,6 +55,8 @@ static const struct {
     { "optimizer*.bin", NULL },
     { "optim_world_size_*_rank_*.pt", NULL },
     { "extra_state_world_size_*_rank_*.pt", NULL },
+    { "*zero_pp_rank_*optim_states.pt", NULL },
+    { "expp_rank_*_optim_states.pt", NULL },
     { "optimizer*.pt", NULL },
     { "optimizer*.pth", NULL },
     { "scheduler*.bin", NULL },

@@ -33,14 +33,6 @@ static void put_prefix(const heft_plan *p, const heft_zip_plan *z, uint32_t part
         z->put_prefix(p, part, o);
 }
 
-static heft_status add_crc(void *ctx, uint64_t at, const void *data, size_t len)
-{
-    uint32_t *crc = ctx;
-    (void)at;
-    *crc = heft_crc32(*crc, data, len);
-    return HEFT_OK;
-}
-
 /* Get the CRC-32 of a deflated member from the existing archive, where parts have the same
  * numbers. */
 static heft_status stored_crc(const heft_plan *p, uint32_t part, uint32_t *out)
@@ -63,7 +55,7 @@ static heft_status content_crc(const heft_plan *p, const heft_zip_plan *z, uint3
     const heft_zip_plan_member *m = &z->members[i];
     uint8_t buf[256];
     const uint8_t *data;
-    heft_out o = { .buf = buf, .cap = sizeof buf, .flush = add_crc, .ctx = out };
+    heft_out o = heft_zip_crc_out(buf, sizeof buf, out);
     *out = 0;
     if (!z->is_planned)
         return HEFT_OK;

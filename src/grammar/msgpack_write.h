@@ -4,10 +4,13 @@
 #include "base/out.h"
 #include "grammar/msgpack.h"
 
-enum { HEFT_MSGPACK_MAX_COUNT = 0xFFFFFFFF }; /* most items, pairs or bytes */
-
-/* Write the head of a text, bytes, an array or a map of `count` bytes, items or pairs, at most
- * HEFT_MSGPACK_MAX_COUNT; the content follows. */
+/* Return true if a head can state so many items, pairs or bytes. */
+static inline bool heft_msgpack_can_count(uint64_t count)
+{
+    return count <= UINT32_MAX;
+}
+/* Write the head of a text, bytes, an array or a map of `count` bytes, items or pairs; the content
+ * follows. */
 void heft_msgpack_put_head(heft_out *o, heft_msgpack_kind kind, uint32_t count);
 /* Write the head of an extension of `bytes` bytes. */
 void heft_msgpack_put_ext(heft_out *o, int8_t type, uint32_t bytes);

@@ -96,6 +96,11 @@ static inline bool heft_pickle_is(const heft_pickle *p, uint32_t v, heft_pickle_
 {
     return v != HEFT_NONE && heft_pickle_at(p, v)->kind == k;
 }
+/* Return true for a TUPLE or a LIST. */
+static inline bool heft_pickle_is_sequence(const heft_pickle *p, uint32_t v)
+{
+    return heft_pickle_is(p, v, HEFT_PICKLE_TUPLE) || heft_pickle_is(p, v, HEFT_PICKLE_LIST);
+}
 
 /* Iterator over the items of a TUPLE, LIST, DICT or SET. */
 typedef struct heft_pickle_items {

@@ -68,6 +68,8 @@ typedef struct heft_zip_member {
 
 enum { HEFT_ZIP_EXTRA = 6, HEFT_ZIP_MAX_EXTRA = 65535 - 32 };
 
+/* Return what adds the bytes that are emitted to *crc; call heft_out_flush() at the end. */
+heft_out heft_zip_crc_out(uint8_t *buf, size_t cap, uint32_t *crc);
 /* Emit the local header of a member, the data descriptor after the data, and the directory
  * entry. */
 void heft_zip_put_header(heft_out *o, const heft_zip_member *m);

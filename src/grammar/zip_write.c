@@ -1,4 +1,5 @@
 /* zip_write.c - writes the records of a zip archive; zip.c shows the layout. */
+#include "base/crc.h"
 #include "base/text.h"
 #include "grammar/zip.h"
 #include "grammar/zip_records.h"
@@ -44,6 +45,19 @@ static void put_common(heft_out *o, const heft_zip_member *m, bool wide)
     heft_out_u16(o, m->is_deflated ? HEFT_ZIP_DEFLATED : HEFT_ZIP_STORED);
     heft_out_u16(o, 0);
     heft_out_u16(o, DATE);
+}
+
+static heft_status add_crc(void *ctx, uint64_t at, const void *data, size_t len)
+{
+    uint32_t *crc = ctx;
+    (void)at;
+    *crc = heft_crc32(*crc, data, len);
+    return HEFT_OK;
+}
+
+heft_out heft_zip_crc_out(uint8_t *buf, size_t cap, uint32_t *crc)
+{
+    return (heft_out){ .buf = buf, .cap = cap, .flush = add_crc, .ctx = crc };
 }
 
 /* §4.4.4: with a data descriptor, checksum and sizes are zero here.  The zip64 field announces

@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include <heft/check.h>
 
-#include "core/read/part_check.h"
 #include "core/shards/shard_join.h"
 #include "logical/logical.h"
 
@@ -67,80 +66,6 @@ static heft_status add_tensor(logical_file *l, uint32_t i)
     return l->opt.verify ? verify_parts(l, &t->d) : HEFT_OK;
 }
 
-static bool has_word(heft_str s, const char *word)
-{
-    heft_str w = heft_lit(word);
-    for (size_t i = 0; i + w.len <= s.len; i++)
-        if (!memcmp(s.ptr + i, w.ptr, w.len))
-            return true;
-    return false;
-}
-
-static size_t module_length(heft_str name)
-{
-    size_t len = name.len;
-    while (len && name.ptr[len - 1] != '.')
-        len--;
-    return len;
-}
-
-static bool is_scale_name(heft_str name)
-{
-    return has_word(name, "scale") || has_word(name, "absmax") || has_word(name, "zero");
-}
-
-/* Packed numbers and floats of 8 bits whose name is that of a weight. */
-static bool looks_quantised(const heft_index *x, uint32_t tensor)
-{
-    const heft_ix_tensor_row *t = heft_ix_row(x, tensor);
-    heft_str name = heft_ix_name(x, tensor);
-    size_t module = module_length(name);
-    heft_str own = { name.ptr + module, name.len - module };
-    return t->rank > 1 && (heft_is_float8(t->dtype) || heft_is_packed(t->dtype)) &&
-           (has_word(own, "weight") || heft_str_ends(own, "_blocks")) && !is_scale_name(own);
-}
-
-/* Return a tensor of the same module that may be the scale, or HEFT_NONE. */
-static uint32_t find_loose_scale(const logical_file *l, heft_str weight)
-{
-    const heft_index *x = &l->f->x;
-    size_t module = module_length(weight);
-    for (uint32_t i = 0; i < heft_ix_tensors(x); i++) {
-        heft_str name = heft_ix_name(x, i);
-        bool is_beside = name.len > module && !memcmp(name.ptr, weight.ptr, module) &&
-                         heft_schemes_find(l->s, i) == HEFT_NONE;
-        heft_str own = { name.ptr + module, name.len - module };
-        if (is_beside && is_scale_name(own))
-            return i;
-    }
-    return HEFT_NONE;
-}
-
-/* Beside tensors that are decoded, packed numbers without a scale have lost it: their numbers mean
- * nothing alone. */
-static heft_status refuse_unscaled(const logical_file *l)
-{
-    const heft_index *x = &l->f->x;
-    uint64_t work = HEFT_PATTERN_WORK;
-    for (uint32_t i = 0; l->count && i < heft_ix_tensors(x); i++) {
-        heft_str name = heft_ix_name(x, i);
-        if (heft_schemes_find(l->s, i) != HEFT_NONE || !looks_quantised(x, i) ||
-            heft_module_is_exempt(heft_schemes_modules(l->s), name, &work))
-            continue;
-        uint32_t scale = find_loose_scale(l, name);
-        return scale == HEFT_NONE
-                   ? heft_error_plain(l->err, HEFT_E_FORMAT,
-                                      "tensor %q has no scale, though other weights of the model "
-                                      "are quantised: its numbers mean nothing alone",
-                                      name)
-                   : heft_error_plain(l->err, HEFT_E_FORMAT,
-                                      "tensor %q has no scale that suits it: %q does not, or more "
-                                      "is missing",
-                                      name, heft_ix_name(x, scale));
-    }
-    return HEFT_OK;
-}
-
 static heft_status find_tensors(logical_file *l)
 {
     uint32_t all = heft_schemes_count(l->s), tensors = heft_ix_tensors(&l->f->x);
@@ -153,7 +78,7 @@ static heft_status find_tensors(logical_file *l)
     memset(l->is_kept, 1, (size_t)tensors + 1);
     for (uint32_t i = 0; i < all; i++)
         HEFT_TRY(add_tensor(l, i));
-    return refuse_unscaled(l);
+    return l->count ? heft_refuse_unscaled(l->f, l->s, l->err) : HEFT_OK;
 }
 
 /* ---- the index ---- */
@@ -189,9 +114,14 @@ static heft_status add_source(logical_file *l)
     return heft_ix_shard_add(&f->x, shard, &l->shard);
 }
 
-static heft_status add_values(heft_index *x, const heft_index *from)
+/* A model that keeps quantised tensors keeps what describes them. */
+static heft_status add_values(logical_file *l)
 {
+    heft_index *x = &l->out->x;
+    const heft_index *from = &l->f->x;
     heft_status st = HEFT_OK;
+    if (!l->opt.keeps_undecoded)
+        return heft_logical_values(x, from, l->f->host->allocator);
     for (uint32_t i = 0; i < from->values.len && !st; i = heft_ix_value_next(from, i))
         st = heft_ix_copy_value(x, from, i, HEFT_NONE);
     return st;
@@ -205,7 +135,7 @@ static heft_status fill(logical_file *l)
         st = heft_ix_merge_with(x, &l->f->x, l->out->joined_files->first_shard,
                                 (heft_str){ NULL, 0 }, l->is_kept, add_instead, l);
     if (!st)
-        st = add_values(x, &l->f->x);
+        st = add_values(l);
     if (!st)
         st = heft_ix_build_name_table(x);
     if (!st && x->lost_notes)

@@ -7,9 +7,9 @@
 #include "base/bisect.h"
 #include "base/checked_math.h"
 #include "base/error.h"
-#include "scheme/encoding.h"
 
 enum { KEPT = 16, ALIGN = 64 };
+static const char purpose[] = "to decode quantised tensors";
 
 typedef struct kept_decoder {
     size_t is_taken; /* atomic */
@@ -43,17 +43,22 @@ static kept_decoder *take_decoder(logical_source *s, const heft_decoding *d)
 static heft_status read_tensor(logical_source *s, const heft_logical_tensor *t, uint64_t from,
                                uint8_t *buf, size_t len, heft_error *err)
 {
-    heft_decoder own = { .d = NULL };
     kept_decoder *kept = take_decoder(s, &t->d);
-    heft_decoder *r = kept ? &kept->r : &own;
+    heft_decoder *r = kept ? &kept->r : heft_alloc(s->al, sizeof *r, ALIGN);
+    if (!r)
+        return heft_error_no_memory(err, purpose);
+    if (!kept)
+        *r = (heft_decoder){ .d = NULL };
     heft_decoder_begin(r, &t->d, err);
     heft_file_enter(t->d.f);
     heft_status st = heft_file_leave_after(t->d.f,
                                            heft_decoder_read_bytes(r, t->as, from, buf, len), err);
-    if (kept)
+    if (kept) {
         heft_atomic_publish(&kept->is_taken, 0);
-    else
-        heft_decoder_free(&own, s->al);
+    } else {
+        heft_decoder_free(r, s->al);
+        heft_free(s->al, r, sizeof *r, ALIGN);
+    }
     return st;
 }
 
@@ -97,7 +102,7 @@ heft_status heft_logical_source(heft_source **out, heft_logical_tensor *take, ui
     *out = NULL;
     if (!s) {
         heft_free(al, take, bytes, ALIGN);
-        return heft_error_no_memory(err, "to decode quantised tensors");
+        return heft_error_no_memory(err, purpose);
     }
     *s = (logical_source){ .al = al, .tensors = take, .count = count, .bytes = bytes };
     s->base.ops = &ops;

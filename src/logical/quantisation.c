@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/sized.h"
 #include "base/text.h"
-#include "core/read/part_check.h"
 #include "core/shards/shard_join.h"
+#include "logical/logical.h"
 
 static const char purpose[] = "to quantise a model";
 
@@ -57,14 +57,6 @@ static heft_status add_encoding(heft_quantisation *q, uint32_t tensor, heft_quan
     return add_item(q, item);
 }
 
-/* A type whose numbers have been rounded to a few bits. */
-static bool is_lossy(heft_dtype t)
-{
-    const heft_dtype_info *d = heft_dtype_get(t);
-    return heft_dtype_kind_of(t) == HEFT_DTYPE_BLOCK ||
-           (heft_dtype_is_float(t) && d->block_bytes * 8 < 16 * d->block_elems);
-}
-
 static heft_status refuse_lossy(const heft_quantisation *q, heft_str name, heft_str how)
 {
     heft_status st = heft_error_plain(
@@ -73,23 +65,20 @@ static heft_status refuse_lossy(const heft_quantisation *q, heft_str name, heft_
     return heft_error_rule(q->err, st, "heft/requantise");
 }
 
-static heft_quantise_wish wish_of(const heft_quantisation *q, uint32_t tensor)
+/* Set item->wish, and return why a tensor with such numbers is not quantised, or NULL. */
+static const char *exempt(const heft_quantisation *q, uint32_t tensor, heft_quantise_item *item,
+                          uint32_t rank)
 {
+    heft_dtype type = item->from;
     heft_tensor t = heft_tensor_at(q->f, tensor);
-    return q->opt.wish ? q->opt.wish(q->opt.ctx, &t) : HEFT_QUANTISE_BY_DEFAULT;
-}
-
-/* Return why a tensor with these numbers is not quantised, or NULL. */
-static const char *exempt(const heft_quantisation *q, uint32_t tensor, heft_str name,
-                          heft_dtype type, uint32_t rank)
-{
-    heft_quantise_wish wish = wish_of(q, tensor);
+    heft_quantise_wish wish = q->opt.wish ? q->opt.wish(q->opt.ctx, &t) : HEFT_QUANTISE_BY_DEFAULT;
+    item->wish = wish;
     if (wish == HEFT_QUANTISE_NEVER)
         return "not chosen";
     if (heft_dtype_kind_of(type) != HEFT_DTYPE_BLOCK &&
         (!heft_dtype_is_float(type) || type == HEFT_F8_E8M0))
         return "no floating-point numbers";
-    return wish == HEFT_QUANTISE_ALWAYS ? NULL : heft_left_alone(name, rank);
+    return wish == HEFT_QUANTISE_ALWAYS ? NULL : heft_left_alone(item->name, rank);
 }
 
 /* Say how the numbers of a source with a loss are stored. */
@@ -108,7 +97,7 @@ static heft_status add_plain(heft_quantisation *q, uint32_t i)
     const heft_ix_tensor_row *t = heft_ix_row(x, i);
     heft_quantise_item item = { .name = heft_ix_name(x, i), .from = t->dtype };
     item.bytes = stored_bytes(x, i);
-    item.reason = exempt(q, i, item.name, t->dtype, t->rank);
+    item.reason = exempt(q, i, &item, t->rank);
     heft_encoded *e = &q->all[q->count];
     *e = (heft_encoded){ .f = q->f,
                          .encoder = q->choice.row->encoder,
@@ -121,9 +110,9 @@ static heft_status add_plain(heft_quantisation *q, uint32_t i)
         item.new_bytes = item.bytes;
         return add_item(q, &item);
     }
-    if (is_lossy(t->dtype) && !e->is_copy && !q->opt.requantise)
+    if (heft_dtype_is_lossy(t->dtype) && !e->is_copy && !q->opt.requantise)
         return refuse_lossy(q, item.name, heft_lit(heft_dtype_name(t->dtype)));
-    if (is_lossy(t->dtype))
+    if (heft_dtype_is_lossy(t->dtype))
         item.reason = reason_of(e);
     HEFT_TRY(verify_part(q, e->part));
     return add_encoding(q, i, &item);
@@ -152,13 +141,16 @@ static heft_status add_quantised(heft_quantisation *q, uint32_t i)
                          .choice = &q->choice,
                          .decoding = d,
                          .allow_nan = q->opt.allow_nan };
-    item.reason = exempt(q, weight, d->name, d->dtype, d->rank);
+    item.reason = exempt(q, weight, &item, d->rank);
     if (!item.reason)
         HEFT_TRY(heft_encoded_open(e, &item.reason, q->err));
     bool is_encoded = !item.reason;
     if (is_encoded && !e->is_copy && !q->opt.requantise)
         return refuse_lossy(q, d->name, of.scheme);
-    item.reason = is_encoded ? reason_of(e) : "decoded";
+    if (is_encoded)
+        item.reason = reason_of(e);
+    else if (item.wish != HEFT_QUANTISE_ALWAYS)
+        item.reason = "decoded";
     if (!is_encoded)
         HEFT_TRY(heft_encoded_open_decoded(e, q->err));
     return add_encoding(q, weight, &item);
@@ -238,8 +230,8 @@ static heft_status fill(heft_quantisation *q)
     if (!st)
         st = heft_ix_merge_with(x, from, q->out->joined_files->first_shard, (heft_str){ NULL, 0 },
                                 q->is_kept, add_instead, q);
-    for (uint32_t i = 0; i < from->values.len && !st; i = heft_ix_value_next(from, i))
-        st = heft_ix_copy_value(x, from, i, HEFT_NONE);
+    if (!st)
+        st = heft_logical_values(x, from, q->f->host->allocator);
     if (!st)
         st = heft_ix_build_name_table(x);
     if (!st && x->lost_notes)
@@ -273,6 +265,8 @@ static heft_status plan(heft_quantisation *q)
     if (!q->opt.schemes)
         HEFT_TRY(heft_schemes_open(&q->own_schemes, q->f, NULL, q->err));
     q->schemes = q->opt.schemes ? q->opt.schemes : q->own_schemes;
+    if (heft_schemes_count(q->schemes))
+        HEFT_TRY(heft_refuse_unscaled(q->f, q->schemes, q->err));
     HEFT_TRY(allocate(q));
     return add_tensors(q);
 }

@@ -4,6 +4,7 @@
  * Programs join some tensors of a module to one matrix with one scale: these get the same, from the
  * largest of their magnitudes. */
 #include "base/error.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "logical/quantisation.h"
 
@@ -49,45 +50,65 @@ static const char *const joined[][JOINED] = {
     { "w1", "w3", NULL },
 };
 
-/* Return the encoding of the tensor with `word` in place of the component before ".weight", or
- * NULL. */
-static heft_encoded *find_other(heft_quantisation *q, heft_str prefix, const char *word)
-{
-    enum { LONGEST = 1024 };
-    static const char end[] = ".weight";
-    char name[LONGEST];
-    size_t len = heft_lit(word).len, total = prefix.len + len + sizeof end - 1;
-    if (total > sizeof name)
-        return NULL;
-    if (prefix.len)
-        memcpy(name, prefix.ptr, prefix.len);
-    memcpy(name + prefix.len, word, len);
-    memcpy(name + prefix.len + len, end, sizeof end - 1);
-    uint32_t tensor = heft_ix_find(&q->f->x, (heft_str){ name, total });
-    return tensor != HEFT_NONE && q->number[tensor] ? &q->all[q->number[tensor] - 1] : NULL;
-}
+/* A tensor that is joined with those of the same prefix, set and end. */
+typedef struct member {
+    heft_encoded *e;
+    heft_str prefix;
+    uint32_t set;
+    bool has_end; /* the name ends with ".weight" */
+} member;
 
-/* Return the largest magnitude of the tensor and those it is joined with. */
-static float largest_of(heft_quantisation *q, const heft_encoded *e)
+/* Find the set to which the component of the name before ".weight", or the last one, belongs. */
+static bool find_set(member *m, heft_encoded *e)
 {
     heft_str module = e->name;
-    float most = e->largest;
-    if (!heft_str_ends(module, ".weight"))
-        return most;
-    module.len -= sizeof ".weight" - 1;
-    for (size_t i = 0; i < sizeof joined / sizeof *joined; i++)
-        for (size_t k = 0; k < JOINED && joined[i][k]; k++) {
-            heft_str word = heft_lit(joined[i][k]), prefix = { module.ptr, 0 };
-            prefix.len = module.len - word.len;
-            bool is_it = heft_str_ends(module, word.ptr) &&
-                         (module.len == word.len || module.ptr[prefix.len - 1] == '.');
-            for (size_t n = 0; is_it && n < JOINED && joined[i][n]; n++) {
-                const heft_encoded *other = find_other(q, prefix, joined[i][n]);
-                bool is_more = other && other->needs_largest && other->largest > most;
-                most = is_more ? other->largest : most;
-            }
+    *m = (member){ .e = e, .has_end = heft_str_ends(module, ".weight") };
+    module.len -= m->has_end ? sizeof ".weight" - 1 : 0;
+    for (m->set = 0; m->set < sizeof joined / sizeof *joined; m->set++)
+        for (size_t k = 0; k < JOINED && joined[m->set][k]; k++) {
+            const char *word = joined[m->set][k];
+            if (!heft_str_ends(module, word))
+                continue;
+            m->prefix = (heft_str){ module.ptr, module.len - heft_lit(word).len };
+            if (!m->prefix.len || heft_str_ends(m->prefix, "."))
+                return true;
         }
-    return most;
+    return false;
+}
+
+static bool is_before(const void *ctx, uint32_t i, uint32_t k)
+{
+    const member *a = (const member *)ctx + i, *b = (const member *)ctx + k;
+    int order = heft_str_order(a->prefix, b->prefix);
+    return order ? order < 0 : a->set != b->set ? a->set < b->set : a->has_end < b->has_end;
+}
+
+/* Give each tensor the largest magnitude of all that it is joined with. */
+static void share_largest(const member *all, uint32_t *ids, uint32_t n)
+{
+    heft_sort_numbers(ids, n, is_before, all);
+    for (uint32_t first = 0, end; first < n; first = end) {
+        float most = 0;
+        for (end = first; end < n && !is_before(all, ids[first], ids[end]); end++)
+            most = all[ids[end]].e->largest > most ? all[ids[end]].e->largest : most;
+        for (uint32_t i = first; i < end; i++)
+            all[ids[i]].e->largest = most;
+    }
+}
+
+static heft_status join(heft_quantisation *q, heft_error *err)
+{
+    size_t room = (size_t)q->count + 1;
+    member *all = heft_mem_alloc(&q->mem, room * sizeof *all);
+    uint32_t *ids = heft_mem_alloc(&q->mem, 2 * room * sizeof *ids), n = 0;
+    bool ok = all && ids;
+    for (uint32_t i = 0; ok && i < q->count; i++)
+        n += q->all[i].needs_largest && find_set(&all[n], &q->all[i]);
+    if (ok)
+        share_largest(all, ids, n);
+    heft_mem_free(&q->mem, ids, 2 * room * sizeof *ids);
+    heft_mem_free(&q->mem, all, room * sizeof *all);
+    return ok ? HEFT_OK : heft_error_no_memory(err, "to quantise a model");
 }
 
 heft_status heft_quantise_largest(heft_quantisation *q, heft_error *err)
@@ -98,13 +119,9 @@ heft_status heft_quantise_largest(heft_quantisation *q, heft_error *err)
     for (uint32_t i = 0; s.has_failed && i < q->count; i++)
         if (q->all[i].needs_largest)
             HEFT_TRY(find_largest(q, &q->all[i], err));
+    HEFT_TRY(join(q, err));
     for (uint32_t i = 0; i < q->count; i++)
         if (q->all[i].needs_largest)
-            q->all[i].shared_largest = largest_of(q, &q->all[i]);
-    for (uint32_t i = 0; i < q->count; i++)
-        if (q->all[i].needs_largest) {
-            q->all[i].largest = q->all[i].shared_largest;
             q->all[i].encoder->begin(&q->all[i]);
-        }
     return HEFT_OK;
 }

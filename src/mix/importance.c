@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/sort.h"
 #include "core/read/file.h"
+#include "model/float.h"
 
 static const char purpose[] = "for an imatrix";
 
@@ -44,15 +45,6 @@ static const entry *at(const heft_importance *m, uint32_t i)
 static bool is_importance(float v)
 {
     return v >= 0 && v <= 3.402823466e+38F;
-}
-
-/* Turn little-endian numbers into those of the machine, in place. */
-static void from_file(float *values, uint64_t count)
-{
-    for (uint64_t i = 0; i < count; i++) {
-        uint32_t bits = heft_le32((const uint8_t *)&values[i]);
-        memcpy(&values[i], &bits, sizeof bits);
-    }
 }
 
 static heft_status check_values(const entry *e, heft_error *err)
@@ -114,18 +106,26 @@ static heft_str stem_of(heft_str name, const char *suffix)
     return heft_str_ends(name, suffix) ? (heft_str){ name.ptr, name.len - len } : heft_lit("");
 }
 
+/* Return how many matrices the sums are of: GGUF does not state a last dimension of 1. */
+static uint64_t matrices_of(const heft_tensor *sums)
+{
+    return sums->rank == 2 ? sums->dims[0] : 1;
+}
+
+static bool is_plain_f32(const heft_tensor *t)
+{
+    return t->dtype == HEFT_F32 && t->layout == HEFT_DENSE && t->part_count == 1;
+}
+
 static heft_status check_pair(const heft_tensor *sums, const heft_tensor *counts, heft_error *err)
 {
-    uint64_t matrices = 1, numbers = 0;
-    bool is_matrix = sums->rank == 2 && sums->dtype == HEFT_F32 && sums->part_count == 1;
-    bool counts_fit = counts->dtype == HEFT_F32 && counts->part_count == 1 &&
-                      heft_product(&numbers, counts->dims, counts->rank);
-    if (is_matrix)
-        matrices = sums->dims[0];
-    if (!is_matrix || !counts_fit || numbers != matrices)
+    uint64_t numbers = 0;
+    bool is_matrix = is_plain_f32(sums) && (sums->rank == 1 || sums->rank == 2);
+    bool has_counts = is_plain_f32(counts) && heft_product(&numbers, counts->dims, counts->rank);
+    if (!is_matrix || !has_counts || numbers != matrices_of(sums))
         return heft_error_plain(err, HEFT_E_FORMAT,
-                                "the imatrix is damaged: %q and %q must be f32, a matrix and a "
-                                "number for each of its rows",
+                                "the imatrix is damaged: %q and %q must be f32, a row of sums for "
+                                "each matrix and a number for each row",
                                 sums->name, counts->name);
     return HEFT_OK;
 }
@@ -149,14 +149,14 @@ static heft_status read_pair(heft_importance *m, const heft_file *f, heft_str na
     heft_tensor s = heft_tensor_at(f, sums), c = heft_tensor_at(f, counts);
     float *values, count;
     HEFT_TRY(check_pair(&s, &c, err));
-    uint64_t columns = s.dims[1];
+    uint64_t columns = s.dims[s.rank - 1];
     uint64_t bytes = heft_part_at(f, s.first_part).length;
     HEFT_TRY(add(m, name, bytes / sizeof(float), &values, err));
     HEFT_TRY(heft_part_read(values, f, s.first_part, 0, (size_t)bytes, err));
-    from_file(values, bytes / sizeof(float));
-    for (uint64_t i = 0; i < s.dims[0]; i++) {
+    heft_f32_from_little(values, (size_t)bytes / sizeof(float));
+    for (uint64_t i = 0; i < matrices_of(&s); i++) {
         HEFT_TRY(heft_part_read(&count, f, c.first_part, i * sizeof count, sizeof count, err));
-        from_file(&count, 1);
+        heft_f32_from_little(&count, 1);
         HEFT_TRY(divide(values + i * columns, columns, count, name, err));
     }
     return check_values(at(m, m->entries.len - 1), err);
@@ -231,7 +231,7 @@ static heft_status read_entry(heft_importance *m, heft_cur *c, heft_error *err)
     const uint8_t *from = heft_cur_take(c, count * sizeof *values);
     if (from)
         memcpy(values, from, (size_t)(count * sizeof *values));
-    from_file(values, count);
+    heft_f32_from_little(values, (size_t)count);
     for (uint64_t i = 0; i < count && calls; i++)
         values[i] /= (float)calls;
     return c->st ? c->st : check_values(at(m, m->entries.len - 1), err);

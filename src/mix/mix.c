@@ -39,7 +39,8 @@ struct heft_mix {
     heft_arena arena;
     chosen *all;
     heft_str architecture;
-    number layers, heads, kv_heads, experts;
+    number layers, heads, kv_heads;
+    uint64_t experts; /* 0: the model has none */
     heft_value metadata[6];
     size_t metadata_count;
     uint32_t v_count, v_at, down_at; /* V tensors, and those that rules have passed so far */
@@ -86,17 +87,16 @@ static void read_metadata(heft_mix *m)
     m->layers = find_number(m, "block_count");
     m->heads = find_number(m, "attention.head_count");
     m->kv_heads = find_number(m, "attention.head_count_kv");
-    m->experts = find_number(m, "expert_count");
+    m->experts = find_number(m, "expert_count").value;
     if (m->heads.is_known && !m->kv_heads.is_known)
         m->kv_heads = m->heads;
-    if (m->architecture.len && !m->experts.is_known)
-        m->experts.is_known = true;
 }
 
 /* ---- facts ---- */
 
-/* Models whose heads share keys, and that many layers, count as "70B". */
-static bool is_70b(const heft_mix *m)
+/* Models of that many layers, perhaps only those whose heads share keys, count as "70B".  *unknown:
+ * the metadata do not say. */
+static bool is_70b(const heft_mix *m, bool *unknown)
 {
     static const struct {
         const char *architecture;
@@ -105,10 +105,14 @@ static bool is_70b(const heft_mix *m)
     } rows[] = {
         { "llama", 80, true }, { "qwen2", 80, false }, { "deci", 80, false }, { "jais2", 68, false }
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (heft_str_is(m->architecture, rows[i].architecture))
-            return m->layers.value == rows[i].layers &&
-                   (!rows[i].shares || m->heads.value != m->kv_heads.value);
+    *unknown = !m->architecture.len;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!heft_str_is(m->architecture, rows[i].architecture))
+            continue;
+        bool may_be = !m->layers.is_known || m->layers.value == rows[i].layers;
+        *unknown = may_be && (!m->layers.is_known || (rows[i].shares && !m->heads.is_known));
+        return may_be && !*unknown && (!rows[i].shares || m->heads.value != m->kv_heads.value);
+    }
     return false;
 }
 
@@ -133,15 +137,16 @@ static uint32_t facts_of(const heft_mix *m, const chosen *t, uint32_t *unknown)
     bool has_architecture = m->architecture.len > 0;
     bool has_heads = m->heads.is_known && m->kv_heads.value;
     uint32_t facts = m->opt.importance ? HEFT_MIX_IMATRIX : HEFT_MIX_NO_IMATRIX;
-    bool is_falcon = heft_str_is(m->architecture, "falcon");
+    bool is_falcon = heft_str_is(m->architecture, "falcon"), is_unknown;
     *unknown = 0;
     set_fact(unknown, HEFT_MIX_FALCON | HEFT_MIX_NOT_FALCON | HEFT_MIX_EIGHT_EXPERTS,
              !has_architecture);
     set_fact(unknown, HEFT_MIX_GQA_4, !m->heads.is_known);
     set_fact(&facts, is_falcon ? HEFT_MIX_FALCON : HEFT_MIX_NOT_FALCON, has_architecture);
-    set_fact(&facts, HEFT_MIX_EIGHT_EXPERTS, m->experts.value == 8);
+    set_fact(&facts, HEFT_MIX_EIGHT_EXPERTS, m->experts == 8);
     set_fact(&facts, HEFT_MIX_GQA_4, has_heads && heft_div(m->heads.value, m->kv_heads.value) >= 4);
-    set_fact(&facts, HEFT_MIX_70B, is_70b(m));
+    set_fact(&facts, HEFT_MIX_70B, is_70b(m, &is_unknown));
+    set_fact(unknown, HEFT_MIX_70B, is_unknown);
     set_fact(&facts, HEFT_MIX_FIRST_TWO, m->v_at < 2);
     set_fact(&facts, HEFT_MIX_FIRST_FOUR, m->v_at < 4);
     set_fact(&facts, HEFT_MIX_STACKED, t->matrices > 1);
@@ -150,7 +155,7 @@ static uint32_t facts_of(const heft_mix *m, const chosen *t, uint32_t *unknown)
         add_layer_facts(&facts, m->v_at, m->v_count);
     } else if (t->kind == HEFT_MIX_DOWN && m->layers.is_known) {
         /* The down tensors of experts are counted by the number in their names. */
-        uint64_t i = m->experts.value > 1 ? t->block : m->down_at;
+        uint64_t i = m->experts > 1 ? t->block : m->down_at;
         add_layer_facts(&facts, i, m->layers.value);
         set_fact(unknown, LAYERS, i == HEFT_NOWHERE || m->layers.value > UINT32_MAX);
         facts &= ~*unknown;
@@ -162,15 +167,15 @@ static uint32_t facts_of(const heft_mix *m, const chosen *t, uint32_t *unknown)
 
 static heft_status fail_unknown(const heft_mix *m, const chosen *t, uint32_t unknown)
 {
-    const char *key = unknown & HEFT_MIX_GQA_4 ? ".attention.head_count"
-                      : m->layers.is_known     ? ".expert_count"
-                                               : ".block_count";
+    bool needs_layers = !m->layers.is_known && unknown != HEFT_MIX_GQA_4;
+    bool needs_heads = unknown & (HEFT_MIX_GQA_4 | HEFT_MIX_70B);
+    const char *key = needs_layers ? ".block_count" : ".attention.head_count";
     if (!m->architecture.len)
         return heft_error_plain(m->err, HEFT_E_FORMAT,
                                 "tensor %q: the mix %s needs the metadata "
                                 "'general.architecture', which the model lacks",
                                 t->name, m->info.name);
-    if (m->layers.is_known && !(unknown & HEFT_MIX_GQA_4))
+    if (!needs_layers && !needs_heads)
         return heft_error_plain(m->err, HEFT_E_FORMAT,
                                 "tensor %q: the mix %s needs its layer, and the name does not "
                                 "begin with \"blk.\" and a number",
@@ -249,12 +254,13 @@ static heft_status check_type(const heft_mix *m, const chosen *t, heft_dtype fro
                                 "tensor %q: the mix q2_k_s needs the importance of columns; give "
                                 "an imatrix file, or use q2_k",
                                 t->name);
-    if (heft_dtype_kind_of(from) == HEFT_DTYPE_BLOCK && !m->opt.requantise)
-        return heft_error_plain(m->err, HEFT_E_UNSUPPORTED,
-                                "tensor %q is %s already: quantising it to %s adds a second loss; "
-                                "allow this with --requantize",
-                                t->name, heft_dtype_name(from), heft_dtype_name(t->to));
-    return HEFT_OK;
+    if (!heft_dtype_is_lossy(from) || m->opt.requantise)
+        return HEFT_OK;
+    heft_status st = heft_error_plain(m->err, HEFT_E_UNSUPPORTED,
+                                      "tensor %q is %s already: quantising it to %s adds a second "
+                                      "loss",
+                                      t->name, heft_dtype_name(from), heft_dtype_name(t->to));
+    return heft_error_rule(m->err, st, "heft/requantise");
 }
 
 static heft_status find_importance(const heft_mix *m, chosen *t)

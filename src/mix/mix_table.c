@@ -60,24 +60,13 @@ heft_mix_info heft_mix_info_at(uint32_t i)
     return info;
 }
 
-static bool is_same(heft_str a, const char *b)
-{
-    size_t i = 0;
-    for (; i < a.len && b[i]; i++) {
-        char c = a.ptr[i];
-        if ((c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c) != b[i])
-            return false;
-    }
-    return i == a.len && !b[i];
-}
-
 bool heft_mix_find(heft_mix_info *out, heft_str name)
 {
     for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
-        if (is_same(name, aliases[i].name))
+        if (heft_str_is_any_case(name, aliases[i].name))
             name = heft_lit(aliases[i].mix);
     for (uint32_t i = 0; i < sizeof mixes / sizeof *mixes; i++)
-        if (is_same(name, mixes[i].name)) {
+        if (heft_str_is_any_case(name, mixes[i].name)) {
             *out = heft_mix_info_at(i);
             return true;
         }

@@ -57,7 +57,7 @@ enum {
     HEFT_MIX_NOT_FALCON = 2,
     HEFT_MIX_GQA_4 = 4, /* at least four heads share a key */
     HEFT_MIX_EIGHT_EXPERTS = 8,
-    HEFT_MIX_70B = 16,  /* a model of 80 layers whose heads share keys */
+    HEFT_MIX_70B = 16,  /* a model that llama.cpp counts as one of 70B: is_70b() */
     HEFT_MIX_MORE = 32, /* first eighth, last eighth, and every third layer between */
     HEFT_MIX_FIRST_EIGHTH = 64,
     HEFT_MIX_FIRST_SIXTEENTH = 128,

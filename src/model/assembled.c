@@ -58,7 +58,7 @@ static heft_status check_raw_box(heft_index *x, uint64_t at, const heft_ix_assem
     heft_dtype t = heft_ix_row(x, a->tensor)->dtype;
     uint64_t elements, bytes = 0;
     bool fits = heft_product(&elements, sizes, rank) && heft_dtype_bytes(&bytes, t, elements);
-    if (heft_box_holds(box) != HEFT_BOX_BYTES || box->encoding != HEFT_RAW)
+    if (heft_box_holds(box) != HEFT_BOX_BYTES)
         return HEFT_OK;
     if (!fits || bytes != box->length)
         return heft_error_set(x->err, HEFT_E_FORMAT, at,
@@ -111,6 +111,8 @@ heft_boxes heft_ix_boxes(const heft_index *x, uint32_t i)
 
 uint32_t heft_ix_assembled_find(const heft_index *x, uint32_t tensor)
 {
+    if (HEFT_IS_LEAN)
+        return HEFT_NONE;
     heft_bisect b = { .end = x->assembled.len };
     while (heft_bisect_next(&b))
         heft_bisect_narrow(&b, row_at(x, b.mid)->tensor < tensor);

@@ -5,6 +5,7 @@
 #include "model/block_encode.h"
 #include "model/blocks.h"
 #include "model/dtype.h"
+#include "model/float.h"
 
 /* Check that a row of `columns` fills whole blocks, which take at most `capacity` bytes. */
 static heft_status check_row(heft_dtype t, size_t columns, size_t capacity, heft_error *err)
@@ -13,8 +14,8 @@ static heft_status check_row(heft_dtype t, size_t columns, size_t capacity, heft
     uint64_t bytes = 0;
     if (columns % d->block_elems)
         return heft_error_plain(err, HEFT_E_ARGUMENT,
-                                "%U columns do not fill blocks of %s, which have %U", columns,
-                                d->name, (uint64_t)d->block_elems);
+                                "%U columns do not fill blocks of %s, which have %U",
+                                (uint64_t)columns, d->name, (uint64_t)d->block_elems);
     if (!heft_dtype_bytes(&bytes, t, columns) || bytes > capacity)
         return heft_error_plain(err, HEFT_E_ARGUMENT,
                                 "%U columns of %s take %U bytes, and there are %U",
@@ -54,5 +55,6 @@ heft_status heft_block_decode(float *out, heft_dtype from, const void *blocks, s
                                 heft_dtype_name(from));
     HEFT_TRY(check_row(from, columns, bytes, err));
     heft_dtype_cast(out, HEFT_F32, blocks, from, columns);
+    heft_f32_from_little(out, columns);
     return HEFT_OK;
 }

@@ -13,16 +13,11 @@
 #include "model/float.h"
 #include "model/grid_blocks.h"
 
-static float half_at(const uint8_t *p)
-{
-    return heft_f32_of(heft_f16_to_f32((uint16_t)(p[0] | p[1] << 8)));
-}
-
 /* ---- blocks of 32 ---- */
 
 static void decode_block32(float *out, const uint8_t *b, const block32 *l)
 {
-    float scale = half_at(b), minimum = l->minimum_at ? half_at(b + l->minimum_at) : 0;
+    float scale = heft_get_half(b), minimum = l->minimum_at ? heft_get_half(b + l->minimum_at) : 0;
     const uint8_t *high = b + l->high_at, *codes = b + l->codes_at;
     for (uint32_t i = 0; i < ELEMENTS32; i++) {
         int32_t code = l->code_bits == 8 ? (int8_t)codes[i]
@@ -51,7 +46,7 @@ static void decode_numbers(float *out, const uint8_t *codes, uint32_t count, flo
 static void decode_iq4_nl(float *out, const uint8_t *b)
 {
     enum { CODES = 2 };
-    decode_numbers(out, b + CODES, HALF32, half_at(b), iq4_numbers);
+    decode_numbers(out, b + CODES, HALF32, heft_get_half(b), iq4_numbers);
 }
 
 /* Layout: scale; 16 bits, the upper 2 of each group scale; 4 bytes of the lower 4; codes, where 16
@@ -62,7 +57,7 @@ static void decode_iq4_xs(float *out, const uint8_t *b)
     for (uint32_t g = 0; g < GROUPS; g++) {
         int32_t low = b[LOW + g / 2] >> g % 2 * 4 & 15, high = b[HIGH + g / 4] >> g % 4 * 2 & 3;
         decode_numbers(out + ELEMENTS32 * g, b + CODES + HALF32 * g, HALF32,
-                       half_at(b) * (float)((low | high << 4) - 32), iq4_numbers);
+                       heft_get_half(b) * (float)((low | high << 4) - 32), iq4_numbers);
     }
 }
 
@@ -88,7 +83,7 @@ static void decode_nvfp4(float *out, const uint8_t *b)
 static void decode_q1_0(float *out, const uint8_t *b)
 {
     enum { ELEMENTS = 128, BITS = 2 };
-    float scale = half_at(b);
+    float scale = heft_get_half(b);
     for (uint32_t i = 0; i < ELEMENTS; i++)
         out[i] = b[BITS + i / 8] >> i % 8 & 1 ? scale : -scale;
 }
@@ -97,7 +92,7 @@ static void decode_q1_0(float *out, const uint8_t *b)
 static void decode_q2_0(float *out, const uint8_t *b)
 {
     enum { ELEMENTS = 64, CODES = 2, PER_BYTE = 4 };
-    float scale = half_at(b);
+    float scale = heft_get_half(b);
     for (uint32_t i = 0; i < ELEMENTS; i++) {
         int32_t code = b[CODES + i / PER_BYTE] >> i % PER_BYTE * 2 & 3;
         out[i] = scale * (float)(code - 1);
@@ -126,7 +121,7 @@ static uint32_t four_bits(const uint8_t *codes, uint32_t i)
 static void decode_q2_k(float *out, const uint8_t *b)
 {
     enum { CODES = 16, SCALE = 80, MINIMUM = 82 };
-    float scale = half_at(b + SCALE), minimum = half_at(b + MINIMUM);
+    float scale = heft_get_half(b + SCALE), minimum = heft_get_half(b + MINIMUM);
     for (uint32_t i = 0; i < BLOCK; i++) {
         float group_scale = scale * (float)(b[i / 16] & 15);
         float group_minimum = minimum * (float)(b[i / 16] >> 4);
@@ -146,7 +141,7 @@ static int32_t q3_k_scale(const uint8_t *p, uint32_t group)
 static void decode_q3_k(float *out, const uint8_t *b)
 {
     enum { CODES = 32, SCALES = 96, SCALE = 108 };
-    float scale = half_at(b + SCALE);
+    float scale = heft_get_half(b + SCALE);
     for (uint32_t i = 0; i < BLOCK; i++) {
         int32_t code = (int32_t)two_bits(b + CODES, i) - (b[i % 32] >> i / 32 & 1 ? 0 : 4);
         out[i] = scale * (float)q3_k_scale(b + SCALES, i / 16) * (float)code;
@@ -170,7 +165,7 @@ static void decode_q45_k(float *out, const uint8_t *b, const uint8_t *high, cons
 {
     enum { MINIMUM = 2, SCALES = 4, GROUP = 32 };
     for (uint32_t group = 0; group < BLOCK / GROUP; group++) {
-        float scale = half_at(b), minimum = half_at(b + MINIMUM);
+        float scale = heft_get_half(b), minimum = heft_get_half(b + MINIMUM);
         q4_k_scale(b + SCALES, group, &scale, &minimum);
         for (uint32_t k = 0; k < GROUP; k++) {
             uint32_t code = four_bits(codes, group * GROUP + k);
@@ -198,7 +193,7 @@ static void decode_q5_k(float *out, const uint8_t *b)
 static void decode_q6_k(float *out, const uint8_t *b)
 {
     enum { HIGH = 128, SCALES = 192, SCALE = 208 };
-    float scale = half_at(b + SCALE);
+    float scale = heft_get_half(b + SCALE);
     for (uint32_t i = 0; i < BLOCK; i++) {
         uint32_t low = b[i / 128 * 64 + i % 64] >> i % 128 / 64 * 4 & 15;
         int32_t code = (int32_t)(low | two_bits(b + HIGH, i) << 4) - 32;
@@ -219,7 +214,7 @@ static void decode_q8_k(float *out, const uint8_t *b)
 static void decode_tq2_0(float *out, const uint8_t *b)
 {
     enum { SCALE = 64 };
-    float scale = half_at(b + SCALE);
+    float scale = heft_get_half(b + SCALE);
     for (uint32_t i = 0; i < BLOCK; i++)
         out[i] = (float)((int32_t)two_bits(b, i) - 1) * scale;
 }
@@ -240,7 +235,7 @@ static float *decode_digits(float *out, const uint8_t *p, uint32_t count, uint32
 static void decode_tq1_0(float *out, const uint8_t *b)
 {
     enum { SCALE = 52 };
-    float scale = half_at(b + SCALE);
+    float scale = heft_get_half(b + SCALE);
     out = decode_digits(out, b, 32, 5, scale);
     out = decode_digits(out, b + 32, 16, 5, scale);
     decode_digits(out, b + 48, 4, 4, scale);

@@ -141,25 +141,13 @@ static const struct {
     { "complex128", HEFT_C128 },
 };
 
-/* Compare a name in letters of either case with a name in small letters. */
-static bool is_name(heft_str name, const char *small)
-{
-    size_t i = 0;
-    for (; i < name.len && small[i]; i++) {
-        char c = name.ptr[i];
-        if ((c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c) != small[i])
-            return false;
-    }
-    return i == name.len && !small[i];
-}
-
 heft_dtype heft_dtype_find(heft_str name)
 {
     for (heft_dtype t = 0; t < HEFT_DTYPES; t++)
-        if (info_of(t) && is_name(name, info_of(t)->name))
+        if (info_of(t) && heft_str_is_any_case(name, info_of(t)->name))
             return t;
     for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
-        if (is_name(name, aliases[i].name))
+        if (heft_str_is_any_case(name, aliases[i].name))
             return aliases[i].type;
     return HEFT_UNTYPED;
 }

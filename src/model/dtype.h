@@ -47,6 +47,14 @@ static inline bool heft_dtype_is_int(heft_dtype t)
 {
     return heft_dtype_is_signed_int(t) || heft_dtype_kind_of(t) == HEFT_DTYPE_UINT;
 }
+/* Return true for a type whose numbers have been rounded to a few bits: blocks, and floats of less
+ * than 16 bits. */
+static inline bool heft_dtype_is_lossy(heft_dtype t)
+{
+    return heft_dtype_kind_of(t) == HEFT_DTYPE_BLOCK ||
+           (heft_dtype_is_float(t) &&
+            heft_dtype_rows[t].info.block_bytes * 8 < 16 * heft_dtype_rows[t].info.block_elems);
+}
 /* Return the type of the two parts of a complex type; return any other type unchanged. */
 static inline heft_dtype heft_dtype_real(heft_dtype t)
 {

@@ -24,14 +24,7 @@ enum { BATCH = HEFT_FIT_BATCH };
 /* The element of the greatest magnitude gets the code 0, so that the other sign has a code less. */
 static void scale_symmetric(scaled *s, const block32 *l, const float *x)
 {
-    float most = 0, extreme = 0;
-    for (uint32_t i = 0; i < ELEMENTS32; i++)
-        if (heft_magnitude(x[i]) > most) {
-            most = heft_magnitude(x[i]);
-            extreme = x[i];
-        }
-
-    s->scale = extreme / -(float)l->zero_code;
+    s->scale = heft_extreme(x, ELEMENTS32) / -(float)l->zero_code;
     s->minimum = 0;
     float inverse = heft_reciprocal(s->scale), to_code = (float)l->zero_code + 0.5f;
     for (uint32_t i = 0; i < ELEMENTS32; i++) {
@@ -90,7 +83,9 @@ static void encode_ranges(uint8_t *out, const block32 *l, const float *row, size
 static void encode_weighted(uint8_t *out, const block32 *l, const float *row, size_t n,
                             const float *importance, const heft_fits *fits)
 {
-    const heft_affine_fit fit = { ELEMENTS32, top_code(l), -0.9f, 0.05f, 37, false };
+    const heft_affine_fit fit = {
+        .elements = ELEMENTS32, .top = top_code(l), .first = -0.9f, .step = 0.05f, .steps = 37
+    };
     float variance = heft_sum_of_squares(row, n) / (float)n;
     float weights[BATCH], scales[BATCH / ELEMENTS32], minima[BATCH / ELEMENTS32] = { 0 };
     uint8_t codes[BATCH];

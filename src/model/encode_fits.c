@@ -116,13 +116,8 @@ static float fit_affine(const heft_affine_fit *f, const float *x, const float *w
  */
 static float extreme_of(const float *x, uint32_t n)
 {
-    float most = 0, extreme = 0;
-    for (uint32_t i = 0; i < n; i++)
-        if (heft_magnitude(x[i]) > most) {
-            most = heft_magnitude(x[i]);
-            extreme = x[i];
-        }
-    return most < least_magnitude ? 0 : extreme;
+    float extreme = heft_extreme(x, n);
+    return heft_magnitude(extreme) < least_magnitude ? 0 : extreme;
 }
 
 typedef struct products {

@@ -55,10 +55,17 @@ static inline void heft_put_half(uint8_t *p, float v)
     p[1] = (uint8_t)(half >> 8);
 }
 
-/* Read an f16. */
-static inline float heft_get_half(const uint8_t *p)
+/* Return the first of the elements of the greatest magnitude; 0 if there is none but zeros and NaN.
+ */
+static inline float heft_extreme(const float *x, uint32_t n)
 {
-    return heft_f32_of(heft_f16_to_f32((uint16_t)(p[0] | p[1] << 8)));
+    float most = 0, extreme = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (heft_magnitude(x[i]) > most) {
+            most = heft_magnitude(x[i]);
+            extreme = x[i];
+        }
+    return extreme;
 }
 
 #endif

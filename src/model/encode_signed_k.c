@@ -150,13 +150,7 @@ static void put_le32(uint8_t *p, uint32_t v)
 static void encode_q8_k(uint8_t *b, const float *x)
 {
     enum { CODES = 4, SUMS = CODES + SUPER, TOP = 127 };
-    float most = 0, extreme = 0;
-    for (uint32_t i = 0; i < SUPER; i++)
-        if (heft_magnitude(x[i]) > most) {
-            most = heft_magnitude(x[i]);
-            extreme = x[i];
-        }
-
+    float extreme = heft_extreme(x, SUPER);
     float inverse = extreme != 0 ? -127.0f / extreme : 0;
     put_le32(b, extreme != 0 ? heft_f32_bits(1 / inverse) : 0);
     for (uint32_t g = 0; g < GROUPS; g++) {

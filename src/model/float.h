@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/compiler.h"
+
 static inline uint32_t heft_f32_bits(float v)
 {
     uint32_t bits;
@@ -20,6 +22,13 @@ static inline float heft_f32_of(uint32_t bits)
     float v;
     memcpy(&v, &bits, sizeof v);
     return v;
+}
+
+/* Turn little-endian numbers into those of the machine, in place. */
+static inline void heft_f32_from_little(float *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        values[i] = heft_f32_of(heft_le32((const uint8_t *)&values[i]));
 }
 
 static inline uint64_t heft_f64_bits(double v)
@@ -88,6 +97,12 @@ static inline uint32_t heft_f16_to_f32(uint16_t h)
     uint32_t wide = heft_pick(shifted < MIN_NORMAL, subnormal, shifted + REBIAS);
     wide = heft_pick(magnitude >= 0x7C00, 0x7F800000 | (shifted & (MIN_NORMAL - 1)), wide);
     return wide | (uint32_t)(h & 0x8000) << 16;
+}
+
+/* Read an f16 as it is stored, little-endian. */
+static inline float heft_get_half(const uint8_t *p)
+{
+    return heft_f32_of(heft_f16_to_f32((uint16_t)(p[0] | p[1] << 8)));
 }
 
 static inline uint64_t heft_f32_to_f64(uint32_t f)

@@ -39,11 +39,6 @@ static uint32_t u16_at(const uint8_t *p)
     return p[0] | (uint32_t)p[1] << 8;
 }
 
-static float half_at(const uint8_t *p)
-{
-    return heft_f32_of(heft_f16_to_f32((uint16_t)u16_at(p)));
-}
-
 static int32_t number_at(const book *k, uint32_t entry, uint32_t i)
 {
     uint32_t codes = heft_grid_at(k->grid, k->entries, entry);
@@ -67,7 +62,7 @@ void heft_decode_iq2_xxs(float *out, const uint8_t *b)
     for (uint32_t g = 0; g < GROUPS; g++) {
         const uint8_t *p = b + SUB_BLOCKS + g / SUB_BLOCK * SIZE;
         uint32_t word = heft_le32(p + WORD), l = g % SUB_BLOCK;
-        float scale = half_at(b) * (0.5f + (float)(word >> 28)) * 0.25f;
+        float scale = heft_get_half(b) * (0.5f + (float)(word >> 28)) * 0.25f;
         put_entry(out + GROUP * g, &iq2_xxs, p[l], scale, heft_grid_signs(word >> 7 * l & 127));
     }
 }
@@ -76,7 +71,7 @@ void heft_decode_iq2_xxs(float *out, const uint8_t *b)
 static float iq2_scale(const uint8_t *b, const uint8_t *scales, uint32_t g)
 {
     uint32_t code = scales[g / 4] >> g % 4 / 2 * 4 & 15;
-    return half_at(b) * (0.5f + (float)code) * 0.25f;
+    return heft_get_half(b) * (0.5f + (float)code) * 0.25f;
 }
 
 /* Layout: scale; for each group an index of 9 bits and 7 bits of signs; 8 bytes of scales. */
@@ -116,7 +111,7 @@ void heft_decode_iq3_xxs(float *out, const uint8_t *b)
     for (uint32_t g = 0; g < GROUPS; g++) {
         uint32_t word = heft_le32(b + WORDS + 4 * (g / SUB_BLOCK));
         uint32_t entry[2] = { b[INDICES + 2 * g], b[INDICES + 2 * g + 1] };
-        float scale = half_at(b) * (0.5f + (float)(word >> 28)) * 0.5f;
+        float scale = heft_get_half(b) * (0.5f + (float)(word >> 28)) * 0.5f;
         put_two(out + GROUP * g, &iq3_xxs, entry, scale,
                 heft_grid_signs(word >> 7 * (g % SUB_BLOCK) & 127));
     }
@@ -132,7 +127,8 @@ void heft_decode_iq3_s(float *out, const uint8_t *b)
         uint32_t high = (uint32_t)b[HIGH + sub] >> g % SUB_BLOCK * 2;
         uint32_t entry[2] = { b[LOW + 2 * g] | (high & 1) << 8, b[LOW + 2 * g + 1] | (high >> 1 & 1)
                                                                                          << 8 };
-        put_two(out + GROUP * g, &iq3_s, entry, half_at(b) * (float)(1 + 2 * code), b[SIGNS + g]);
+        put_two(out + GROUP * g, &iq3_s, entry, heft_get_half(b) * (float)(1 + 2 * code),
+                b[SIGNS + g]);
     }
 }
 
@@ -152,7 +148,7 @@ void heft_decode_iq1_s(float *out, const uint8_t *b)
         uint32_t word = u16_at(b + WORDS + 2 * (g / SUB_BLOCK));
         uint32_t high = word >> g % SUB_BLOCK * 3 & 7;
         put_shifted(out + GROUP * g, b[LOW + g] | high << 8,
-                    half_at(b) * (float)(2 * (word >> 12 & 7) + 1), word >> 15);
+                    heft_get_half(b) * (float)(2 * (word >> 12 & 7) + 1), word >> 15);
     }
 }
 

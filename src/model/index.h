@@ -134,7 +134,7 @@ typedef enum heft_box_content {
 /* A piece of an assembled tensor, see boxes.h. */
 typedef struct heft_ix_box {
     uint64_t offset, length; /* global offset and length of the range */
-    uint8_t holds, encoding; /* heft_box_content, heft_encoding of the range */
+    uint8_t holds;           /* heft_box_content */
 } heft_ix_box;
 
 /* A tensor whose elements are assembled from boxes when they are read. */
@@ -266,21 +266,14 @@ typedef struct heft_index {
     heft_str generator;      /* program that wrote the file, as the file states; may be empty */
     uint64_t data_start, data_end; /* range that payload may occupy, for the check of the format
                                       that sets the range */
-    bool has_omissions;            /* the file states facts that the index lacks: heft_ix_omit() */
-    bool strict;      /* values invalid for their dtype or layout are faults, not warnings */
-    bool forgives;    /* see heft_ix_forgive(); kept by heft_ix_reset() */
-    uint64_t present; /* bytes of the file, after which the window has zeros (`forgives`) */
+    uint64_t present;         /* bytes of the file, after which the window has zeros (`forgives`) */
     uint32_t unknown_lengths; /* number of parts that were added with HEFT_UNKNOWN_LENGTH */
-    bool has_alternatives;    /* some stored checksum has is_alternative set */
     /* Number of the shard that assembles tensors from boxes; 0: the engine has not added it, and
      * offsets of the parts of assembled tensors count from its beginning. */
     uint32_t assembled_shard;
-    bool is_shard_index; /* an index of shards, which has no tensors of its own */
-    bool has_pieces;     /* the tensors are pieces of the tensors of a model */
     heft_ix_shard_info shard_info;
     uint64_t stated_tensor_bytes; /* stated bytes of all tensors, or HEFT_UNKNOWN_LENGTH */
-    heft_vec open;       /* uint32_t: values that are containers not yet ended, innermost last */
-    bool has_name_table; /* heft_ix_find() can be used */
+    heft_vec open; /* uint32_t: values that are containers not yet ended, innermost last */
     /* Called every 1024 tensors with the last name parsed, or by a parser with the place it has
      * reached, so that the engine can drop mapped pages already parsed; *from: end of the pages
      * dropped so far, NULL at first.  May be NULL. */
@@ -290,14 +283,22 @@ typedef struct heft_index {
     /* Return the offset in the file of text that the parser borrowed, or HEFT_NOWHERE; ctx is
      * on_parsed_ctx.  May be NULL. */
     uint64_t (*offset_of)(const void *ctx, const char *text);
-    bool lost_notes;     /* a note was lost: opening the file fails */
-    bool lost_omissions; /* an omission, or the name of one, was lost: out of memory */
-    bool notes_cut;      /* notes beyond the maximum number were discarded */
-    uint32_t left_out;   /* number of notes about content that is left out, discarded ones too */
+    uint32_t left_out; /* number of notes about content that is left out, discarded ones too */
     uint32_t left_out_unread; /* content without a part that has HEFT_P_LEFT_OUT */
-    bool odd_names;           /* heft_str_may_be_path() holds for a name */
     uint32_t max_rank;        /* highest rank of a tensor that a parser has added */
-    uint64_t offset_bits;     /* bitwise OR of the offsets of all parts of tensors */
+    /* Flags side by side: a board has no byte to spare for padding. */
+    bool has_omissions;    /* the file states facts that the index lacks: heft_ix_omit() */
+    bool strict;           /* values invalid for their dtype or layout are faults, not warnings */
+    bool forgives;         /* see heft_ix_forgive(); kept by heft_ix_reset() */
+    bool has_alternatives; /* some stored checksum has is_alternative set */
+    bool is_shard_index;   /* an index of shards, which has no tensors of its own */
+    bool has_pieces;       /* the tensors are pieces of the tensors of a model */
+    bool has_name_table;   /* heft_ix_find() can be used */
+    bool lost_notes;       /* a note was lost: opening the file fails */
+    bool lost_omissions;   /* an omission, or the name of one, was lost: out of memory */
+    bool notes_cut;        /* notes beyond the maximum number were discarded */
+    bool odd_names;        /* heft_str_may_be_path() holds for a name */
+    uint64_t offset_bits;  /* bitwise OR of the offsets of all parts of tensors */
     /* Call fn(arg, i) for each i below n, on several threads if the host has threads; NULL: call fn
      * in a loop.  Use heft_ix_run(). */
     void (*run)(void *ctx, size_t n, void (*fn)(void *arg, size_t i), void *arg);
@@ -449,6 +450,11 @@ void heft_ix_left_out_is_fault(heft_index *x);
 /* Mark the part of the file added last as the content of the note added last: the bytes of the part
  * count when models are compared. */
 void heft_ix_part_is_left_out(heft_index *x);
+/* Return true if tensors are assembled from boxes, which boards and browsers do not do. */
+static inline bool heft_ix_has_assembled(const heft_index *x)
+{
+    return !HEFT_IS_LEAN && x->assembled.len;
+}
 /* Return true while the doctor opens a file that breaks rules. */
 static inline bool heft_ix_forgives(const heft_index *x)
 {

@@ -151,7 +151,7 @@ static heft_status add_tensor(merge *m, uint32_t source)
     if (row->rank)
         memcpy(dims, heft_ix_dims(m->from, source), row->rank * sizeof *dims);
     HEFT_TRY(heft_ix_set_layout(m->x, id, heft_ix_layout(m->from, source)));
-    bool has_boxes = !m->from->assembled_shard && m->from->assembled.len &&
+    bool has_boxes = !m->from->assembled_shard && heft_ix_has_assembled(m->from) &&
                      heft_ix_assembled_find(m->from, source) != HEFT_NONE;
     HEFT_TRY(has_boxes ? heft_ix_assembled_copy(m->x, m->from, source, m->base)
                        : add_parts(m, source, id));

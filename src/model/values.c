@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "model/dtype.h"
 #include "model/names.h"
 
 /* ---- making ---- */
@@ -212,6 +211,28 @@ static bool same_array(const heft_value *a, const heft_value *b)
     return a->as.array.count == b->as.array.count && a->as.array.dtype == b->as.array.dtype &&
            heft_dtype_bytes(&bytes, a->as.array.dtype, a->as.array.count) &&
            (!bytes || !memcmp(a->as.array.ptr, b->as.array.ptr, (size_t)bytes));
+}
+
+heft_value heft_value_number(heft_dtype t, const void *bytes)
+{
+    heft_value v = { .kind = HEFT_KIND_UINT };
+    uint8_t own[sizeof(uint64_t)] = { 0 };
+    uint32_t size = heft_dtype_size(t);
+    memcpy(own, bytes, size < sizeof own ? size : sizeof own);
+    uint64_t bits = heft_le64(own);
+    v.as.u = bits;
+    if (t == HEFT_BOOL) {
+        v.kind = HEFT_KIND_BOOL;
+        v.as.b = bits;
+    } else if (heft_dtype_is_float(t)) {
+        v.kind = HEFT_KIND_FLOAT;
+        (void)heft_dtype_to_f64(&v.as.f, t, bytes, 0, 1); /* every real float fits */
+    } else if (heft_dtype_is_signed_int(t)) {
+        uint64_t sign = UINT64_C(1) << (8 * size - 1);
+        v.kind = HEFT_KIND_INT;
+        v.as.i = (int64_t)((bits ^ sign) - sign);
+    }
+    return v;
 }
 
 bool heft_value_same(const heft_value *a, const heft_value *b)

@@ -2,12 +2,22 @@
 #ifndef HEFT_VALUES_H
 #define HEFT_VALUES_H
 #include "model/decimal.h"
+#include "model/dtype.h"
 #include "model/index.h"
 
 /* Set *out to the value as text: a string is borrowed, a number is written to `buffer`, a bool
  * becomes "true" or "false".  Return false for every other kind, and for a string that is not UTF-8
  * (*out is still set). */
 bool heft_value_text(heft_str *out, const heft_value *v, char buffer[HEFT_F64_TEXT]);
+/* Return the little-endian number of a type of at most 8 bytes as a value without a key. */
+heft_value heft_value_number(heft_dtype t, const void *bytes);
+/* Return number i of an array as a value without a key. */
+static inline heft_value heft_value_element(const heft_value *array, uint32_t i)
+{
+    heft_dtype t = array->as.array.dtype;
+    return heft_value_number(t,
+                             (const uint8_t *)array->as.array.ptr + (size_t)i * heft_dtype_size(t));
+}
 /* Return true if keys and values are equal.  Floats are compared bit by bit, containers only by the
  * number of children. */
 bool heft_value_same(const heft_value *a, const heft_value *b);

@@ -15,12 +15,6 @@ static heft_dtype scale_type(const heft_encoded *e)
                                                       : HEFT_BF16;
 }
 
-static void put_u64(uint8_t *out, uint64_t v)
-{
-    for (int i = 0; i < 8; i++)
-        out[i] = (uint8_t)(v >> 8 * i);
-}
-
 static const char *prepare(heft_encoded *e)
 {
     enum { WORD_BITS = 32 };
@@ -32,8 +26,8 @@ static const char *prepare(heft_encoded *e)
                      e->columns * e->bits / WORD_BITS);
     heft_encoded_add(e, HEFT_ROLE_SCALE, "_scale", scale_type(e), e->rows, e->grid.across);
     heft_encoded_part *shape = heft_encoded_add(e, HEFT_ROLE_SHAPE, "_shape", HEFT_I64, 0, 2);
-    put_u64(shape->fixed, e->rows);
-    put_u64(shape->fixed + 8, e->columns);
+    heft_put_le64(shape->fixed, e->rows);
+    heft_put_le64(shape->fixed + 8, e->columns);
     return why;
 }
 

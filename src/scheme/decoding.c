@@ -149,3 +149,11 @@ heft_status heft_decoding_scalar(const heft_decoding *d, heft_role role, float *
         HEFT_TRY(heft_decoding_refuse(d, role, "is not a number", err));
     return HEFT_OK;
 }
+
+heft_status heft_decoding_set_factor(heft_decoding *d, heft_error *err)
+{
+    const heft_decoding_part *p = heft_decoding_part_of(d, HEFT_ROLE_GLOBAL_SCALE);
+    d->has_factors = p && d->stack > 1 && p->elements == d->stack && heft_is_scale(p->dtype);
+    return d->has_factors ? HEFT_OK
+                          : heft_decoding_scalar(d, HEFT_ROLE_GLOBAL_SCALE, &d->factor, err);
+}

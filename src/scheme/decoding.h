@@ -74,6 +74,7 @@ typedef struct heft_decoding {
     heft_scale_grid grid;
     float factor; /* a scale of the whole tensor; divides: scales are divided by it */
     bool divides;
+    bool has_factors;   /* HEFT_ROLE_GLOBAL_SCALE has a factor for each matrix instead */
     float offset;       /* added to a nested scale */
     uint64_t group;     /* elements of a group, where that is not in `grid` */
     bool is_aligned;    /* packed numbers do not cross words of 32 bits */
@@ -136,6 +137,10 @@ void heft_decoder_free(heft_decoder *r, const heft_allocator *al);
 /* Decode elements [from, from + count) of the tensor to out, in the order of its dimensions. */
 heft_status heft_decoder_read(heft_decoder *r, uint64_t from, size_t count, heft_dtype as,
                               uint8_t *out);
+/* Read bytes [from, from + len) of the decoded tensor as elements of type `as`; the first and the
+ * last element may be cut. */
+heft_status heft_decoder_read_bytes(heft_decoder *r, heft_dtype as, uint64_t from, uint8_t *buf,
+                                    size_t len);
 
 /* ---- for schemes ---- */
 
@@ -148,6 +153,8 @@ bool heft_decoder_floats(heft_decoder *r, heft_role role, uint64_t first, size_t
  * their number; 0: an error. */
 size_t heft_decoder_scales(heft_decoder *r, heft_role role, uint64_t row, uint64_t column,
                            size_t count, float *scale);
+/* Set *out to the factor of the matrix that is decoded now.  Return false after an error. */
+bool heft_decoder_factor(heft_decoder *r, float *out);
 /* Multiply each run of columns by the scale of its group. */
 void heft_decoder_multiply(const heft_decoding *d, uint64_t column, size_t count,
                            const float *scale, float *x);
@@ -185,6 +192,8 @@ void heft_decoding_set_type(heft_decoding *d, heft_role role);
 /* Read the only element of a part as f32. */
 heft_status heft_decoding_scalar(const heft_decoding *d, heft_role role, float *out,
                                  heft_error *err);
+/* Take HEFT_ROLE_GLOBAL_SCALE as the factor of the tensor, or of each of its matrices. */
+heft_status heft_decoding_set_factor(heft_decoding *d, heft_error *err);
 /* Return HEFT_E_FORMAT if the settings of the module name another scheme, or numbers of another
  * width; HEFT_E_UNSUPPORTED if they name a form that is not decoded, or are not understood. */
 heft_status heft_decoding_check_settings(const heft_decoding *d, const heft_module_settings *all,

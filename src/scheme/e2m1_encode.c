@@ -18,24 +18,30 @@ typedef struct codes {
     uint8_t scale[HEFT_RUN / 16];
 } codes;
 
-bool heft_is_gguf_form(const heft_encoded *e)
-{
-    return e->choice->form && heft_str_is(heft_lit(e->choice->form), "gguf");
-}
-
-bool heft_has_e2m1(const heft_encoded *e, const heft_scheme *scheme, heft_dtype block)
-{
-    enum { MATRIX = 2 }; /* lists of scales are in another order */
-    const heft_decoding *d = e->decoding;
-    if (!d)
-        return heft_ix_row(&e->f->x, e->tensor)->dtype == block;
-    return d->scheme == scheme &&
-           (d->part[HEFT_ROLE_WEIGHT].dtype == block || d->part[HEFT_ROLE_SCALE].rank >= MATRIX);
-}
-
 static uint64_t group_of(const heft_encoded *e)
 {
     return e->choice->block[1];
+}
+
+/* Every group has one scale, and the scales are in the order of the groups. */
+static bool has_scale_of_each_group(const heft_encoded *e)
+{
+    const heft_decoding *d = e->decoding;
+    const heft_scale_grid *g = &d->grid;
+    return g->height == 1 && g->width == group_of(e) && !g->is_tiled &&
+           (d->stack == 1 || g->matrix == g->down * g->across);
+}
+
+bool heft_has_e2m1(const heft_encoded *e, const heft_scheme *scheme, heft_dtype block,
+                   heft_dtype scale)
+{
+    const heft_decoding *d = e->decoding;
+    if (!d)
+        return heft_ix_row(&e->f->x, e->tensor)->dtype == block;
+    if (d->scheme != scheme || d->has_factors || heft_decoding_part_of(d, HEFT_ROLE_PRE_SCALE))
+        return false;
+    return d->part[HEFT_ROLE_WEIGHT].dtype == block ||
+           (d->part[HEFT_ROLE_SCALE].dtype == scale && has_scale_of_each_group(e));
 }
 
 /* ---- sources ---- */
@@ -176,7 +182,7 @@ heft_status heft_read_e2m1(heft_encoder *r, uint32_t k, uint64_t from, uint8_t *
     uint32_t groups = (uint32_t)(HEFT_RUN / group_of(e));
     if (p->role == HEFT_ROLE_SCALE)
         return heft_encoder_read_runs(r, groups, write_scales, from, buf, len);
-    if (p->role == HEFT_ROLE_WEIGHT && heft_is_gguf_form(e))
+    if (p->role == HEFT_ROLE_WEIGHT && heft_encoded_has_form(e, "gguf"))
         return heft_encoder_read_runs(r, groups + HEFT_RUN / 2, write_blocks, from, buf, len);
     if (p->role == HEFT_ROLE_WEIGHT)
         return heft_encoder_read_runs(r, HEFT_RUN / 2, write_pairs, from, buf, len);

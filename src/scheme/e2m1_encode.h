@@ -6,10 +6,10 @@
 
 /* The member `read` of encoders of E2M1. */
 heft_status heft_read_e2m1(heft_encoder *r, uint32_t k, uint64_t from, uint8_t *buf, size_t len);
-/* Return whether the source has codes of E2M1 with groups of e->choice's size, and how they are
- * stored: in pairs, or in blocks of GGUF. */
-bool heft_has_e2m1(const heft_encoded *e, const heft_scheme *scheme, heft_dtype block);
-/* Return true for the form "gguf". */
-bool heft_is_gguf_form(const heft_encoded *e);
+/* Return whether codes and scales can be copied from the source without a change of the numbers:
+ * pairs of codes with a scale of the type for each group of e->choice, or blocks of GGUF.  Scales
+ * of columns and factors of matrices are in no layout of the target. */
+bool heft_has_e2m1(const heft_encoded *e, const heft_scheme *scheme, heft_dtype block,
+                   heft_dtype scale);
 
 #endif

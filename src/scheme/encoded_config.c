@@ -38,7 +38,7 @@ static void put_compressed(heft_out *o, const char *format, uint32_t bits, const
 
 void heft_config_of_fp8(heft_out *o, const heft_encode_choice *c)
 {
-    if (c->block[0] == 1 && !c->block[1]) {
+    if (heft_has_row_scales(c)) {
         put_compressed(o, "float-quantized", 8, "float", "channel", 0, "");
         return;
     }

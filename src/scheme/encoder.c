@@ -5,7 +5,7 @@
 #include "model/float.h"
 #include "scheme/encoding.h"
 
-enum { WINDOW = 64 << 10, ALIGN = 64, INFINITE = 0x7F800000 };
+enum { WINDOW = 64 << 10, PIECE = 256, ALIGN = 64, INFINITE = 0x7F800000 };
 
 void heft_encoder_begin(heft_encoder *r, const heft_encoded *e, heft_error *err)
 {
@@ -80,7 +80,7 @@ static void read_transposed(heft_encoder *r, uint64_t row, uint64_t column, size
     const heft_encoded *e = r->e;
     uint64_t size = heft_dtype_size(e->from), matrix = heft_div(row, e->rows);
     uint64_t bytes = e->rows * e->columns * size, in_matrix = row - matrix * e->rows;
-    uint8_t run[HEFT_RUN * sizeof(double)];
+    uint8_t piece[PIECE * sizeof(double)];
     const uint8_t *p = bytes <= SIZE_MAX ? heft_encoder_source(r, matrix * bytes, (size_t)bytes)
                                          : NULL;
     if (!p) {
@@ -88,9 +88,12 @@ static void read_transposed(heft_encoder *r, uint64_t row, uint64_t column, size
         return;
     }
     p += (column * e->rows + in_matrix) * size;
-    for (size_t i = 0; i < count; i++)
-        memcpy(run + i * size, p + i * e->rows * size, (size_t)size);
-    (void)heft_dtype_cast(r->x, HEFT_F32, run, e->from, count);
+    for (size_t done = 0; done < count; done += PIECE) {
+        size_t n = count - done < PIECE ? count - done : PIECE;
+        for (size_t i = 0; i < n; i++)
+            memcpy(piece + i * size, p + (done + i) * e->rows * size, (size_t)size);
+        (void)heft_dtype_cast(r->x + done, HEFT_F32, piece, e->from, n);
+    }
 }
 
 static void read_plain(heft_encoder *r, uint64_t first, size_t count)

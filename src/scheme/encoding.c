@@ -3,6 +3,7 @@
 
 #include "base/checked_math.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "model/float.h"
 
 /* ---- the tensor ---- */
@@ -126,6 +127,11 @@ heft_encoded_part *heft_encoded_add(heft_encoded *e, heft_role role, const char 
         p->dims[p->rank++] = rows;
     p->dims[p->rank++] = columns;
     return p;
+}
+
+bool heft_encoded_has_form(const heft_encoded *e, const char *form)
+{
+    return e->choice->form && heft_str_is(heft_lit(e->choice->form), form);
 }
 
 const char *heft_encoded_set_grid(heft_encoded *e)

@@ -21,6 +21,12 @@ typedef struct heft_encode_choice {
     const char *form;  /* "gpt-oss", "modelopt", or NULL: the usual one */
 } heft_encode_choice;
 
+/* Return true for a scale of each row. */
+static inline bool heft_has_row_scales(const heft_encode_choice *c)
+{
+    return c->block[0] == 1 && !c->block[1];
+}
+
 typedef struct heft_encoded_part {
     heft_role role;
     const char *suffix; /* appended to the name of the tensor; "/scale": in place of "weight" */
@@ -52,8 +58,7 @@ typedef struct heft_encoded {
     heft_scale_grid grid; /* a scale for each cell of height x width elements */
     uint32_t bits;        /* bits that an encoded number has: 4 or 8 */
     bool needs_largest;   /* `largest` is found before anything is read */
-    float largest;        /* magnitude in the whole tensor */
-    float shared_largest; /* largest of all tensors that are joined with it */
+    float largest;        /* magnitude in the whole tensor, and those that are joined with it */
     float factor;         /* scale of the whole tensor, set by `begin` */
     uint32_t part_count;
     heft_encoded_part parts[HEFT_ENCODED_PARTS];
@@ -144,12 +149,10 @@ uint8_t heft_power_scale(float *by, float largest, uint32_t most);
 /* Add a part with the leading dimensions of the tensor, then rows x columns; 0 rows: a vector. */
 heft_encoded_part *heft_encoded_add(heft_encoded *e, heft_role role, const char *suffix,
                                     heft_dtype t, uint64_t rows, uint64_t columns);
+/* Return true if the choice has that form, "gguf". */
+bool heft_encoded_has_form(const heft_encoded *e, const char *form);
 /* Set the grid to blocks of the choice; return NULL, or why the shape does not suit. */
 const char *heft_encoded_set_grid(heft_encoded *e);
-/* Read bytes [from, from + len) of the decoded tensor as elements of type `as`; the first and the
- * last element may be cut. */
-heft_status heft_decoder_read_bytes(heft_decoder *r, heft_dtype as, uint64_t from, uint8_t *buf,
-                                    size_t len);
 /* Store a float in little-endian order. */
 void heft_put_f32(uint8_t out[4], float x);
 

@@ -6,12 +6,11 @@
 
 static const char *prepare(heft_encoded *e)
 {
-    bool has_rows = e->choice->block[0] == 1;
+    const char *suffix = heft_has_row_scales(e->choice) ? "_scale" : "_scale_inv";
     e->bits = 8;
     const char *why = heft_encoded_set_grid(e);
     heft_encoded_add(e, HEFT_ROLE_WEIGHT, "", HEFT_F8_E4M3FN, e->rows, e->columns);
-    heft_encoded_add(e, HEFT_ROLE_SCALE, has_rows ? "_scale" : "_scale_inv", HEFT_F32, e->grid.down,
-                     e->grid.across);
+    heft_encoded_add(e, HEFT_ROLE_SCALE, suffix, HEFT_F32, e->grid.down, e->grid.across);
     return why;
 }
 

@@ -66,13 +66,15 @@ static heft_status prepare(heft_decoding *d, heft_error *err)
 heft_status heft_decode_e2m1(heft_decoder *r, uint64_t row, uint64_t column, size_t count,
                              float *out)
 {
-    float scale[HEFT_RUN];
+    float scale[HEFT_RUN], factor;
     uint64_t first = row * r->d->columns + column;
+    if (!heft_decoder_factor(r, &factor))
+        return r->st;
     const uint8_t *p = heft_decoder_bytes(r, HEFT_ROLE_WEIGHT, first / 2,
                                           (size_t)(first % 2 + count + 1) / 2);
     size_t n = p ? heft_decoder_scales(r, HEFT_ROLE_SCALE, row, column, count, scale) : 0;
     for (size_t i = 0; i < n; i++)
-        scale[i] = r->d->divides ? scale[i] / r->d->factor : scale[i] * r->d->factor;
+        scale[i] = r->d->divides ? scale[i] / factor : scale[i] * factor;
     if (n) {
         heft_e2m1_unpack(out, p, first % 2, r->d->is_high_first, count);
         heft_decoder_multiply(r->d, column, count, scale, out);

@@ -9,12 +9,7 @@ enum { GROUP = 32 };
 
 static bool copies(const heft_encoded *e)
 {
-    return heft_has_e2m1(e, &heft_scheme_mxfp4, HEFT_MXFP4);
-}
-
-static bool is_gpt_oss_form(const heft_encoded *e)
-{
-    return e->choice->form && heft_str_is(heft_lit(e->choice->form), "gpt-oss");
+    return heft_has_e2m1(e, &heft_scheme_mxfp4, HEFT_MXFP4, HEFT_F8_E8M0);
 }
 
 static bool is_gpt_oss_expert(const heft_encoded *e)
@@ -26,7 +21,7 @@ static bool is_gpt_oss_expert(const heft_encoded *e)
 /* transformers keeps rows and columns of these tensors exchanged while they are not quantised. */
 static bool transposes(const heft_encoded *e)
 {
-    return is_gpt_oss_form(e) && is_gpt_oss_expert(e);
+    return heft_encoded_has_form(e, "gpt-oss") && is_gpt_oss_expert(e);
 }
 
 /* The parts of gpt-oss have a dimension for the bytes of a group. */
@@ -40,7 +35,7 @@ static void add_gpt_oss(heft_encoded *e)
 
 static const char *prepare(heft_encoded *e)
 {
-    bool is_gpt_oss = is_gpt_oss_form(e);
+    bool is_gpt_oss = heft_encoded_has_form(e, "gpt-oss");
     e->bits = 4;
     const char *why = heft_encoded_set_grid(e);
     if (!why && is_gpt_oss && e->rank + 1 > HEFT_LOGICAL_RANK)
@@ -49,7 +44,7 @@ static const char *prepare(heft_encoded *e)
         why = "no expert of gpt-oss";
     if (why)
         return why;
-    if (heft_is_gguf_form(e)) {
+    if (heft_encoded_has_form(e, "gguf")) {
         heft_encoded_add(e, HEFT_ROLE_WEIGHT, "", HEFT_MXFP4, e->rows, e->columns);
     } else if (is_gpt_oss) {
         add_gpt_oss(e);
@@ -69,12 +64,9 @@ static heft_encoded_scale scale(const heft_encoded *e, float largest)
     return s;
 }
 
-const heft_scheme_encoder heft_encoder_of_mxfp4 = {
-
-    .scheme = "mxfp4",
-    .copies = copies,
-    .transposes = transposes,
-    .prepare = prepare,
-    .scale = scale,
-    .read = heft_read_e2m1
-};
+const heft_scheme_encoder heft_encoder_of_mxfp4 = { .scheme = "mxfp4",
+                                                    .copies = copies,
+                                                    .transposes = transposes,
+                                                    .prepare = prepare,
+                                                    .scale = scale,
+                                                    .read = heft_read_e2m1 };

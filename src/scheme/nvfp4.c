@@ -51,24 +51,26 @@ static bool recognise(heft_scheme_group *g)
            heft_is_scale(heft_group_dtype(g, "global_scale"));
 }
 
-/* GGUF: blocks with scales of their own, and a factor of the whole tensor. */
+/* GGUF: blocks with scales of their own, and a factor of the tensor, or of each expert. */
 static heft_status prepare_blocks(heft_decoding *d, heft_error *err)
 {
     HEFT_TRY(heft_decoding_take_shape(d, 1, err));
-    return heft_decoding_scalar(d, HEFT_ROLE_GLOBAL_SCALE, &d->factor, err);
+    return heft_decoding_set_factor(d, err);
 }
 
 static heft_status decode_blocks(heft_decoder *r, uint64_t first, size_t count, float *out)
 {
     enum { ELEMENTS = 64, BYTES = 36 };
-    float run[HEFT_RUN + 2 * ELEMENTS];
+    float run[HEFT_RUN + 2 * ELEMENTS], factor;
     uint64_t block = first / ELEMENTS;
     size_t skip = (size_t)(first % ELEMENTS), blocks = (skip + count + ELEMENTS - 1) / ELEMENTS;
+    if (!heft_decoder_factor(r, &factor))
+        return r->st;
     const uint8_t *p = heft_decoder_bytes(r, HEFT_ROLE_WEIGHT, block * BYTES, blocks * BYTES);
     if (p)
         (void)heft_dtype_cast(run, HEFT_F32, p, HEFT_NVFP4, blocks * ELEMENTS);
     for (size_t i = 0; p && i < count; i++)
-        out[i] = run[skip + i] * r->d->factor;
+        out[i] = run[skip + i] * factor;
     return r->st;
 }
 
@@ -94,7 +96,7 @@ static heft_status prepare(heft_decoding *d, heft_error *err)
     else if (!st)
         st = heft_decoding_set_grid(d, HEFT_ROLE_SCALE, err);
     if (!st)
-        st = heft_decoding_scalar(d, HEFT_ROLE_GLOBAL_SCALE, &d->factor, err);
+        st = heft_decoding_set_factor(d, err);
     d->divides = divides;
     return st;
 }

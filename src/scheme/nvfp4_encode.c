@@ -11,20 +11,26 @@
 
 enum { GROUP = 16, BLOCK = 64, LARGEST_FINITE = 0x7F7FFFFF };
 
-static bool has_form(const heft_encoded *e, const char *form)
-{
-    return e->choice->form && heft_str_is(heft_lit(e->choice->form), form);
-}
-
 /* The factor is what the sum of codes and scales is divided by. */
 static bool divides(const heft_encoded *e)
 {
     return !e->choice->form;
 }
 
+/* The reciprocal of a factor near the limits of f32 is 0, infinite or has few bits. */
+static bool has_reciprocal(float factor)
+{
+    enum { LEAST_NORMAL = 0x00800000 };
+    uint32_t bits = heft_f32_bits(1 / factor) & INT32_MAX, of = heft_f32_bits(factor) & INT32_MAX;
+    bool is_special = !of || of > LARGEST_FINITE; /* 0 and infinity are each other's */
+    return is_special || (bits >= LEAST_NORMAL && bits <= LARGEST_FINITE);
+}
+
 static bool copies(const heft_encoded *e)
 {
-    return heft_has_e2m1(e, &heft_scheme_nvfp4, HEFT_NVFP4);
+    const heft_decoding *d = e->decoding;
+    return heft_has_e2m1(e, &heft_scheme_nvfp4, HEFT_NVFP4, HEFT_F8_E4M3FN) &&
+           (!d || d->divides == divides(e) || has_reciprocal(d->factor));
 }
 
 /* Take the factor of a source whose codes and scales are copied. */
@@ -39,7 +45,8 @@ static void copy_factor(heft_encoded *e, heft_encoded_part *p)
 
 static const char *prepare(heft_encoded *e)
 {
-    bool is_gguf = heft_is_gguf_form(e), is_modelopt = has_form(e, "modelopt");
+    bool is_gguf = heft_encoded_has_form(e, "gguf"),
+         is_modelopt = heft_encoded_has_form(e, "modelopt");
     e->bits = 4;
     const char *why = heft_encoded_set_grid(e);
     if (!why && is_gguf && e->columns % BLOCK)

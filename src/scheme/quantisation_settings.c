@@ -13,7 +13,6 @@
 #include "scheme/module_settings.h"
 
 #include <heft/companion.h>
-#include <heft/private.h>
 #include <heft/scheme.h>
 
 #include "base/text.h"

@@ -95,6 +95,14 @@ void heft_decoder_apply_group(const heft_decoder *r, size_t count, float *x)
         x[i] = (x[i] - r->group_zero[i]) * r->group_scale[i];
 }
 
+/* ---- factors ---- */
+
+bool heft_decoder_factor(heft_decoder *r, float *out)
+{
+    *out = r->d->factor;
+    return !r->d->has_factors || heft_decoder_floats(r, HEFT_ROLE_GLOBAL_SCALE, r->matrix, 1, out);
+}
+
 /* ---- columns ---- */
 
 void heft_decoder_scale_columns(heft_decoder *r, uint64_t column, size_t count, float *x)

@@ -187,6 +187,20 @@ def check_words(heft, model):
     yield same("a value behind =", values(heft, "convert", "--to=safe"), ["--to=safetensors"])
     yield same("a value behind a pattern", values(heft, "convert", "--cast", "h.*=bf"),
                ["h.*=bf16"])
+    yield same("schemes and mixes", values(heft, "convert", "--quantize", "*.w=mxfp4"),
+               ["*.w=mxfp4", "*.w=mxfp4_moe"])
+    yield same("a mix", values(heft, "convert", "--quantize=q4_k_"),
+               ["--quantize=q4_k_s", "--quantize=q4_k_m"])
+    yield same("a type behind an expression", values(heft, "convert", "--tensor-type", "v$=q6"),
+               ["v$=q6_k"])
+    yield same("the type of one tensor", values(heft, "convert", "--output-tensor-type", "q6"),
+               ["q6_k"])
+    yield same("an array whose type is named", complete(heft, "ls", model, "--view", "sem"),
+               ["stems", "semi;colon="])
+    yield same("the type of an array", values(heft, "ls", model, "--view", "semi;colon=bf"),
+               ["semi;colon=bf16"])
+    yield same("what is decoded", values(heft, "merge", "--dequantize="),
+               [f"--dequantize={t}" for t in ("bf16", "f16", "f32")])
     yield same("generations of the target",
                values(heft, "convert", "-t", "mag", "--format-version", ""),
                ["1", "100", "snapshot"])

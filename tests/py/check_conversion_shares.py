@@ -21,21 +21,14 @@ import sys
 import tempfile
 import time
 
+from checks import CheckFailed, require
+
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TREE / "tools"))
 import tap  # noqa: E402
 
 COUNTS = (1, 2, 4, 8)
 ENGINE_VARIABLES = ("OMPI_", "PMI_", "PMIX_", "SLURM_")
-
-
-class CheckFailed(Exception):
-    pass
-
-
-def require(condition, message):
-    if not condition:
-        raise CheckFailed(str(message))
 
 
 def plain_environment():

@@ -25,10 +25,13 @@ except ImportError:
     print("1..0 # SKIP NumPy is not here")
     sys.exit(0)
 
+import gguf_models
+import quantised_decoders as decode
+import quantised_encoders as encode
 import quantised_models as models
 import read_safetensors
 from quantised_cases import CASES, module_of, stored_names
-from quantised_decoders import numbers, rounded
+from quantised_decoders import rounded
 from quantised_refusals import REFUSALS
 from quantised_vectors import results as vector_results
 
@@ -41,6 +44,7 @@ ORDINARY = { # in every model, and never changed
     "model.position_ids": ("I64", (1, 4)), "model.layers.0.norm.weight": ("F16", (300, ))}
 # An empty tensor beside the weights of ComfyUI, of the type that they had
 MARKER = "scaled_fp8"
+INVALID, UNSUPPORTED = 3, 5  # exit statuses
 
 
 def heft(*args):
@@ -96,31 +100,6 @@ def recognised(case, folder, parts):
                f"(schemes, tensors, parts): {p.stderr}")
 
 
-def bits_differ(got, want):
-    """Return a complaint about the first element that differs, NaN being equal to NaN."""
-    differ = got.bits != want.bits
-    if want.dtype in ("F32", "F16", "BF16"):
-        differ &= ~(np.isnan(numbers(got)) & np.isnan(numbers(want)))
-    if not np.any(differ):
-        return None
-    at = tuple(int(k) for k in np.argwhere(differ)[0])
-    return (f"{np.count_nonzero(differ)} of {differ.size} elements differ, first {list(at)}: "
-            f"{got.bits[at]:x}, not {want.bits[at]:x}")
-
-
-def tensors_differ(got, wanted):
-    if sorted(got) != sorted(wanted):
-        yield (f"missing {sorted(set(wanted) - set(got))}, "
-               f"left in {sorted(set(got) - set(wanted))}")
-    for name in sorted(set(got) & set(wanted)):
-        a, b = got[name], wanted[name]
-        if (a.dtype, a.bits.shape) != (b.dtype, b.bits.shape):
-            yield (f"{name} is {a.dtype} {list(a.bits.shape)}, "
-                   f"not {b.dtype} {list(b.bits.shape)}")
-        elif (complaint := bits_differ(a, b)) is not None:
-            yield f"{name}: {complaint}"
-
-
 def converts(folder, out, option, wanted):
     p = heft("convert", "--dequantize" + option, folder, out)
     if p.returncode:
@@ -131,9 +110,12 @@ def converts(folder, out, option, wanted):
     except read_safetensors.InvalidFile as e:
         yield f"the written file is invalid: {e}"
         return
+    left = models.metadata_of(out)
+    if any("quantization" in key + text for key, text in left.items()):
+        yield f"metadata of the quantised model: {left}"
     got = models.unpack(out)
     got.pop(MARKER, None)
-    yield from tensors_differ(got, wanted)
+    yield from models.differ(got, wanted, any_nan=True)
 
 
 def check_case(case, scratch):
@@ -151,6 +133,32 @@ def check_case(case, scratch):
             yield f"--dequantize{option}, {'two shards' if in_shards else 'a file'}: {complaint}"
 
 
+def check_gguf_factors(_, scratch):
+    """nvfp4 in GGUF: a factor for each expert, also in a stack whose tensor has one."""
+    rng, tensors, wanted = seeded("gguf"), {}, {}
+    for name, shape, factors in (("blk.0.ffn_up_exps", (3, 8, 128), 3),
+                                 ("blk.0.ffn_down_exps", (2, 40, 1088), 2),
+                                 ("blk.0.ffn_gate_exps", (2, 8, 64), 1),
+                                 ("blk.0.attn_q", (4, 64), 1)):
+        *rows, columns = shape
+        codes = rng.integers(0, 16, shape, np.uint8)
+        scale = rng.integers(0, 127, (*rows, columns // 16), np.uint8)
+        factor = rng.uniform(1e-3, 1e-2, factors).astype(np.float32)
+        blocks = encode.gguf_blocks(codes, scale, 16, 4)
+        tensors[name + ".weight"] = (shape, "nvfp4", blocks)
+        tensors[name + ".scale"] = factor
+        x = np.where(codes == 8, np.float32(0), decode.E2M1[codes])
+        x = x * np.repeat(decode.E4M3[scale], 16, -1)
+        each = factor.reshape(-1, *(1, ) * (len(shape) - 1)) if factors > 1 else factor[0]
+        wanted[name + ".weight"] = rounded(x * each, "F32")
+    gguf_models.write(scratch / "m.gguf", {"general.architecture": "llama"}, tensors)
+    yield from converts(scratch / "m.gguf", scratch / "m.safetensors", "=f32", wanted)
+    out = scratch / "q.safetensors"
+    p = heft("convert", "--quantize", "nvfp4:modelopt", scratch / "m.gguf", out)
+    if p.returncode != 5 or "ffn_up_exps" not in p.stderr:
+        yield f"factors of experts are copied: {p.returncode} {p.stderr}"
+
+
 # ---- models that are refused ------------------------------------------------------------------
 
 
@@ -164,6 +172,7 @@ def pattern(refusal, suffix):
 
 
 def check_refusal(refusal, scratch):
+    """Neither decoded nor quantised again."""
     stored, module = {}, module_of(refusal.names, 1)
     for i in (0, 1) if refusal.builder else ():
         stored.update(draw(refusal, i, refusal.title)[2])
@@ -172,14 +181,16 @@ def check_refusal(refusal, scratch):
     stored.update({module + suffix: part for suffix, part in refusal.put.items()})
     models.write(scratch / "model", {**ordinary({}), **stored}, refusal.settings)
     (scratch / "out").mkdir()
-    p = heft("convert", "--dequantize", scratch / "model", scratch / "out" / "o.safetensors")
-    if p.returncode <= 0:
-        yield f"ends with {p.returncode}"
     patterns = [pattern(refusal, s) for s in (refusal.weight, refusal.partner)]
-    if not any(all(x.search(line) for x in patterns) for line in p.stderr.splitlines()):
-        yield f"no line has {' and '.join(x.pattern for x in patterns)}: {p.stderr[:300]}"
-    if any((scratch / "out").iterdir()):
-        yield f"there is {[f.name for f in (scratch / 'out').iterdir()]}"
+    for option in ("--dequantize", "--requantize --allow-nan --quantize=int8"):
+        p = heft("convert", *option.split(), scratch / "model", scratch / "out" / "o.safetensors")
+        if p.returncode not in (INVALID, UNSUPPORTED):
+            yield f"{option}: ends with {p.returncode}"
+        if not any(all(x.search(line) for x in patterns) for line in p.stderr.splitlines()):
+            yield (f"{option}: no line has {' and '.join(x.pattern for x in patterns)}: "
+                   f"{p.stderr[:300]}")
+        if any((scratch / "out").iterdir()):
+            yield f"{option}: there is {[f.name for f in (scratch / 'out').iterdir()]}"
 
 
 def run(check, row):
@@ -207,6 +218,7 @@ def main():
         return tap.report(rounds(float(sys.argv[3]), int(sys.argv[5])))
     results = list(vector_results())
     results += [(f"{row.title} is decoded", run(check_case, row)) for row in CASES]
+    results += [("nvfp4 of GGUF with factors of experts", run(check_gguf_factors, None))]
     results += [(f"{row.title} is refused", run(check_refusal, row)) for row in REFUSALS]
     return tap.report(results)
 

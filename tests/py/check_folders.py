@@ -8,11 +8,10 @@ import json
 import os
 import pathlib
 import struct
-import subprocess
 import sys
-import tempfile
 import zipfile
 
+from checks import heft, heft_json, require, run
 import gen_flax
 import gen_shards
 
@@ -24,26 +23,6 @@ TENSORS = {
     "last": ([5], 3)
 }
 COUNT, INDEX = 3, "pytorch_model.bin.index.json"
-
-
-class CheckFailed(Exception):
-    pass
-
-
-def require(condition, message):
-    if not condition:
-        raise CheckFailed(str(message))
-
-
-def heft(*args, code=0):
-    p = subprocess.run([HEFT, *map(str, args)], capture_output=True, check=False)
-    require(code is None or p.returncode == code,
-           f"{args[0]}: exit {p.returncode}, not {code}: {p.stderr.decode()[:300]}")
-    return p
-
-
-def heft_json(*args, code=0):
-    return json.loads(heft(*args, "--json", code=code).stdout)
 
 
 # ---- files of PyTorch ----
@@ -303,7 +282,11 @@ CHOICES = [
     (["__0_0.distcp", "common.pt", "metadata.json"], 5, "a distributed checkpoint (DCP)"),
     (["common.pt", "metadata.json"], 5, "a distributed checkpoint of Megatron"),
     ([MODEL, "__0_0.distcp"], MODEL, ["!__0_0.distcp"]),
-    (["mp_rank_00/model.pt"], 5, "a distributed checkpoint of Megatron"),
+    (["mp_rank_00/model.pt"], 5, "a checkpoint of Megatron"),
+    (["latest", "global_step5/zero_pp_rank_0_mp_rank_00_optim_states.pt"], 5,
+     "a checkpoint of DeepSpeed in the folder 'global_step5'"),
+    ([MODEL, "global_step5/zero_pp_rank_0_mp_rank_00_optim_states.pt"], MODEL, []),
+    (["zero_pp_rank_0_mp_rank_00_model_states.pt"], 5, "zero_to_fp32.py"),
     ([MODEL, "mp_rank_00/model.pt"], MODEL, ["!mp_rank_00"]),
     (["latest_checkpointed_iteration.txt", "iter_0000500/x.pt"], 5, "Megatron"),
     ([MODEL, "iter_0000500/x.pt"], MODEL, ["!iter_0000500"]),
@@ -561,18 +544,7 @@ CHECKS = [
 ]
 
 
-def run(check):
-    with tempfile.TemporaryDirectory() as scratch:
-        try:
-            check(pathlib.Path(scratch))
-        except CheckFailed as e:
-            return [str(e)]
-    return []
-
-
 def main():
-    global HEFT
-    HEFT = sys.argv[1]
     return tap.report([(check.__name__.replace("_", " "), run(check)) for check in CHECKS])
 
 

@@ -5,14 +5,14 @@ DIR has ggml's library as npm ships it. Both decode 10,000 blocks of any bytes f
 of equal bytes, with each byte at the first offsets, and with zero, infinity, NaN and other numbers
 of 16 bits at each offset; and, for the types that ggml quantises without an importance matrix,
 blocks of numbers. Values must be equal to the bit; any NaN equals any other. TAP on stdout."""
-import array
-import ctypes
 import pathlib
 import random
 import struct
 import sys
 
 import ggml_blocks
+import ggml_library
+import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
@@ -24,48 +24,6 @@ HALVES = (0, 0x8000, 1, 0x03FF, 0x83FF, 0x7BFF, 0xFBFF, 0x7C00, 0xFC00, 0x7C01, 
 NEEDS_MATRIX = ("iq1_s", "iq1_m", "iq2_xxs", "iq2_xs")
 # ggml has no function that decodes them: intermediate results of its products.
 NOT_STORED = ("q8_1", "q8_k")
-LIBRARY = "node_modules/@node-llama-cpp/linux-x64/bins/linux-x64/libggml-base.so"
-
-
-class Text(ctypes.Structure):
-    _fields_ = [("ptr", ctypes.c_char_p), ("len", ctypes.c_size_t)]
-
-
-class Heft:
-    def __init__(self, path):
-        self.lib = ctypes.CDLL(path)
-        self.lib.heft_dtype_find.argtypes = [Text]
-        self.lib.heft_dtype_cast.restype = ctypes.c_bool
-
-    def dtype(self, name):
-        return self.lib.heft_dtype_find(Text(name.encode(), len(name)))
-
-    def decode(self, name, data, count):
-        out = (ctypes.c_uint32 * count)()
-        if not self.lib.heft_dtype_cast(out, self.dtype("f32"), data, self.dtype(name),
-                                        ctypes.c_uint64(count)):
-            raise ValueError(f"heft does not decode {name}")
-        return out
-
-
-class Ggml:
-    def __init__(self, path):
-        self.lib = ctypes.CDLL(path)
-        self.lib.ggml_quantize_chunk.restype = ctypes.c_size_t
-
-    def decode(self, name, data, count):
-        out = (ctypes.c_uint32 * count)()
-        function = getattr(self.lib, "dequantize_row_" + name.replace("_k", "_K"))
-        function(data, out, ctypes.c_int64(count))
-        return out
-
-    def quantise(self, name, values, size):
-        number, columns = ggml_blocks.BLOCKS[name][0], 256
-        source, out = (ctypes.c_float * len(values))(*values), ctypes.create_string_buffer(size)
-        self.lib.ggml_quantize_chunk(number, source, out, ctypes.c_int64(0),
-                                     ctypes.c_int64(len(values) // columns),
-                                     ctypes.c_int64(columns), None)
-        return out.raw
 
 
 def is_nan(bits):
@@ -111,19 +69,18 @@ def check(heft, ggml, name):
     blocks = rng.randbytes(BLOCKS * size) + b"".join(hostile(name, size, rng))
     yield from differences(heft, ggml, name, blocks, len(blocks) // size * elements)
     if name not in NEEDS_MATRIX:
-        values = array.array("f", (rng.gauss(0, 0.02) for _ in range(16 * 256)))
-        data = ggml.quantise(name, values, len(values) // elements * size)
-        yield from differences(heft, ggml, name, data, len(values))
+        rows = np.array([rng.gauss(0, 0.02) for _ in range(16 * 256)], np.float32).reshape(16, 256)
+        data = ggml.encode(name, rows).tobytes()
+        yield from differences(heft, ggml, name, data, rows.size)
 
 
 def main():
-    heft, library = Heft(sys.argv[1]), pathlib.Path(sys.argv[2], LIBRARY)
-    if not library.exists():
+    both = ggml_library.open_both(*sys.argv[1:3])
+    if not both:
         print("1..0 # SKIP npm has no ggml for this machine")
         return 0
-    ggml = Ggml(str(library))
     names = [n for n in ggml_blocks.BLOCKS if n not in NOT_STORED]
-    return tap.report((f"{n} is decoded as ggml does", list(check(heft, ggml, n))) for n in names)
+    return tap.report((f"{n} is decoded as ggml does", list(check(*both, n))) for n in names)
 
 
 if __name__ == "__main__":

@@ -5,62 +5,19 @@ DIR has ggml's library as npm ships it. Both encode ROWS rows, 10,000 if not giv
 with and without importance of the columns: numbers like weights, numbers of all exponents, ties,
 constants, zeros, outliers, infinities and NaN. The bytes must be equal, but for the sign of a scale
 that is NaN: ggml has the one of the processor, and Heft none. TAP on stdout."""
-import ctypes
 import pathlib
 import struct
 import sys
 
 import ggml_blocks
+import ggml_library
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
-LIBRARY = "node_modules/@node-llama-cpp/linux-x64/bins/linux-x64/libggml-base.so"
 TYPES = ("q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "q8_k",
          "iq4_nl", "iq4_xs", "tq1_0", "tq2_0", "q1_0", "q2_0", "mxfp4", "nvfp4")
-
-
-class Heft:
-    def __init__(self, path):
-        self.lib = ctypes.CDLL(path)
-
-    def encode(self, name, rows, importance):
-        kind = self.lib.heft_dtype_find(Text(name.encode(), len(name)))
-        columns, (_, elements, size) = rows.shape[1], ggml_blocks.BLOCKS[name]
-        out = np.zeros((len(rows), columns // elements * size), np.uint8)
-        for row, to in zip(rows, out):
-            if self.lib.heft_block_encode(pointer(to), ctypes.c_size_t(len(to)), kind, pointer(row),
-                                          ctypes.c_size_t(columns), pointer(importance), None):
-                raise ValueError(f"heft does not encode {name}")
-        return out
-
-
-class Text(ctypes.Structure):
-    _fields_ = [("ptr", ctypes.c_char_p), ("len", ctypes.c_size_t)]
-
-
-def pointer(array):
-    return None if array is None else ctypes.c_void_p(array.ctypes.data)
-
-
-class Ggml:
-    def __init__(self, path):
-        self.lib = ctypes.CDLL(path)
-        self.lib.ggml_quantize_chunk.restype = ctypes.c_size_t
-
-    def encode(self, name, rows, importance):
-        number, elements, size = ggml_blocks.BLOCKS[name]
-        count, columns = rows.shape
-        out = np.zeros((count, columns // elements * size), np.uint8)
-        if name == "q8_k":  # ggml has no other function for a type that files do not have
-            self.lib.quantize_row_q8_K_ref(pointer(rows), pointer(out), ctypes.c_int64(rows.size))
-            return out
-        self.lib.ggml_quantize_chunk(number, pointer(rows), pointer(out), ctypes.c_int64(0),
-                                     ctypes.c_int64(count), ctypes.c_int64(columns),
-                                     pointer(importance))
-        return out
-
 
 # ---- rows ----
 
@@ -196,15 +153,15 @@ def check(heft, ggml, name, total, with_importance):
 
 
 def main():
-    heft, library = Heft(sys.argv[1]), pathlib.Path(sys.argv[2], LIBRARY)
-    if not library.exists():
+    both_libraries = ggml_library.open_both(*sys.argv[1:3])
+    if not both_libraries:
         print("1..0 # SKIP npm has no ggml for this machine")
         return 0
-    ggml, names = Ggml(str(library)), sys.argv[4:] or TYPES
+    names = sys.argv[4:] or TYPES
     total = int(sys.argv[3]) if sys.argv[3:] else ALL
     np.seterr(all="ignore")
     return tap.report((f"{name} is encoded as ggml does{', by importance' * by_importance}",
-                       list(check(heft, ggml, name, total, by_importance)))
+                       list(check(*both_libraries, name, total, by_importance)))
                       for name in names for by_importance in (False, True))
 
 

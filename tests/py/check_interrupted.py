@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 
+from checks import CheckFailed, require
 import gen_shards as gen
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
@@ -19,15 +20,6 @@ ENDED_BY_KILL = (-9, 137)
 NOT_LOADED = 127  # the loader found no library
 # strace counts each call separately
 CALLS = ("?renameat", "renameat2", "linkat", "unlinkat", "fsync")
-
-
-class CheckFailed(Exception):
-    pass
-
-
-def require(condition, message):
-    if not condition:
-        raise CheckFailed(str(message))
 
 
 def run(*args, env=None):

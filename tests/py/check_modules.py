@@ -4,6 +4,7 @@
 The judge of a conversion is tests/py/read_safetensors.py. TAP on stdout."""
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -76,6 +77,18 @@ def converted(folder):
         yield f"{before}, {after}"
 
 
+def checkpoints(folder):
+    """Yield what is wrong about the refusal of a distributed checkpoint."""
+    own = folder / "checkpoint"
+    own.mkdir()
+    for name in (".metadata", "__0_0.distcp"):
+        (own / name).write_bytes(b"\x80\x02N.")
+    code, out, err = heft("ls", own)
+    shutil.rmtree(own)
+    if code != CANNOT or out or "this build does not read files of PyTorch" not in err:
+        yield f"{code}, {out!r}, {err!r}"
+
+
 def main():
     left_out = sys.argv[2:]
     expected = [c for c, m in COMMANDS.items() if m not in left_out]
@@ -87,6 +100,8 @@ def main():
             ("a file is listed and converted", list(converted(folder))),
         ] + [(f"what needs '{m}' is refused with its name", list(refusals(m, folder)))
              for m in left_out]
+        if "torch" not in heft("formats")[1].split():
+            results.append(("a distributed checkpoint is refused", list(checkpoints(folder))))
         remains = sorted(p.name for p in folder.iterdir())
         results.append(("nothing else is written",
                         [] if remains == ["in.safetensors", "out.safetensors"] else remains))

@@ -7,16 +7,14 @@ import json
 import os
 import pathlib
 import re
-import subprocess
 import sys
-import tempfile
 
+from checks import heft, heft_json, require, run
 import gen_shards
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
-HEFT = sys.argv[1]
 DIFFUSION = "diffusion_pytorch_model"
 CLASSES = {
     "unet": ["diffusers", "UNet2DConditionModel"],
@@ -30,26 +28,6 @@ CLASSES = {
 }
 INDEX = {"_class_name": "StableDiffusionPipeline", "_diffusers_version": "0.21.0",
          "requires_safety_checker": False, **CLASSES}
-
-
-class CheckFailed(Exception):
-    pass
-
-
-def require(condition, message):
-    if not condition:
-        raise CheckFailed(str(message))
-
-
-def heft(*args, code=0):
-    p = subprocess.run([HEFT, *map(str, args)], capture_output=True, check=False)
-    require(code is None or p.returncode == code,
-            f"{args}: exit {p.returncode}, not {code}: {p.stderr.decode()[:400]}")
-    return p
-
-
-def heft_json(*args, code=0):
-    return json.loads(heft(*args, "--json", code=code).stdout)
 
 
 def weights(name):
@@ -352,15 +330,6 @@ def hub(scratch):
 
 CHECKS = [the_table_decides, hostile_indexes, links, incomplete, every_command_reads_a_pipeline,
           findings_name_tensors_of_the_component, hub]
-
-
-def run(check):
-    with tempfile.TemporaryDirectory() as scratch:
-        try:
-            check(pathlib.Path(scratch))
-        except CheckFailed as e:
-            return [str(e)]
-    return []
 
 
 sys.exit(tap.report([(check.__name__.replace("_", " "), run(check)) for check in CHECKS]))

@@ -25,6 +25,7 @@ import quantised_decoders as decode
 import quantised_encoders as encode
 import quantised_models as models
 from quantised_decoders import Stored, numbers, rounded
+from quantised_models import differ
 
 PREFIX = "model.layers.0."
 WEIGHTS = { # type and shape; the last has more columns than are encoded at once
@@ -39,6 +40,7 @@ LEFT_ALONE = {
     ("F32", (2, 2, 2, 32)), "model.position_ids": ("I64", (1, 4))}
 CONFIG = {"architectures": ["LlamaForCausalLM"], "quantization_config": {"quant_method": "none"},
           "hidden_size": 128, "text_config": {"a": [1, {"b": 2}]}}
+NESTED = {"quant_method": "none"} # anywhere in the configuration of the input
 
 
 def heft(*args):
@@ -87,6 +89,8 @@ METHODS = [
      {"quant_method": "fp8", "weight_block_size": [128, 128], "fmt": "e4m3"}),
     ("fp8:64x48", encode.fp8, {"block": (64, 48)}, lambda p: decode.fp8(p, block=(64, 48)),
      {"weight": "", "scale": "_scale_inv"}, {"weight_block_size": [64, 48]}),
+    ("fp8:1x128", encode.fp8, {"block": (1, 128)}, lambda p: decode.fp8(p, block=(1, 128)),
+     {"weight": "", "scale": "_scale_inv"}, {"quant_method": "fp8", "weight_block_size": [1, 128]}),
     ("fp8:channel", encode.fp8, {"block": (1, 0)},
      lambda p: numbers(p["weight"]) * numbers(p["scale"]),
      {"weight": "", "scale": "_scale"}, {**COMPRESSED, "format": "float-quantized"}),
@@ -113,21 +117,6 @@ METHODS = [
 ]
 
 
-def differ(got, want):
-    """Yield what differs between two sets of stored tensors."""
-    if sorted(got) != sorted(want):
-        yield (f"missing {sorted(set(want) - set(got))}, not wanted "
-               f"{sorted(set(got) - set(want))}")
-    for name in sorted(set(got) & set(want)):
-        a, b = got[name], want[name]
-        if (a.dtype, a.bits.shape) != (b.dtype, b.bits.shape):
-            yield f"{name} is {a.dtype} {a.bits.shape}, not {b.dtype} {b.bits.shape}"
-        elif not np.array_equal(a.bits, b.bits):
-            at = tuple(np.argwhere(a.bits != b.bits)[0])
-            yield (f"{name}: {np.count_nonzero(a.bits != b.bits)} of {a.bits.size} differ, first "
-                   f"{at}: {a.bits[at]:x}, not {b.bits[at]:x}")
-
-
 def values_differ(got, want):
     """Yield tensors whose numbers differ; NaN equals NaN."""
     for name, x in want.items():
@@ -139,10 +128,23 @@ def values_differ(got, want):
             yield f"{name}: {np.count_nonzero(~same)} numbers differ, first {at}: {y[at]}, {x[at]}"
 
 
+def with_nested(config):
+    """Add settings of a quantisation inside of objects, where they are found, too, and keys that
+    are something else."""
+    inner = {"text_config": {"quantization_config": NESTED, "z": {}, "quantization": "lossy"}}
+    return {**config, "thinker_config": inner, "compression_config": NESTED,
+            "vision_config": {"quantization": NESTED}}
+
+
+def without_nested(config):
+    inner = {"text_config": {"z": {}, "quantization": "lossy"}}
+    return {**config, "thinker_config": inner, "vision_config": {}}
+
+
 def settings_differ(path, wanted):
     config = json.loads(path.read_text())
     method = config.pop("quantization_config")
-    old = {k: v for k, v in CONFIG.items() if k != "quantization_config"}
+    old = without_nested({k: v for k, v in CONFIG.items() if k != "quantization_config"})
     if config != old or list(config) != list(old):
         yield f"config.json has {config}, not {old}"
     if {k: method.get(k) for k in wanted} != wanted:
@@ -168,7 +170,8 @@ def check_method(row, scratch):
     weights, others = source()
     wanted, decoded = expected(weights, encoder, options, roles, decoder)
     for name, second, threads in (("one", (), 1), ("two", tuple(weights)[1:3], 4)):
-        models.write(scratch / name, {**others, **weights}, {"config.json": CONFIG}, second)
+        models.write(scratch / name, {**others, **weights},
+                     {"config.json": with_nested(CONFIG)}, second)
         out = scratch / (name + "-out") / "model.safetensors"
         out.parent.mkdir()
         p = heft("convert", "-j", threads, "--quantize", method, scratch / name, out)
@@ -185,26 +188,66 @@ def check_method(row, scratch):
         yield from values_differ(models.unpack(back), decoded)
 
 
+# ---- metadata ---------------------------------------------------------------------------------
+
+
+def check_metadata(_, scratch):
+    """Metadata about the old quantisation are left out; all else is kept."""
+    settings = {"quant_method": "fp8", "weight_block_size": [128, 128]}
+    weights, _ = source()
+    name = PREFIX + "self_attn.o_proj.weight"
+    values = numbers(weights[name])
+    parts = encode.fp8(values, (128, 128))
+    stored = {name + suffix: part for suffix, part in parts.items()}
+    kept = {"format": "pt", "config.json": "{}", "a": "quantization"}
+    metadata = {**kept, "quantization_config": json.dumps(settings), "quantization": "fp8",
+                "_quantization_metadata": json.dumps({"layers": {}}),
+                "config": json.dumps(with_nested({"quantization_config": settings}))}
+    models.write(scratch / "in", stored, {models.METADATA: metadata})
+    (scratch / "out").mkdir()
+    for option in ("--dequantize", "--quantize=int8"):
+        out = scratch / "out" / "m.safetensors"
+        p = heft("convert", "-f", "--requantize", option, scratch / "in", out)
+        got = {} if p.returncode else models.metadata_of(out)
+        config = json.loads(got.pop("config", "{}"))
+        if got != kept or config != without_nested({}):
+            yield f"{option}: {p.stderr}{got}, config {config}"
+        p = heft("convert", "-f", "--dequantize", out, scratch / "back.safetensors")
+        if option != "--dequantize" and p.returncode:
+            yield p.stderr
+
+
 # ---- factors that tensors share ---------------------------------------------------------------
 
 
-def check_joined(method, scratch):
-    """q, k and v have one factor, and so have gate and up."""
-    names = [[f"a.{n}_proj.weight" for n in "qkv"], ["m.gate_proj.weight", "m.up_proj.weight"]]
-    weights = {n: weight(n, "BF16", (16, 64)) for n in sum(names, [])}
-    models.write(scratch / "in", weights, {})
+def check_joined(row, scratch):
+    """q, k and v have one factor, and so have gate and up, and w1 and w3: also without ".weight",
+    and where the source is quantised."""
+    method, is_quantised = row
+    names = [[f"a.{n}_proj.weight" for n in "qkv"], ["m.gate_proj.weight", "m.up_proj.weight"],
+             ["experts.gate_proj", "experts.up_proj"], ["w1.weight", "w3.weight"],
+             ["my_q_proj.weight"], ["w1"], ["b.k_proj.weight"]]
+    values = {n: numbers(weight(n, "BF16", (16, 64))) for n in sum(names, [])}
+    stored = {n: rounded(x, "BF16") for n, x in values.items()}
+    if is_quantised:
+        parts = {n: encode.integers(x, 8, 0, "BF16") for n, x in values.items()}
+        stored = {n + s: part for n in parts for s, part in parts[n].items()}
+        values = {n: decode.pack_quantised({"weight": p["_packed"], "scale": p["_scale"],
+                                            "shape": p["_shape"]}, bits=8)
+                  for n, p in parts.items()}
+    models.write(scratch / "in", stored, {})
     (scratch / "out").mkdir()
     out = scratch / "out" / "m.safetensors"
-    p = heft("convert", "--quantize", method, scratch / "in", out)
+    p = heft("convert", "--requantize", "--quantize", method, scratch / "in", out)
     if p.returncode:
         yield p.stderr
         return
     encoder = encode.modelopt if "modelopt" in method else encode.nvfp4
     wanted = {}
     for joined in names:
-        most = max(encode.largest(numbers(weights[n]).reshape(-1)) for n in joined)
+        most = max(encode.largest(values[n].reshape(-1)) for n in joined)
         for n in joined:
-            parts = encoder(numbers(weights[n]), most=most)
+            parts = encoder(values[n], most=most)
             wanted.update({n + s: part for s, part in parts.items()})
     yield from differ(models.unpack(out), wanted)
 
@@ -309,6 +352,51 @@ def check_nvfp4_copies(_, scratch):
         yield from failed or (f"{start}, back: {x}" for x in differ(models.unpack(out), stored))
 
 
+def not_copied():
+    """Yield nvfp4 whose codes and scales mean something else in another layout: a title, the
+    stored tensors by suffix, the numbers, and the methods that must not copy."""
+    rng = seeded("nvfp4 that is not copied")
+    packed, scale, factor = nvfp4_parts(2.0**-9)
+    packed, scale = packed[:, :32], Stored(scale.dtype, scale.bits[:, :4] & 127)
+    weight, both = Stored("U8", packed), ("nvfp4", "nvfp4:modelopt")
+    plain = {"weight": weight, "scale": scale, "global_scale": factor}
+    columns = Stored("F32", np.float32(rng.uniform(0.5, 2, 64)).view(np.uint32))
+    rows = Stored("F8_E4M3", scale.bits[:, :1])
+    wide = Stored("F8_E5M2", np.minimum(scale.bits, 0x5F))
+    tiny = encode.f32([2.0**-130])
+    for title, parts, methods in (
+            ("scales of columns", {**plain, "columns": columns}, both),
+            ("scales of rows", {**plain, "scale": rows}, both),
+            ("scales of another type", {**plain, "scale": wide}, both),
+            ("a factor without a reciprocal", {**plain, "global_scale": tiny}, both[:1])):
+        suffixes = {**models.NAMES["modelopt"][1], "columns": ".pre_quant_scale"}
+        stored = {"a.x" + suffixes[role]: part for role, part in parts.items()}
+        if title == "scales of rows": # the shape tells what a scale belongs to
+            x = decode.E2M1[decode.nibbles(packed)] * (numbers(rows) * numbers(factor))
+        else:
+            x = decode.nvfp4(parts)
+        yield title, stored, x, methods
+
+
+def check_no_copies(_, scratch):
+    """Copies that would change the numbers are refused; --requantize encodes the numbers."""
+    encoders = {"nvfp4": encode.nvfp4, "nvfp4:modelopt": encode.modelopt}
+    for title, stored, values, methods in not_copied():
+        folder = scratch / title.replace(" ", "-")
+        models.write(folder, stored, {})
+        for method in methods:
+            out = scratch / (folder.name + method.replace(":", "-")) / "m.safetensors"
+            out.parent.mkdir()
+            p = heft("convert", "--quantize", method, folder, out)
+            yield from (f"{title}: {x}" for x in refusal(
+                5, ["quantised already", "--requantize"], p, out.parent))
+            p = heft("convert", "--requantize", "-f", "--quantize", method, folder, out)
+            want = {"a.x.weight" + s: part for s, part in encoders[method](
+                values.astype(np.float32)).items()}
+            yield from [p.stderr] if p.returncode else (
+                f"{title}: {x}" for x in differ(models.unpack(out), want))
+
+
 def check_gpt_oss(_, scratch):
     """Numbers as transformers keeps them, with rows and columns exchanged."""
     names = ["l.mlp.experts.gate_up_proj", "l.mlp.experts.down_proj"]
@@ -339,8 +427,7 @@ def check_globs(_, scratch):
     for name, tensor in chosen.items():
         parts = encode.fp8(numbers(tensor), (128, 128))
         wanted.update({name + s: part for s, part in parts.items()})
-    yield from [p.stderr] if p.returncode not in (0, 4) and not out.exists() else differ(
-        models.unpack(out), wanted)
+    yield from [p.stderr] if p.returncode else differ(models.unpack(out), wanted)
 
 
 def refusal(code, stderr, p, out):
@@ -401,7 +488,6 @@ def check_refusals(_, scratch):
     if p.returncode != 2 or "config.json" not in p.stderr or target.exists():
         yield f"config.json is replaced: {p.stderr}"
     (out / "config.json").unlink()
-    p = heft("convert", "--quantize", "fp8", scratch / "in", scratch / "again" / "m.safetensors")
     (scratch / "again").mkdir()
     p = heft("convert", "--quantize", "fp8", scratch / "in", scratch / "again" / "m.safetensors")
     yield from [p.stderr] if p.returncode else []
@@ -412,7 +498,10 @@ def check_refusals(_, scratch):
     parts = encode.fp8(numbers(weights[name]), (128, 128))
     values = decode.fp8({"weight": parts[""], "scale": parts["_scale_inv"]}, block=(128, 128))
     want = encode.integers(values, 4, 128, "BF16")
-    got = models.unpack(target) if not p.returncode else {}
+    if p.returncode:
+        yield p.stderr
+        return
+    got = models.unpack(target)
     yield from differ({n: t for n, t in got.items() if n.startswith(name)},
                       {name + s: part for s, part in want.items()})
 
@@ -426,11 +515,14 @@ def main():
     np.seterr(all="ignore") # infinite and subnormal numbers are wanted
     results = [(f"{row[0]}: bytes and numbers are those of NumPy", run(check_method, row))
                for row in METHODS]
-    results += [(f"{m}: joined tensors share a factor", run(check_joined, m))
-                for m in ("nvfp4", "nvfp4:modelopt")]
+    results += [(f"{m}: joined tensors share a factor{' after int8' * q}",
+                 run(check_joined, (m, q)))
+                for m in ("nvfp4", "nvfp4:modelopt") for q in (False, True)]
     results += [("mxfp4:gpt-oss: rows and columns are exchanged", run(check_gpt_oss, None)),
                 ("mxfp4 is copied between layouts", run(check_mxfp4_copies, None)),
                 ("nvfp4 is copied between layouts", run(check_nvfp4_copies, None)),
+                ("nvfp4 is not copied where its meaning would change", run(check_no_copies, None)),
+                ("metadata of the old quantisation are left out", run(check_metadata, None)),
                 ("patterns choose tensors", run(check_globs, None)),
                 ("a NaN is refused, or stored", run(check_not_finite, float("nan"))),
                 ("an infinity is refused, or stored", run(check_not_finite, float("-inf"))),

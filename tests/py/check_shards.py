@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 
+from checks import CheckFailed, heft, heft_json, require
 import gen_gguf
 import gen_shards as gen
 import read_burnpack
@@ -29,26 +30,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
 REFUSALS = pathlib.Path(__file__).resolve().parents[1] / "refusals" / "shards.tsv"
-
-
-class CheckFailed(Exception):
-    pass
-
-
-def require(condition, message):
-    if not condition:
-        raise CheckFailed(str(message))
-
-
-def heft(*args, code=0, cwd=None):
-    p = subprocess.run([HEFT, *map(str, args)], capture_output=True, check=False, cwd=cwd)
-    require(code is None or p.returncode == code,
-           f"{args[0]}: exit {p.returncode}, not {code}: {p.stderr.decode()[:300]}")
-    return p
-
-
-def heft_json(*args, code=0):
-    return json.loads(heft(*args, "--json", code=code).stdout)
 
 
 def model_hash(path):

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 
+from checks import CheckFailed, require
 import gen_gguf
 import gen_shards
 import read_gguf
@@ -21,15 +22,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
 ALIGN = 64
-
-
-class CheckFailed(Exception):
-    pass
-
-
-def require(condition, message):
-    if not condition:
-        raise CheckFailed(str(message))
 
 
 def heft(*args):

@@ -3,6 +3,7 @@
 
 Names, shapes, element types and bytes must be equal for samples that PyTorch loads, for files that
 PyTorch writes here, and for files next to the checkout. Skipped without PyTorch. TAP on stdout."""
+import functools
 import hashlib
 import itertools
 import json
@@ -260,6 +261,11 @@ def settings(torch, folder):
     heft("convert", "--force", str(out), str(again))
     if again.read_bytes() != out.read_bytes():
         yield "a second conversion writes other bytes"
+    deep = functools.reduce(lambda inner, _: [inner], range(100), 5)
+    torch.save({"w": torch.ones(2), "__metadata__": {"deep": deep, "on": True}}, path)
+    heft("convert", "--force", "--format-version", "checkpoint", str(path), str(out))
+    if torch.load(out)["__metadata__"] != {"deep": deep, "on": True}:
+        yield "deep settings are others"
 
 
 def sharded(torch, folder):

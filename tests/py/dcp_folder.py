@@ -2,6 +2,7 @@
 
 The classes of torch.distributed.checkpoint are stood in for by classes with the same modules, names
 and states, so that any PyTorch writes what version 2 does."""
+import collections
 import enum
 import io
 import pathlib
@@ -33,6 +34,41 @@ def stand_in(module, name, base=Fields):
             sys.modules[path] = types.ModuleType(path)
     setattr(sys.modules[module], name, c)
     return c
+
+
+class Bits:
+    """A tensor of torch.bits8, which this PyTorch need not have, in the form of later ones."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __reduce__(self):
+        t = self.tensor
+        return (torch._utils._rebuild_tensor_v3,
+                (t.storage(), 0, tuple(t.shape), t.stride(), False, collections.OrderedDict(),
+                 torch.bits8))
+
+
+class Global:
+    """An object that pickles as torch.NAME."""
+    __module__ = "torch"
+
+    def __init__(self, name):
+        self.name = name
+
+    def __reduce__(self):
+        return self.name
+
+
+def rebuild_v3():
+    raise NotImplementedError
+
+
+if not hasattr(torch, "bits8"):
+    torch.bits8 = Global("bits8")
+if not hasattr(torch._utils, "_rebuild_tensor_v3"):
+    rebuild_v3.__module__, rebuild_v3.__qualname__ = "torch._utils", "_rebuild_tensor_v3"
+    torch._utils._rebuild_tensor_v3 = rebuild_v3
 
 
 class Properties:
@@ -111,12 +147,13 @@ class Folder:
         self.storage[MetadataIndex(fqn=name, index=None)] = self.add_item(0, value)
         self.planner[name] = tuple(name.split("."))
 
-    def add_tensor(self, name, tensor, pieces, **save):
-        """pieces: offsets and sizes; the ranks store them in turn."""
+    def add_tensor(self, name, tensor, pieces, of=None, **save):
+        """pieces: offsets and sizes; the ranks store them in turn. of: what is stored."""
         chunks = []
         for i, (offsets, sizes) in enumerate(pieces):
             piece = tensor[tuple(slice(o, o + s) for o, s in zip(offsets, sizes))].clone()
-            info = self.add_item(i % len(self.files), piece.contiguous(), **save)
+            piece = of(piece, i) if of else piece.contiguous()
+            info = self.add_item(i % len(self.files), piece, **save)
             chunks.append(ChunkStorageMetadata(offsets=torch.Size(offsets),
                                                sizes=torch.Size(sizes)))
             index = MetadataIndex(fqn=name, offset=torch.Size(offsets), index=i)

@@ -523,6 +523,23 @@ def good_sparse(s):
                 {"format": "torch", "tensors": listed})
 
 
+def good_similar(s):
+    """Values of types that Heft lists as others keep the name of their type."""
+    coords = numbers("LongStorage", "q", [0, 1, 1, 1, 0, 2], (2, 3))
+    halves = numbers("ComplexHalfStorage", "e", [1, 2, 3, -4, 5, 6], (3,))
+    halves.args[0].count = 3
+    lengths = [numbers("LongStorage", "q", [n], shape) for n, shape in [(3, (1, 1)), (1, (1, 1)),
+                                                                        (0, (1,))]]
+    listed = [parts_of("coo", "sparse_coo", coords=coords, values=halves),
+              parts_of("nested", "nested", values=halves, sizes=lengths[0], strides=lengths[1],
+                       offsets=lengths[2]) | {"shape": [3]}]
+    similar = {"dtype": "u32", "attributes": {"stored_dtype": "complex32"}}
+    s.write("good", "sparse_similar.pt",
+            zipped({"coo": sparse("torch.sparse_coo", coords, halves, (2, 3)),
+                    "nested": Call(UTILS._rebuild_nested_tensor, halves, *lengths)}),
+            {"format": "torch", "tensors": [t | similar for t in listed]})
+
+
 def good_blocks(s):
     """Compressed columns, blocks, and a list of tensors of different shapes."""
     pointers = numbers("LongStorage", "q", [0, 1, 1, 2], (4,))
@@ -605,6 +622,10 @@ def bad_sparse(s):
                                  (2, 3)), "reject", "coordinates of 2^64 bytes"),
         ("quantized", sparse(coo, coords, quantized,
                              (2, 3)), "reject", "values that are quantized"),
+        ("quantized_plain", sparse(coo, coords, plain((3,), 1, QUANTIZED[0]),
+                                   (2, 3)), "reject", "values that are quantized, without a scale"),
+        ("complex_rows", sparse(coo, plain((2, 3), 1, ("ComplexHalfStorage", 0, 0, 4)), values,
+                                (2, 3)), "reject", "coordinates that are complex numbers"),
         ("csr_rows", sparse(csr, pointers, pointers, values,
                             (3, 3)), "reject", "row pointers for a different number of rows"),
         ("csr_columns", sparse(csr, pointers, pointers, values,
@@ -1020,6 +1041,13 @@ PICKLES = [  # name, body of "x", expected result, reason
     ("class_keywords", glob("own Thing") + b")}\x92", "accept",
      "an unknown class, with keywords"),
     ("global_alone", glob("posix system"), "accept", "a name that is not called"),
+    *((f"number_{name}", glob("numpy.core.multiarray scalar") + b"(" + glob("numpy dtype") + b"("
+       + text("u2") + b"K\x00K\x01tR(K\x03" + text("<") + b"tb" + glob("_codecs encode") + b"("
+       + text(content) + text(encoding) + b"tRtR", expect, why)
+      for name, content, encoding, expect, why in [
+          ("in_latin1", "\u00e9!", "latin1", "accept", "a number as bytes before protocol 3"),
+          ("beyond_latin1", "\u0149!", "latin1", "warn", "a code point that is no byte"),
+          ("in_utf16", "\u00e9!", "utf-16", "warn", "bytes in another encoding")]),
     ("number_of_objects", glob("numpy.core.multiarray scalar") + b"(NNtR", "warn",
      "an invalid scalar of NumPy"),
     ("cycle_list", b"]q\x10h\x10a", "warn", "a list that contains itself"),
@@ -1092,12 +1120,36 @@ def bad_bombs(s):
     body = b"(" + b"K\x01" * 3000 + b"tq\x000" + persistent() + b"q\x010](" + b"".join(
         rebuilt(b"h\x01", b"K\x00", b"h\x00", b"h\x00") for _ in range(200)) + b"e"
     s.bad("bomb_ranks.pt", program(body), "refuse", "shapes far longer than the pickle")
+    body = b"(" + b"K\x01" * 3000 + b"tq\x000" + persistent(kind="torch FutureStorage") + (
+        b"q\x010](" + b"".join(rebuilt(b"h\x01", b"K\x00", b"h\x00", b"h\x00")
+                               for _ in range(200)) + b"e")
+    unknown = Memory("FutureStorage", noise(1, 24), 6, "0")
+    s.bad("bomb_left_out.pt", raw_zip(b"\x80\x02" + body + b".", [unknown]), "refuse",
+          "long shapes of tensors that are left out")
     s.bad("deep_lists.pt", program(b"(" * 0 + b"]" * 5000 + b"a" * 4999), "refuse",
           "lists 5000 deep")
     s.bad("deep_dicts.pt",
           program(b"}" + text("a") * 0 + b"".join([text("a") + b"}"] * 500) + b"s" * 500), "refuse",
           "dictionaries 500 deep")
     s.bad("marks.pt", program(b"(" * 3000 + b"1" * 3000 + b"N"), "accept", "3000 marks")
+
+
+def bad_ranks(s):
+    """Files of one rank of DeepSpeed."""
+    shapes = [collections.OrderedDict(w=TORCH.Size((2, 3)))]
+
+    def states(w, ranks, **more):
+        return zipped({"module": {"w": w, "b": plain((3,), 2)}, "optimizer": None,
+                       "dp_world_size": 2, "mp_world_size": ranks, "ds_version": "0.14.0", **more})
+
+    rule = "torch/rank-alone"
+    s.bad("deepspeed_zero3.pt", states(plain((0,)), 1, param_shapes=shapes), "warn",
+          "tensors whose elements are in other files", rule=rule)
+    s.bad("deepspeed_parallel.pt", states(plain((2, 3)), 2), "warn",
+          "tensors of one rank of tensor parallelism", rule=rule)
+    s.bad("deepspeed_zero2.pt", states(plain((2, 3)), 1, param_shapes=shapes), "accept",
+          "the whole model", without=rule)
+    s.bad("deepspeed_empty.pt", states(plain((0,)), 1), "accept", "an empty tensor", without=rule)
 
 
 def bad_archives(s):
@@ -1283,10 +1335,9 @@ def bad_legacy(s):
 def main():
     s = Samples(sys.argv[1], "torch")
     for write in (good_protocols, good_long_line, good_types, good_quantized, good_views,
-                  good_streams, good_deflated, good_sparse, good_blocks, good_shapes, good_sharing,
-                  good_calls,
-                  good_objects, good_module_attributes,
-                  good_settings, good_optimizer, good_old, bad_calls, bad_bombs, bad_sparse,
+                  good_streams, good_deflated, good_sparse, good_similar, good_blocks, good_shapes,
+                  good_sharing, good_calls, good_objects, good_module_attributes, good_settings,
+                  good_optimizer, good_old, bad_calls, bad_bombs, bad_sparse, bad_ranks,
                   bad_archives, bad_unknown, bad_legacy):
         write(s)
     for name, body, expect, why in PICKLES:

@@ -162,9 +162,11 @@ def importance(tensors, seed=2):
 
 
 def write_importance(path, entries):
+    """Write it as llama-imatrix does: ggml has no last dimension of 1."""
     tensors = {}
     for name, (sums, counts) in entries.items():
-        tensors[name + ".in_sum2"], tensors[name + ".counts"] = sums, counts
+        tensors[name + ".in_sum2"], tensors[name + ".counts"] = (
+            a[0] if len(a) == 1 else a for a in (sums, counts))
     write(path, {"general.type": "imatrix", "imatrix.datasets": ["wiki.txt", "more.txt"],
                  "imatrix.chunk_count": 7, "imatrix.chunk_size": 512}, tensors)
 

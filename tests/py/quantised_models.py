@@ -9,7 +9,7 @@ import struct
 
 import numpy as np
 
-from quantised_decoders import Stored
+from quantised_decoders import Stored, numbers
 
 KINDS = {
     "U8": np.uint8, "I8": np.int8, "I16": np.int16, "I32": np.int32, "U32": np.uint32,
@@ -304,6 +304,13 @@ def pack(tensors, metadata=None):
     return struct.pack("<Q", len(text)) + text + b"".join(tensors[n].bits.tobytes() for n in order)
 
 
+def metadata_of(path):
+    """Return the metadata of a file of safetensors."""
+    raw = pathlib.Path(path).read_bytes()
+    size = struct.unpack("<Q", raw[:8])[0]
+    return json.loads(raw[8:8 + size]).get("__metadata__", {})
+
+
 def unpack(path):
     """Return the tensors of a file of safetensors."""
     raw = pathlib.Path(path).read_bytes()
@@ -336,3 +343,30 @@ def write(folder, tensors, settings, second=()):
     (folder / "model.safetensors.index.json").write_text(json.dumps({
         "metadata": {"total_size": sum(t.bits.nbytes for t in tensors.values())},
         "weight_map": index}))
+
+
+def bits_differ(got, want, any_nan):
+    """Return a complaint about the first element that differs, or None. any_nan: NaN is equal to
+    NaN."""
+    differs = got.bits != want.bits
+    if any_nan and want.dtype in LAYOUTS:
+        differs &= ~(np.isnan(numbers(got)) & np.isnan(numbers(want)))
+    if not np.any(differs):
+        return None
+    at = tuple(int(k) for k in np.argwhere(differs)[0])
+    return (f"{np.count_nonzero(differs)} of {differs.size} elements differ, first {list(at)}: "
+            f"{got.bits[at]:x}, not {want.bits[at]:x}")
+
+
+def differ(got, wanted, any_nan=False):
+    """Yield what differs between two sets of stored tensors."""
+    if sorted(got) != sorted(wanted):
+        yield (f"missing {sorted(set(wanted) - set(got))}, "
+               f"not wanted {sorted(set(got) - set(wanted))}")
+    for name in sorted(set(got) & set(wanted)):
+        a, b = got[name], wanted[name]
+        if (a.dtype, a.bits.shape) != (b.dtype, b.bits.shape):
+            yield (f"{name} is {a.dtype} {list(a.bits.shape)}, "
+                   f"not {b.dtype} {list(b.bits.shape)}")
+        elif (complaint := bits_differ(a, b, any_nan)) is not None:
+            yield f"{name}: {complaint}"

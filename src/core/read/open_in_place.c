@@ -46,7 +46,7 @@ static heft_status open_whole(heft_file *f, const void *data, size_t len, heft_e
 {
     HEFT_TRY(heft_file_feed(f, 0, data, len, err));
     HEFT_TRY(heft_file_parse(f, err));
-    if (f->x.assembled.len)
+    if (heft_ix_has_assembled(&f->x))
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "a tensor is stored in pieces; files in place are not assembled");
     if (f->x.shards.len)

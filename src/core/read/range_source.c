@@ -8,14 +8,14 @@ static heft_status read_range(heft_source *base, uint64_t offset, void *buf, siz
     return heft_file_read_stored(s->f, s->offset + offset, buf, len, err);
 }
 
-static void close_range(heft_source *base)
+static void release_range(heft_source *base)
 {
     (void)base;
 }
 
 static const heft_source_ops ops = { .size = sizeof(heft_source_ops),
                                      .read = read_range,
-                                     .close = close_range };
+                                     .close = release_range };
 
 heft_source *heft_range_source_init(heft_range_source *s, const heft_file *f, heft_range where)
 {

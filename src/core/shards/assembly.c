@@ -35,9 +35,10 @@ heft_status heft_assembly_add(heft_file *f, heft_error *err)
     heft_source *source;
     heft_index *x = &f->x;
     uint32_t number;
-    if (x->assembled.len)
-        f->verify_box = heft_box_verify;
-    if (!x->assembled.len || x->assembled_shard)
+    if (!heft_ix_has_assembled(x))
+        return HEFT_OK;
+    f->verify_box = heft_box_verify;
+    if (x->assembled_shard)
         return HEFT_OK;
     if (!reserve_shard(f))
         return heft_error_no_memory(err, purpose);

@@ -25,7 +25,9 @@ static bool is_as_stated(const heft_file *item, const heft_index *x, const heft_
     const heft_ix_assembled *a = (const heft_ix_assembled *)x->assembled.ptr + row;
     const heft_ix_tensor_row *t = heft_ix_row(&item->x, 0);
     const uint64_t *dims = heft_ix_dims(&item->x, 0), *sizes = heft_box_sizes(b, box);
-    bool is_same = t->dtype == heft_ix_row(x, a->tensor)->dtype && t->rank == b->rank;
+    bool is_same = t->dtype == heft_ix_row(x, a->tensor)->dtype && t->rank == b->rank &&
+                   heft_str_eq(heft_ix_stored_dtype(&item->x, 0),
+                               heft_ix_stored_dtype(x, a->tensor));
     for (uint32_t i = 0; is_same && i < b->rank; i++)
         is_same = dims[i] == sizes[i];
     return is_same;
@@ -83,11 +85,6 @@ static heft_status open_box(const heft_file *f, uint32_t row, uint32_t box, bool
     opt.limits = &limits;
     opt.no_verify = f->no_verify;
     heft_source *s = heft_range_source_init(&range, f, (heft_range){ at->offset, at->length });
-    if (at->encoding != HEFT_RAW)
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                                "tensor %q: its pieces are compressed as a whole, which is not "
-                                "supported",
-                                name_of(f, row));
     heft_status st = heft_file_open_one(&item, s, &opt, parse_alone, &why);
     if (!st) {
         st = find_elements(offset, item, f, row, box, &why);

@@ -46,6 +46,8 @@ static heft_str entry_name(const void *ctx, uint32_t i)
 /* Pieces of tensors are joined later. */
 static bool is_piece(const join_job *j, uint32_t tensor)
 {
+    if (HEFT_IS_LEAN)
+        return false;
     return tensor < j->own_tensors
                ? j->f->x.has_pieces
                : j->f->joined_files[joined_file_of(j, tensor)].file->x.has_pieces;
@@ -152,7 +154,7 @@ static heft_status join_tensors(join_job *j)
         st = heft_ix_merge(&j->f->x, &from->file->x, from->first_shard, from->prefix,
                            j->is_kept + j->first_tensor[m]);
     }
-    if (!st)
+    if (!st && !HEFT_IS_LEAN)
         st = heft_join_pieces(j->f, j->err);
     if (!st)
         st = heft_ix_build_name_table(&j->f->x);

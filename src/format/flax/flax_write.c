@@ -78,7 +78,7 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
         return heft_loss_tensor(p, "flax/tensor", t, reason);
     if (!heft_flax_type_name(heft_ix_row(p->x, t)->dtype))
         return heft_loss_type(p, "flax/dtype", t, "Flax");
-    if (payload_bytes(p->x, t) > HEFT_MSGPACK_MAX_COUNT)
+    if (!heft_msgpack_can_count(payload_bytes(p->x, t)))
         return heft_loss_tensor(p, "flax/size", t,
                                 "an array of 4 GiB or more cannot be stored in one piece");
     return HEFT_OK;
@@ -119,7 +119,7 @@ static bool is_leaf(const heft_plan *p, uint32_t i)
         return false;
     return v->kind == HEFT_KIND_ARRAY  ? is_number_type(v->as.array.dtype)
            : v->kind == HEFT_KIND_LIST ? are_scalars(p->x, i)
-                                       : v->as.s.len <= HEFT_MSGPACK_MAX_COUNT;
+                                       : heft_msgpack_can_count(v->as.s.len);
 }
 
 static heft_status plan_values(heft_plan *p, tree *w)

@@ -135,7 +135,7 @@ static heft_status st_parse(heft_window *in, heft_index *x)
         st = heft_meta_unique(x, "__metadata__");
     if (!st)
         st = heft_attributes_from_metadata(x);
-    return st || HEFT_IS_LEAN ? st : heft_st_read_pieces(x);
+    return st ? st : heft_st_read_pieces(x);
 }
 
 static heft_status st_check(heft_check *c)
@@ -191,7 +191,7 @@ const heft_format heft_format_safetensors = {
     .structure_rule = "safetensors/structure",
     .suffixes = ".safetensors",
     .versions = "",
-    .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_EDIT | HEFT_CAN_META,
+    .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_EDIT | HEFT_CAN_SCHEMES | HEFT_CAN_META,
     .align = 64,
     .probe = st_probe,
     .parse = st_parse,

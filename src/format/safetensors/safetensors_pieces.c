@@ -90,7 +90,8 @@ heft_status heft_st_read_pieces(heft_index *x)
 {
     enum { DEPTH = 8 };
     uint32_t i = find_key(x);
-    if (i == HEFT_NONE)
+    x->has_pieces = i != HEFT_NONE;
+    if (!x->has_pieces || HEFT_IS_LEAN)
         return HEFT_OK;
     size_t bytes = ((size_t)heft_ix_tensors(x) + 1) * sizeof(uint64_t *);
     pieces s = { .x = x, .offsets = heft_arena_alloc(&x->arena, bytes, 8) };
@@ -101,6 +102,5 @@ heft_status heft_st_read_pieces(heft_index *x)
     s.j = heft_json_open(heft_ix_value(x, i)->as.s, HEFT_ST_LENGTH, DEPTH, &x->arena, x->err);
     HEFT_TRY(read_entries(&s));
     x->shard_info.prefix = heft_lit("DCP_"); /* keys of the checkpoint, not of the model */
-    x->has_pieces = true;
     return add_pieces(&s);
 }

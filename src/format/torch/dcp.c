@@ -64,24 +64,23 @@ static heft_status reserve_numbers(heft_dcp *d, uint32_t rank)
 /* TensorProperties has a tuple as its state, of which the element type comes first. */
 static const heft_torch_type *type_of(const heft_pickle *p, uint32_t tensor)
 {
-    uint32_t properties = heft_dcp_field(p, tensor, "properties");
-    if (!heft_dcp_is(p, properties, "TensorProperties"))
+    uint32_t properties = heft_torch_field(p, tensor, "properties");
+    if (!heft_torch_is(p, properties, "TensorProperties"))
         return NULL;
-    uint32_t state = heft_pickle_at(p, properties)->as.object.state;
-    uint32_t dtype = heft_pickle_is(p, state, HEFT_PICKLE_DICT)
-                         ? heft_pickle_dict_get(p, state, "dtype")
-                         : heft_pickle_item(p, state, 0);
-    return heft_torch_type_of_dtype(p, dtype);
+    uint32_t first = heft_pickle_item(p, heft_pickle_at(p, properties)->as.object.state, 0);
+    return heft_torch_type_of_dtype(p, first == HEFT_NONE ? heft_torch_field(p, properties, "dtype")
+                                                          : first);
 }
 
 static heft_status add_piece(heft_dcp *d, heft_str name, uint32_t chunk, uint32_t rank)
 {
     const heft_pickle *p = &d->p;
     uint64_t *offsets = d->numbers, *sizes = d->numbers + rank;
-    uint32_t tuple = heft_dcp_size(p, heft_dcp_field(p, chunk, "offsets"));
+    uint32_t tuple = heft_dcp_size(p, heft_torch_field(p, chunk, "offsets"));
     heft_ix_box box;
-    if (!heft_dcp_is(p, chunk, "ChunkStorageMetadata") || !read_numbers(d, tuple, rank, offsets) ||
-        !read_numbers(d, heft_dcp_size(p, heft_dcp_field(p, chunk, "sizes")), rank, sizes))
+    if (!heft_torch_is(p, chunk, "ChunkStorageMetadata") ||
+        !read_numbers(d, tuple, rank, offsets) ||
+        !read_numbers(d, heft_dcp_size(p, heft_torch_field(p, chunk, "sizes")), rank, sizes))
         return heft_dcp_fail(d, chunk,
                              "tensor %q: a chunk does not have %U offsets and sizes from 0 on",
                              name, (uint64_t)rank);
@@ -98,9 +97,12 @@ static heft_status add_piece(heft_dcp *d, heft_str name, uint32_t chunk, uint32_
 static heft_status add_pieces(heft_dcp *d, heft_str name, uint32_t tensor, uint32_t rank)
 {
     const heft_pickle *p = &d->p;
-    uint32_t chunks = heft_dcp_field(p, tensor, "chunks"), chunk;
+    uint32_t chunks = heft_torch_field(p, tensor, "chunks"), chunk;
     if (!heft_pickle_is(p, chunks, HEFT_PICKLE_LIST))
         return heft_dcp_fail(d, tensor, "tensor %q has no list of chunks", name);
+    d->chunks += heft_pickle_at(p, chunks)->as.items.count;
+    if (d->chunks > p->values.len)
+        return heft_dcp_fail(d, chunks, "tensor %q: its chunks are those of other tensors", name);
     heft_pickle_items i = heft_pickle_items_of(p, chunks);
     while (heft_pickle_next(p, &i, &chunk))
         HEFT_TRY(add_piece(d, name, chunk, rank));
@@ -111,18 +113,22 @@ static heft_status add_tensor(heft_dcp *d, heft_str name, uint32_t tensor)
 {
     const heft_pickle *p = &d->p;
     uint64_t *dims, at = heft_pickle_offset(p, tensor);
-    uint32_t size = heft_dcp_size(p, heft_dcp_field(p, tensor, "size")), id;
+    uint32_t size = heft_dcp_size(p, heft_torch_field(p, tensor, "size")), id;
     const heft_torch_type *type = type_of(p, tensor);
     heft_str shown = name;
     if (!pick_name(d, &shown))
         return HEFT_OK;
     if (size == HEFT_NONE)
-        return heft_dcp_fail(d, tensor, "tensor %q has no size", name);
+        return heft_dcp_fail(d, tensor, "tensor %q has no size of at most 64 dimensions", name);
     uint32_t rank = heft_pickle_at(p, size)->as.items.count;
     HEFT_TRY(reserve_numbers(d, rank));
-    if (!type || !heft_dtype_size(type->type)) {
+    if (!type || type->is_quantized || !heft_dtype_size(type->type)) {
         heft_ix_left_out(d->x, HEFT_LEFT_OUT, "torch/unreadable", (heft_range){ at, 0 },
-                         "tensor %q: left out: its element type is not supported", name);
+                         "tensor %q: left out: %s", name,
+                         type && type->is_quantized
+                             ? "quantized tensors of distributed checkpoints are not supported: "
+                               "each piece has its own scale"
+                             : "its element type is not supported");
         return HEFT_OK;
     }
     if (!read_numbers(d, size, rank, d->numbers))
@@ -133,9 +139,7 @@ static heft_status add_tensor(heft_dcp *d, heft_str name, uint32_t tensor)
     HEFT_TRY(heft_ix_assembled_begin(d->x, id, false));
     HEFT_TRY(add_pieces(d, name, tensor, rank));
     HEFT_TRY(heft_ix_assembled_end(d->x, at));
-    return type->keeps_name
-               ? heft_ix_attr_text(d->x, id, heft_lit("stored_dtype"), heft_lit(type->dtype))
-               : HEFT_OK;
+    return heft_torch_keep_name(d->x, id, type, at);
 }
 
 /* ---- objects that are not tensors ---- */
@@ -158,9 +162,7 @@ static heft_status add_object(heft_dcp *d, heft_str name, uint32_t value)
         return HEFT_OK;
     }
     heft_range where = { box.offset, box.length };
-    uint64_t length = box.encoding == HEFT_RAW ? box.length : HEFT_UNKNOWN_LENGTH;
-    return heft_ix_part(d->x, HEFT_NONE, shown, HEFT_U8, where, length,
-                        (heft_encoding)box.encoding);
+    return heft_ix_part(d->x, HEFT_NONE, shown, HEFT_U8, where, box.length, HEFT_RAW);
 }
 
 /* ---- the format ---- */
@@ -171,9 +173,9 @@ static heft_status add_entry(heft_dcp *d, uint32_t key, uint32_t value)
     if (!heft_pickle_is(p, key, HEFT_PICKLE_TEXT))
         return heft_dcp_fail(d, key, "a name in state_dict_metadata is not a text");
     heft_str name = heft_pickle_at(p, key)->as.s;
-    if (heft_dcp_is(p, value, "TensorStorageMetadata"))
+    if (heft_torch_is(p, value, "TensorStorageMetadata"))
         return add_tensor(d, name, value);
-    if (heft_dcp_is(p, value, "BytesStorageMetadata"))
+    if (heft_torch_is(p, value, "BytesStorageMetadata"))
         return add_object(d, name, value);
     return heft_dcp_fail(d, value, "%q is neither a tensor nor an object in bytes", name);
 }
@@ -199,11 +201,11 @@ static heft_status read_entries(heft_dcp *d)
 {
     const heft_pickle *p = &d->p;
     uint32_t root = p->root, key, value;
-    if (!heft_dcp_is(p, root, "Metadata") && !heft_dcp_is(p, root, "MCoreMetadata"))
+    if (!heft_torch_is(p, root, "Metadata") && !heft_torch_is(p, root, "MCoreMetadata"))
         return heft_dcp_fail(d, root, "the pickle is not the Metadata of a checkpoint");
-    uint32_t entries = heft_dcp_field(p, root, "state_dict_metadata");
-    uint32_t storage = heft_dcp_field(p, root, "storage_data");
-    uint32_t version = heft_dcp_field(p, root, "version");
+    uint32_t entries = heft_torch_field(p, root, "state_dict_metadata");
+    uint32_t storage = heft_torch_field(p, root, "storage_data");
+    uint32_t version = heft_torch_field(p, root, "version");
     if (!heft_pickle_is(p, entries, HEFT_PICKLE_DICT) ||
         !heft_pickle_is(p, storage, HEFT_PICKLE_DICT))
         return heft_dcp_fail(d, root, "state_dict_metadata or storage_data is not a dictionary");

@@ -21,19 +21,15 @@ typedef struct heft_dcp { /* state of the parser */
     uint32_t passed_over; /* entries outside of the key that the caller has picked */
     uint64_t *numbers;    /* offsets and sizes of a piece, 2 * `capacity` numbers */
     uint32_t capacity;
+    uint64_t chunks; /* of all tensors so far */
 } heft_dcp;
 
 /* ---- values of the pickle: dcp_values.c ---- */
 
 /* Refuse a pickle that calls anything but the classes of DCP and what their fields need. */
 heft_status heft_dcp_check_calls(const heft_dcp *d);
-/* Return true if v is an instance of a class with the name. */
-bool heft_dcp_is(const heft_pickle *p, uint32_t v, const char *name);
-/* Return the DICT of the fields of an instance, or HEFT_NONE. */
-uint32_t heft_dcp_fields(const heft_pickle *p, uint32_t v);
-/* Return a field of an instance; HEFT_NONE if it is absent or None. */
-uint32_t heft_dcp_field(const heft_pickle *p, uint32_t v, const char *name);
-/* Return the TUPLE of a torch.Size, or of a tuple; HEFT_NONE for another value. */
+/* Return the TUPLE of a torch.Size, or a tuple, of at most 64 items; HEFT_NONE for another
+ * value. */
 uint32_t heft_dcp_size(const heft_pickle *p, uint32_t v);
 /* Set HEFT_E_FORMAT at the value; fmt as for heft_error_set(). */
 heft_status heft_dcp_fail(const heft_dcp *d, uint32_t value, const char *fmt, ...);
@@ -44,7 +40,7 @@ heft_status heft_dcp_fail(const heft_dcp *d, uint32_t value, const char *fmt, ..
 heft_status heft_dcp_read_storage(heft_dcp *d, uint32_t storage_data);
 /* Return the item, or NULL.  offsets: a TUPLE; HEFT_NONE for an object that is not a tensor. */
 const heft_dcp_item *heft_dcp_find(const heft_dcp *d, heft_str name, uint32_t offsets);
-/* Set box->offset, length and encoding. */
+/* Set box->offset and length. */
 heft_status heft_dcp_locate(const heft_dcp *d, const heft_dcp_item *item, heft_ix_box *box);
 
 #endif

@@ -4,6 +4,7 @@
  * tensor has no offset. Values are _StorageInfo: relative_path, offset, length, and the names of
  * transforms, in the order in which a reader undoes them. */
 #include "base/bisect.h"
+#include "base/path_risk.h"
 #include "base/sort.h"
 #include "format/torch/dcp.h"
 
@@ -63,14 +64,12 @@ static heft_str path_of(const heft_dcp *d, const heft_dcp_item *item)
 /* PyTorch writes no path with a folder; such a path would leave the folder of the checkpoint. */
 static heft_status check_path(const heft_dcp *d, const heft_dcp_item *item, heft_str path)
 {
-    bool is_name = path.len && !heft_str_is(path, ".") && !heft_str_is(path, "..");
-    for (size_t i = 0; i < path.len && is_name; i++)
-        is_name = path.ptr[i] && path.ptr[i] != '/' && path.ptr[i] != '\\';
-    return is_name ? HEFT_OK
-                   : heft_dcp_fail(d, item->info,
-                                   "tensor %q: relative_path %q is not the name of a file in the "
-                                   "folder",
-                                   item->name, path);
+    return heft_str_is_file_name(path)
+               ? HEFT_OK
+               : heft_dcp_fail(d, item->info,
+                               "tensor %q: relative_path %q is not the name of a file in the "
+                               "folder",
+                               item->name, path);
 }
 
 static heft_status add_file(heft_dcp *d, const heft_dcp_item *item)
@@ -82,6 +81,9 @@ static heft_status add_file(heft_dcp *d, const heft_dcp_item *item)
     uint32_t hash = heft_names_hash(&d->x->key, path);
     if (heft_names_find(&d->files, of, hash, path) != HEFT_NONE)
         return HEFT_OK;
+    if (count == HEFT_MAX_SHARDS)
+        return heft_error_plain(d->x->err, HEFT_E_LIMIT, "the checkpoint has more than %U files",
+                                (uint64_t)HEFT_MAX_SHARDS);
     heft_ix_shard shard = { path, NULL, HEFT_UNKNOWN_LENGTH, false, NULL };
     HEFT_TRY(heft_ix_shard_add(d->x, shard, &number));
     if (!heft_names_grow(&d->x->mem, &d->files, &d->x->key, of, count))
@@ -101,16 +103,21 @@ static heft_status add_files(heft_dcp *d)
 
 /* ---- items ---- */
 
+enum { MAX_NAME = 4096 };
+
 static heft_status read_item(const heft_dcp *d, uint32_t key, uint32_t value, heft_dcp_item *item)
 {
     const heft_pickle *p = &d->p;
-    uint32_t name = heft_dcp_field(p, key, "fqn"), offset = heft_dcp_field(p, key, "offset");
+    uint32_t name = heft_torch_field(p, key, "fqn"), offset = heft_torch_field(p, key, "offset");
     *item = (heft_dcp_item){ .offsets = heft_dcp_size(p, offset), .key = key };
-    item->info = heft_dcp_fields(p, value);
-    if (!heft_dcp_is(p, key, "MetadataIndex") || !heft_pickle_is(p, name, HEFT_PICKLE_TEXT))
+    item->info = heft_torch_fields(p, value);
+    if (!heft_torch_is(p, key, "MetadataIndex") || !heft_pickle_is(p, name, HEFT_PICKLE_TEXT))
         return heft_dcp_fail(d, key, "a key of storage_data is not a MetadataIndex with a name");
     item->name = heft_pickle_at(p, name)->as.s;
-    if (!heft_dcp_is(p, value, "_StorageInfo") || item->info == HEFT_NONE)
+    if (item->name.len > MAX_NAME) /* names are compared often; many items may share one */
+        return heft_dcp_fail(d, key, "a name in storage_data has more than %U bytes",
+                             (uint64_t)MAX_NAME);
+    if (!heft_torch_is(p, value, "_StorageInfo") || item->info == HEFT_NONE)
         return heft_dcp_fail(d, value, "%q: the value in storage_data is not a _StorageInfo",
                              item->name);
     if (offset != HEFT_NONE && item->offsets == HEFT_NONE)
@@ -157,27 +164,24 @@ heft_status heft_dcp_read_storage(heft_dcp *d, uint32_t storage_data)
 
 /* ---- ranges ---- */
 
-/* Set the encoding of an item to which transforms were applied. */
-static heft_status read_transforms(const heft_dcp *d, const heft_dcp_item *item, heft_ix_box *box)
+/* Refuse an item to which transforms were applied, such as stream.zstd: a piece is read in ranges,
+ * and the length of an object would not be known. */
+static heft_status check_transforms(const heft_dcp *d, const heft_dcp_item *item)
 {
     const heft_pickle *p = &d->p;
-    uint32_t list = heft_pickle_dict_get(p, item->info, "transform_descriptors"), one;
-    bool is_list = heft_pickle_is(p, list, HEFT_PICKLE_LIST) ||
-                   heft_pickle_is(p, list, HEFT_PICKLE_TUPLE);
-    heft_pickle_items i = { .next = HEFT_NONE };
-    if (is_list)
-        i = heft_pickle_items_of(p, list);
-    while (is_list && heft_pickle_next(p, &i, &one)) {
-        heft_str text = heft_pickle_is(p, one, HEFT_PICKLE_TEXT) ? heft_pickle_at(p, one)->as.s
-                                                                 : (heft_str){ "", 0 };
-        bool is_zstd = heft_str_is(text, "stream.zstd") || heft_str_begins(text, "stream.zstd/");
-        if (!is_zstd || box->encoding != HEFT_RAW)
-            return heft_error_set(d->x->err, HEFT_E_UNSUPPORTED, heft_pickle_offset(p, one),
-                                  "%q is stored with the transform %q, which heft does not undo",
-                                  item->name, text);
-        box->encoding = HEFT_ZSTD;
-    }
-    return HEFT_OK;
+    uint32_t list = heft_pickle_dict_get(p, item->info, "transform_descriptors"), first;
+    if (list == HEFT_NONE || heft_pickle_is(p, list, HEFT_PICKLE_NONE))
+        return HEFT_OK;
+    if (!heft_pickle_is_sequence(p, list))
+        return heft_dcp_fail(d, list, "%q: its transforms are not a list", item->name);
+    heft_pickle_items i = heft_pickle_items_of(p, list);
+    if (!heft_pickle_next(p, &i, &first))
+        return HEFT_OK;
+    bool is_text = heft_pickle_is(p, first, HEFT_PICKLE_TEXT);
+    return heft_error_set(d->x->err, HEFT_E_UNSUPPORTED, heft_pickle_offset(p, first),
+                          "%q is stored with the transform %q, which heft does not undo: save the "
+                          "checkpoint without it",
+                          item->name, is_text ? heft_pickle_at(p, first)->as.s : heft_lit("?"));
 }
 
 heft_status heft_dcp_locate(const heft_dcp *d, const heft_dcp_item *item, heft_ix_box *box)
@@ -187,12 +191,12 @@ heft_status heft_dcp_locate(const heft_dcp *d, const heft_dcp_item *item, heft_i
     heft_str path = path_of(d, item);
     uint64_t offset, end;
     uint32_t file = heft_names_find(&d->files, of, heft_names_hash(&d->x->key, path), path);
-    *box = (heft_ix_box){ .holds = HEFT_BOX_FILE, .encoding = HEFT_RAW };
+    *box = (heft_ix_box){ .holds = HEFT_BOX_FILE };
     if (!heft_pickle_u64(&offset, p, heft_pickle_dict_get(p, item->info, "offset")) ||
         !heft_pickle_u64(&box->length, p, heft_pickle_dict_get(p, item->info, "length")) ||
         !heft_add(&end, offset, box->length) || end >> HEFT_GLOBAL_OFFSET_BITS)
         return heft_dcp_fail(d, item->info, "%q: offset and length are not a range of a file",
                              item->name);
     box->offset = heft_global_offset(file + 1, offset);
-    return read_transforms(d, item, box);
+    return check_transforms(d, item);
 }

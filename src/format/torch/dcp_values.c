@@ -81,33 +81,13 @@ heft_status heft_dcp_check_calls(const heft_dcp *d)
     return HEFT_OK;
 }
 
-bool heft_dcp_is(const heft_pickle *p, uint32_t v, const char *name)
-{
-    return heft_pickle_is(p, v, HEFT_PICKLE_OBJECT) &&
-           heft_pickle_is(p, heft_pickle_at(p, v)->as.object.callable, HEFT_PICKLE_GLOBAL) &&
-           heft_str_is(heft_pickle_name(p, heft_pickle_at(p, v)->as.object.callable), name);
-}
-
-uint32_t heft_dcp_fields(const heft_pickle *p, uint32_t v)
-{
-    uint32_t state = heft_pickle_is(p, v, HEFT_PICKLE_OBJECT)
-                         ? heft_pickle_at(p, v)->as.object.state
-                         : HEFT_NONE;
-    return heft_pickle_is(p, state, HEFT_PICKLE_DICT) ? state : HEFT_NONE;
-}
-
-uint32_t heft_dcp_field(const heft_pickle *p, uint32_t v, const char *name)
-{
-    uint32_t fields = heft_dcp_fields(p, v);
-    uint32_t value = fields == HEFT_NONE ? fields : heft_pickle_dict_get(p, fields, name);
-    return heft_pickle_is(p, value, HEFT_PICKLE_NONE) ? HEFT_NONE : value;
-}
-
 uint32_t heft_dcp_size(const heft_pickle *p, uint32_t v)
 {
-    if (heft_dcp_is(p, v, "Size"))
+    enum { MAX_RANK = 64 }; /* PyTorch's limit; a tuple may be shared by many chunks */
+    if (heft_torch_is(p, v, "Size"))
         v = heft_pickle_item(p, heft_pickle_at(p, v)->as.object.args, 0);
-    return heft_pickle_is(p, v, HEFT_PICKLE_TUPLE) ? v : HEFT_NONE;
+    bool is_tuple = heft_pickle_is(p, v, HEFT_PICKLE_TUPLE);
+    return is_tuple && heft_pickle_at(p, v)->as.items.count <= MAX_RANK ? v : HEFT_NONE;
 }
 
 heft_status heft_dcp_fail(const heft_dcp *d, uint32_t value, const char *fmt, ...)

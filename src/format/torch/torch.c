@@ -310,6 +310,10 @@ static heft_status torch_parse(heft_window *in, heft_index *x)
         return heft_dcp_parse(in, x);
     bool is_zip = have > 1 && head[0] == 'P' && head[1] == 'K';
     bool is_tar = have > TAR_MAGIC + 5 && !memcmp(head + TAR_MAGIC, "ustar", 5);
+    if (HEFT_IS_LEAN && is_tar)
+        return heft_error_plain(x->err, HEFT_E_UNSUPPORTED,
+                                "tar files of PyTorch before 0.1.11 are read by the command, and "
+                                "not in browsers or on boards");
     heft_status st = is_zip   ? parse_zip(&t)
                      : is_tar ? heft_torch_parse_tar(&t)
                               : heft_torch_parse_legacy(&t);
@@ -351,8 +355,8 @@ const heft_format heft_format_torch = {
     .structure_rule = "torch/structure",
     .suffixes = ".pt .pth",
     .versions = "3 checkpoint",
-    .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_META | HEFT_CAN_LISTS | HEFT_CAN_SPARSE |
-            HEFT_CAN_OPEN_KEY,
+    .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_SCHEMES | HEFT_CAN_META | HEFT_CAN_LISTS |
+            HEFT_CAN_SPARSE | HEFT_CAN_OPEN_KEY,
     .align = 64,
     .probe = torch_probe,
     .parse = torch_parse,

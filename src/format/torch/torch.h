@@ -23,6 +23,7 @@ typedef struct heft_torch_storage { /* memory of one or more tensors */
     bool is_opaque; /* encrypted, or compressed by an unsupported method */
     bool is_meta;   /* the device is "meta", whose storages have a size and no bytes */
     bool is_hidden; /* follows a storage of unknown size, so that the offset is not known */
+    bool is_mesh;   /* has the ranks of a mesh, which were checked */
 } heft_torch_storage;
 
 /* The number of a storage or tensor in an archive before PyTorch 0.1.11. */
@@ -63,10 +64,9 @@ typedef struct heft_torch { /* state of the parser */
     bool is_script; /* some objects have classes that TorchScript stores as code */
     heft_status st; /* error of functions that return bool */
     uint64_t pickle_bytes;
-    uint64_t bytes;        /* total size of all tensors so far */
-    uint64_t budget;       /* steps and bytes of names that heft_torch_walk() may still take */
-    uint32_t checked_mesh; /* value of the mesh that was checked last, plus 1 */
-    uint32_t reported;     /* number of reported_calls */
+    uint64_t bytes;    /* total size of all tensors so far */
+    uint64_t budget;   /* steps and bytes of names that heft_torch_walk() may still take */
+    uint32_t reported; /* number of reported_calls */
     uint32_t reported_calls[32];
 } heft_torch;
 
@@ -97,6 +97,9 @@ const heft_torch_type *heft_torch_type_of_dtype(const heft_pickle *p, uint32_t g
 const heft_torch_type *heft_torch_type_stored_as(heft_dtype type);
 /* Return the type whose name stored_dtype keeps, or NULL. */
 const heft_torch_type *heft_torch_type_named(heft_str stored_dtype);
+/* Keep the name of a type that is only similar to that of the tensor, and warn about it. */
+heft_status heft_torch_keep_name(heft_index *x, uint32_t tensor, const heft_torch_type *type,
+                                 uint64_t at);
 /* Return the class that a value refers to, or the value.  Legacy streams wrap classes of modules in
  * persistent ids with source code: ("module", class, file, text); tar archives: (class, file,
  * text). */
@@ -176,6 +179,16 @@ void heft_torch_report(heft_torch *t, uint32_t object);
 heft_str heft_torch_key_text(const heft_pickle *p, uint32_t key, uint32_t index,
                              char buf[HEFT_F64_TEXT]);
 bool heft_torch_is_container(const heft_pickle *p, uint32_t value);
+/* Return true for an instance of a class with the name, in any module. */
+bool heft_torch_is(const heft_pickle *p, uint32_t value, const char *class_name);
+/* Return the DICT of the fields of an instance: its state, or the second of a pair; HEFT_NONE if it
+ * has none, or more than a class of PyTorch. */
+uint32_t heft_torch_fields(const heft_pickle *p, uint32_t value);
+/* Return a field of an instance; HEFT_NONE if it is absent or None. */
+uint32_t heft_torch_field(const heft_pickle *p, uint32_t value, const char *name);
+/* Accept a TUPLE of numbers from 0 on, or a torch.Size of one, to which *value is set.  Return
+ * false for another value, or on error: t->st is set. */
+bool heft_torch_sizes(heft_torch *t, uint32_t *value, uint32_t *count);
 /* Find the dictionaries of an object's state: the state or, of a tuple, the attributes and the
  * slots.  Return false if the state has another form. */
 bool heft_torch_find_attributes(const heft_torch *t, uint32_t state, uint32_t dicts[2]);
@@ -207,7 +220,7 @@ typedef struct heft_torch_contiguous {
     uint32_t crc; /* CRC-32 of a deflated part, or 0 */
     uint64_t elements;
     uint32_t size, rank; /* shape: a TUPLE of the pickle */
-    heft_dtype type;
+    const heft_torch_type *type;
 } heft_torch_contiguous;
 heft_status heft_torch_contiguous_of(heft_torch *t, heft_str name, uint32_t value,
                                      heft_torch_contiguous *out);

@@ -28,56 +28,13 @@ static heft_status fail(const heft_torch *t, const place *p, heft_status st, con
     return heft_error_set(t->x->err, st, p->at, "tensor %q: %s", p->name, what);
 }
 
-/* Return the fields of an instance: its state, or the second of a pair. */
-static uint32_t fields_of(const heft_pickle *p, uint32_t v)
-{
-    uint32_t state = heft_pickle_is(p, v, HEFT_PICKLE_OBJECT)
-                         ? heft_pickle_at(p, v)->as.object.state
-                         : HEFT_NONE;
-    if (heft_pickle_is(p, state, HEFT_PICKLE_TUPLE))
-        state = heft_pickle_item(p, state, 1);
-    return heft_pickle_is(p, state, HEFT_PICKLE_DICT) ? state : HEFT_NONE;
-}
-
-static uint32_t field(const heft_pickle *p, uint32_t v, const char *name)
-{
-    uint32_t fields = fields_of(p, v);
-    return fields == HEFT_NONE ? HEFT_NONE : heft_pickle_dict_get(p, fields, name);
-}
-
-static bool is_class(const heft_pickle *p, uint32_t v, const char *name)
-{
-    uint32_t class = heft_pickle_is(p, v, HEFT_PICKLE_OBJECT)
-                         ? heft_pickle_at(p, v)->as.object.callable
-                         : HEFT_NONE;
-    return heft_pickle_is(p, class, HEFT_PICKLE_GLOBAL) &&
-           heft_str_is(heft_pickle_name(p, class), name);
-}
-
-/* Return the number of items of a tuple of numbers from 0 on, or of a torch.Size; HEFT_NONE: it is
- * something else. */
-static uint32_t count_sizes(const heft_torch *t, uint32_t *tuple)
-{
-    uint64_t n;
-    if (*tuple == HEFT_NONE)
-        return HEFT_NONE;
-    *tuple = heft_torch_interpret(t, *tuple).value;
-    if (!heft_pickle_is(&t->p, *tuple, HEFT_PICKLE_TUPLE))
-        return HEFT_NONE;
-    uint32_t count = heft_pickle_at(&t->p, *tuple)->as.items.count;
-    for (uint32_t i = 0; i < count; i++)
-        if (!heft_pickle_u64(&n, &t->p, heft_pickle_item(&t->p, *tuple, i)))
-            return HEFT_NONE;
-    return count;
-}
-
 /* Reserve numbers for the rank of the whole tensor, whose shape is `size`. */
 static heft_status begin_place(heft_torch *t, place *p, uint32_t size)
 {
-    p->rank = count_sizes(t, &size);
-    if (p->rank == HEFT_NONE)
-        return fail(t, p, HEFT_E_FORMAT, "the shape of the whole tensor is not a tuple of numbers");
-    HEFT_TRY(heft_torch_charge(t, p->rank, p->at));
+    if (!heft_torch_sizes(t, &size, &p->rank))
+        return t->st ? t->st
+                     : fail(t, p, HEFT_E_FORMAT,
+                            "the shape of the whole tensor is not a tuple of numbers");
     p->offsets = heft_arena_alloc(&t->x->arena, (3 * (size_t)p->rank + 1) * sizeof *p->offsets, 8);
     if (!p->offsets)
         return heft_error_no_memory(t->x->err, "for a piece of a tensor");
@@ -140,13 +97,14 @@ static heft_status apply_cuts(const heft_torch *t, place *p, const cut *cuts, ui
 static heft_status note_order(heft_torch *t, const place *p, uint32_t mesh)
 {
     heft_torch_contiguous c;
-    if (t->checked_mesh == mesh + 1)
-        return HEFT_OK;
     heft_status st = heft_torch_contiguous_of(t, p->name, mesh, &c);
     if (st) /* strided: a slice of a mesh of more dimensions */
         return st == HEFT_E_UNSUPPORTED ? HEFT_OK : st;
-    uint32_t size = heft_dtype_size(c.type);
-    bool is_known = (c.type == HEFT_I32 || c.type == HEFT_I64) && c.encoding == HEFT_RAW;
+    if (c.storage->is_mesh)
+        return HEFT_OK;
+    uint32_t size = heft_dtype_size(c.type->type);
+    bool is_known = (c.type->type == HEFT_I32 || c.type->type == HEFT_I64) &&
+                    c.encoding == HEFT_RAW;
     heft_cur bytes = heft_cur_whole(t->in, c.where.offset, is_known ? c.length : 0, "a mesh");
     uint64_t before = 0;
     bool ascends = is_known;
@@ -158,7 +116,7 @@ static heft_status note_order(heft_torch *t, const place *p, uint32_t mesh)
     }
     if (bytes.st)
         return bytes.st;
-    t->checked_mesh = mesh + 1;
+    c.storage->is_mesh = true;
     if (!ascends && !t->is_big_endian)
         heft_ix_note(t->x, HEFT_NOTE, "torch/mesh-order", p->at, HEFT_NONE,
                      "the ranks of a mesh are not in ascending order: pieces are placed by the "
@@ -172,24 +130,23 @@ static heft_status read_mesh(heft_torch *t, const place *p, uint32_t mesh, cut c
 {
     enum { SIZE = 2 };
     const heft_pickle *k = &t->p;
-    uint32_t tensor = field(k, mesh, "mesh"), list = field(k, mesh, "_coordinate_on_dim"), item;
+    uint32_t tensor = heft_torch_field(k, mesh, "mesh"),
+             list = heft_torch_field(k, mesh, "_coordinate_on_dim"), item;
     heft_torch_interpretation m = { .kind = HEFT_TORCH_VALUE };
     if (tensor != HEFT_NONE)
         m = heft_torch_interpret(t, tensor);
     uint32_t size = m.kind == HEFT_TORCH_TENSOR ? heft_pickle_item(k, m.args, SIZE) : HEFT_NONE;
-    *dims = count_sizes(t, &size);
-    bool is_list = heft_pickle_is(k, list, HEFT_PICKLE_LIST) ||
-                   heft_pickle_is(k, list, HEFT_PICKLE_TUPLE);
-    if (*dims == HEFT_NONE || *dims > MAX_MESH || !is_list)
-        return fail(t, p, HEFT_E_UNSUPPORTED,
-                    "its mesh does not state the ranks and the coordinates of this rank");
+    if (!heft_torch_sizes(t, &size, dims) || *dims > MAX_MESH || !heft_pickle_is_sequence(k, list))
+        return t->st ? t->st
+                     : fail(t, p, HEFT_E_UNSUPPORTED,
+                            "its mesh does not state the ranks and the coordinates of this rank");
     heft_pickle_items i = heft_pickle_items_of(k, list);
     uint32_t n = 0;
     for (; n < *dims && heft_pickle_next(k, &i, &item); n++)
         if (!heft_pickle_u64(&cuts[n].ranks, k, heft_pickle_item(k, size, n)) ||
             !heft_pickle_u64(&cuts[n].coordinate, k, item) || cuts[n].coordinate >= cuts[n].ranks)
             break;
-    if (n < *dims)
+    if (n < *dims || heft_pickle_at(k, list)->as.items.count != n)
         return fail(t, p, HEFT_E_FORMAT, "the coordinates of this rank are not in the mesh");
     return note_order(t, p, tensor);
 }
@@ -199,18 +156,18 @@ static heft_status read_placement(const heft_torch *t, const place *p, uint32_t 
                                   bool *cuts_any)
 {
     const heft_pickle *k = &t->p;
-    bool is_strided = is_class(k, v, "_StridedShard");
-    *cuts_any = is_strided || is_class(k, v, "Shard");
+    bool is_strided = heft_torch_is(k, v, "_StridedShard");
+    *cuts_any = is_strided || heft_torch_is(k, v, "Shard");
     c->factor = 0;
     if (!*cuts_any)
-        return is_class(k, v, "Replicate")
+        return heft_torch_is(k, v, "Replicate")
                    ? HEFT_OK
                    : fail(t, p, HEFT_E_UNSUPPORTED,
                           "a placement is neither Shard nor Replicate: its numbers are parts of "
                           "sums, or unknown");
-    if (!heft_pickle_u64(&c->dim, k, field(k, v, "dim")) || c->dim >= p->rank ||
+    if (!heft_pickle_u64(&c->dim, k, heft_torch_field(k, v, "dim")) || c->dim >= p->rank ||
         (is_strided &&
-         (!heft_pickle_u64(&c->factor, k, field(k, v, "split_factor")) || !c->factor)))
+         (!heft_pickle_u64(&c->factor, k, heft_torch_field(k, v, "split_factor")) || !c->factor)))
         return fail(t, p, HEFT_E_FORMAT, "a placement has no dimension of the tensor");
     return HEFT_OK;
 }
@@ -219,9 +176,9 @@ static heft_status place_dtensor(heft_torch *t, place *p, uint32_t spec, uint32_
 {
     const heft_pickle *k = &t->p;
     cut cuts[MAX_MESH] = { { 0 } };
-    uint32_t dims, placements = field(k, spec, "placements"), count = 0;
+    uint32_t dims, placements = heft_torch_field(k, spec, "placements"), count = 0;
     HEFT_TRY(begin_place(t, p, size));
-    HEFT_TRY(read_mesh(t, p, field(k, spec, "mesh"), cuts, &dims));
+    HEFT_TRY(read_mesh(t, p, heft_torch_field(k, spec, "mesh"), cuts, &dims));
     if (!heft_pickle_is(k, placements, HEFT_PICKLE_TUPLE) ||
         heft_pickle_at(k, placements)->as.items.count != dims)
         return fail(t, p, HEFT_E_FORMAT,
@@ -243,16 +200,16 @@ static heft_status read_numbers(const heft_torch *t, const place *p, uint32_t li
 {
     const heft_pickle *k = &t->p;
     uint32_t item, n = 0;
-    bool is_list = heft_pickle_is(k, list, HEFT_PICKLE_LIST) ||
-                   heft_pickle_is(k, list, HEFT_PICKLE_TUPLE);
+    bool fits = heft_pickle_is_sequence(k, list) &&
+                heft_pickle_at(k, list)->as.items.count == p->rank;
     heft_pickle_items i = { .next = HEFT_NONE };
-    if (is_list)
+    if (fits)
         i = heft_pickle_items_of(k, list);
-    while (is_list && n < p->rank && heft_pickle_next(k, &i, &item) &&
-           heft_pickle_u64(&out[n], k, item))
+    while (fits && heft_pickle_next(k, &i, &item) && heft_pickle_u64(&out[n], k, item))
         n++;
-    return n == p->rank ? HEFT_OK
-                        : fail(t, p, HEFT_E_FORMAT, "a shard does not state its offsets and sizes");
+    return fits && n == p->rank
+               ? HEFT_OK
+               : fail(t, p, HEFT_E_FORMAT, "a shard does not state its offsets and sizes");
 }
 
 /* Find the only shard of this rank; p->local is HEFT_NONE if the rank has none. */
@@ -261,16 +218,21 @@ static heft_status place_sharded(heft_torch *t, place *p, uint32_t shards, uint3
     const heft_pickle *k = &t->p;
     uint32_t shard, more;
     heft_pickle_items i = heft_pickle_items_of(k, shards);
-    HEFT_TRY(begin_place(t, p, field(k, metadata, "size")));
+    if (!HEFT_IS_LEAN)
+        HEFT_TRY(begin_place(t, p, heft_torch_field(k, metadata, "size")));
     p->local = HEFT_NONE;
     if (!heft_pickle_next(k, &i, &shard))
         return HEFT_OK;
     if (heft_pickle_next(k, &i, &more))
         return fail(t, p, HEFT_E_UNSUPPORTED, "a rank has several shards of it");
-    uint32_t where = field(k, shard, "metadata");
-    p->local = field(k, shard, "tensor");
-    HEFT_TRY(read_numbers(t, p, field(k, where, "shard_offsets"), p->offsets));
-    return read_numbers(t, p, field(k, where, "shard_sizes"), p->sizes);
+    uint32_t where = heft_torch_field(k, shard, "metadata");
+    p->local = heft_torch_field(k, shard, "tensor");
+    if (p->local == HEFT_NONE)
+        return fail(t, p, HEFT_E_FORMAT, "the shard of this rank has no tensor");
+    if (HEFT_IS_LEAN)
+        return HEFT_OK;
+    HEFT_TRY(read_numbers(t, p, heft_torch_field(k, where, "shard_offsets"), p->offsets));
+    return read_numbers(t, p, heft_torch_field(k, where, "shard_sizes"), p->sizes);
 }
 
 /* ---- the piece ---- */
@@ -281,9 +243,13 @@ static heft_status find_place(heft_torch *t, place *p, const heft_torch_interpre
     const heft_pickle *k = &t->p;
     uint32_t slots = heft_pickle_item(k, m->state, 1), shards = heft_pickle_item(k, m->state, 0);
     if (heft_pickle_is(k, slots, HEFT_PICKLE_DICT)) {
+        HEFT_TRY(heft_torch_charge(t, heft_pickle_at(k, slots)->as.items.count, p->at));
         p->local = heft_pickle_dict_get(k, slots, "_local_tensor");
-        return place_dtensor(t, p, heft_pickle_dict_get(k, slots, "_spec"),
-                             heft_pickle_item(k, m->args, SIZE));
+        if (p->local == HEFT_NONE)
+            return fail(t, p, HEFT_E_FORMAT, "the DTensor of this rank has no _local_tensor");
+        return HEFT_IS_LEAN ? HEFT_OK
+                            : place_dtensor(t, p, heft_pickle_dict_get(k, slots, "_spec"),
+                                            heft_pickle_item(k, m->args, SIZE));
     }
     if (heft_pickle_item(k, m->state, SHARDED_STATE - 1) != HEFT_NONE &&
         heft_pickle_is(k, shards, HEFT_PICKLE_LIST))
@@ -319,17 +285,51 @@ heft_status heft_torch_piece(heft_torch *t, heft_str name, const heft_torch_inte
     HEFT_TRY(heft_torch_tensor(t, name, &local));
     if (heft_ix_tensors(t->x) == id) /* it was left out */
         return HEFT_OK;
+    if (HEFT_IS_LEAN)
+        return HEFT_OK;
     HEFT_TRY(check_shape(t, &p, id));
     return heft_ix_piece_add(t->x, id, p.offsets, p.whole, true);
 }
 
 /* ---- after all tensors ---- */
 
+/* Warn about a file of DeepSpeed whose tensors are those of one rank.  ZeRO-3 leaves empty tensors,
+ * whose elements are in other files, in one piece without shapes. */
+static void warn_of_rank(heft_torch *t)
+{
+    const heft_pickle *p = &t->p;
+    heft_index *x = t->x;
+    uint32_t root = heft_torch_interpret(t, p->root).value, empty = 0;
+    uint64_t ranks, copies, at = heft_pickle_offset(p, root);
+    if (!heft_pickle_u64(&ranks, p, heft_pickle_dict_get(p, root, "mp_world_size")) ||
+        !heft_pickle_u64(&copies, p, heft_pickle_dict_get(p, root, "dp_world_size")))
+        return;
+    if (ranks > 1)
+        heft_ix_note(x, HEFT_WARNING, "torch/rank-alone", at, HEFT_NONE,
+                     "this is the file of one rank of tensor parallelism: its tensors are parts of "
+                     "those of the model");
+    if (heft_pickle_is(p, heft_pickle_dict_get(p, root, "param_shapes"), HEFT_PICKLE_LIST))
+        for (uint32_t i = 0; i < heft_ix_tensors(x); i++)
+            empty += heft_ix_row(x, i)->rank == 1 && !*heft_ix_dims(x, i);
+    if (empty)
+        heft_ix_note_format(
+            x, HEFT_WARNING, "torch/rank-alone", (heft_range){ at, 0 }, HEFT_NONE,
+            "%U of the tensors are empty: DeepSpeed ZeRO-3 has their elements in the "
+            "files of all ranks, which its zero_to_fp32.py joins",
+            (uint64_t)empty);
+}
+
 heft_status heft_torch_end_pieces(heft_torch *t)
 {
     heft_index *x = t->x;
     for (uint32_t i = 0; i < heft_ix_tensors(x); i++) {
         heft_str name = heft_ix_name(x, i);
+        const heft_torch_type *type = heft_torch_type_named(heft_ix_stored_dtype(x, i));
+        if (x->has_pieces && type && type->is_quantized)
+            return heft_error_plain(x->err, HEFT_E_UNSUPPORTED,
+                                    "tensor %q of a rank is quantized: pieces with scales of their "
+                                    "own are not joined",
+                                    name);
         if (heft_str_ends(name, "_flat_param"))
             return heft_error_plain(x->err, HEFT_E_UNSUPPORTED,
                                     "tensor %q is a flat parameter of FSDP, several tensors in one "
@@ -337,5 +337,8 @@ heft_status heft_torch_end_pieces(heft_torch *t)
                                     "SHARDED_STATE_DICT or FULL_STATE_DICT",
                                     name);
     }
+    if (HEFT_IS_LEAN)
+        return HEFT_OK;
+    warn_of_rank(t);
     return x->has_pieces ? heft_ix_pieces_fill(x) : HEFT_OK;
 }

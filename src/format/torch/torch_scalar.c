@@ -1,5 +1,6 @@
 /* torch_scalar.c - converts numbers, texts and a few kinds of objects to metadata. */
 #include "format/torch/torch.h"
+#include "model/values.h"
 
 static bool no_memory(heft_torch *t)
 {
@@ -66,28 +67,68 @@ static bool number_type(const heft_pickle *p, uint32_t dtype, heft_dtype *type)
     return *type != HEFT_UNTYPED;
 }
 
-/* Get the bytes of a scalar.  Protocols before 3 encode bytes as _codecs.encode(text, "latin1"). */
-static bool number_bytes(const heft_pickle *p, uint32_t value, uint8_t bytes[8], size_t *len)
+/* ---- bytes ---- */
+
+/* Return the TEXT of _codecs.encode(TEXT, "latin1"), as protocols before 3 store bytes, or
+ * HEFT_NONE. */
+static uint32_t encoded_text(const heft_pickle *p, uint32_t args)
 {
-    bool is_latin1 = heft_pickle_is(p, value, HEFT_PICKLE_OBJECT);
-    if (is_latin1) {
-        const heft_pickle_value *o = heft_pickle_at(p, value);
-        if (!heft_pickle_is_global(p, o->as.object.callable, "_codecs", "encode"))
-            return false;
-        value = heft_pickle_item(p, o->as.object.args, 0);
-    }
-    if (!heft_pickle_is(p, value, is_latin1 ? HEFT_PICKLE_TEXT : HEFT_PICKLE_BYTES))
-        return false;
-    heft_str s = heft_pickle_at(p, value)->as.s;
+    uint32_t text = heft_pickle_item(p, args, 0), encoding = heft_pickle_item(p, args, 1);
+    bool fits = heft_pickle_is(p, text, HEFT_PICKLE_TEXT) &&
+                heft_pickle_is(p, encoding, HEFT_PICKLE_TEXT) &&
+                heft_str_is(heft_pickle_at(p, encoding)->as.s, "latin1");
+    return fits ? text : HEFT_NONE;
+}
+
+/* Write the code points of a text as bytes; return false if one is above 255, or if they are more
+ * than `most`. */
+static bool put_latin1(uint8_t *to, size_t most, size_t *len, heft_str s)
+{
     *len = 0;
     for (size_t i = 0; i < s.len; i++) {
-        uint32_t c = (uint8_t)s.ptr[i];
-        if (is_latin1 && c >= 0x80 && i + 1 < s.len)
-            c = (c & 3) << 6 | ((uint8_t)s.ptr[++i] & 0x3F);
-        if (*len == 8)
+        uint8_t c = (uint8_t)s.ptr[i];
+        if (c >= 0xC4 || *len == most)
             return false;
-        bytes[(*len)++] = (uint8_t)c;
+        if (c >= 0x80)
+            c = (uint8_t)((c & 3) << 6 | ((uint8_t)s.ptr[++i] & 0x3F));
+        to[(*len)++] = c;
     }
+    return true;
+}
+
+static bool read_bytes(heft_torch *t, heft_value *out, uint32_t args)
+{
+    uint32_t text = encoded_text(&t->p, args);
+    if (text == HEFT_NONE)
+        return false;
+    heft_str s = heft_pickle_at(&t->p, text)->as.s;
+    uint8_t *bytes = charge(t, s.len, text) ? heft_arena_alloc(&t->x->arena, s.len + 1, 1) : NULL;
+    size_t len;
+    if (!bytes)
+        return t->st ? false : no_memory(t);
+    if (!put_latin1(bytes, s.len, &len, s))
+        return false;
+    out->kind = HEFT_KIND_BYTES;
+    out->as.s = (heft_str){ (const char *)bytes, len };
+    return true;
+}
+
+/* ---- numbers ---- */
+
+/* Get the bytes of a scalar. */
+static bool number_bytes(const heft_pickle *p, uint32_t value, uint8_t bytes[8], size_t *len)
+{
+    enum { MOST = 8 };
+    if (heft_pickle_is(p, value, HEFT_PICKLE_OBJECT)) {
+        const heft_pickle_value *o = heft_pickle_at(p, value);
+        bool is_encoded = heft_pickle_is_global(p, o->as.object.callable, "_codecs", "encode");
+        value = is_encoded ? encoded_text(p, o->as.object.args) : HEFT_NONE;
+        return value != HEFT_NONE && put_latin1(bytes, MOST, len, heft_pickle_at(p, value)->as.s);
+    }
+    if (!heft_pickle_is(p, value, HEFT_PICKLE_BYTES) || heft_pickle_at(p, value)->as.s.len > MOST)
+        return false;
+    *len = heft_pickle_at(p, value)->as.s.len;
+    memcpy(bytes, heft_pickle_at(p, value)->as.s.ptr, *len);
     return true;
 }
 
@@ -101,47 +142,7 @@ static bool read_number(const heft_torch *t, heft_value *out, uint32_t args)
         !number_bytes(&t->p, heft_pickle_item(&t->p, args, 1), bytes, &len) ||
         len != heft_dtype_size(type))
         return false;
-    uint64_t n = heft_le64(bytes);
-    if (type == HEFT_BOOL) {
-        out->kind = HEFT_KIND_BOOL;
-        out->as.b = n;
-    } else if (heft_dtype_kind_of(type) == HEFT_DTYPE_UINT) {
-        out->kind = HEFT_KIND_UINT;
-        out->as.u = n;
-    } else if (heft_dtype_is_float(type)) {
-        out->kind = HEFT_KIND_FLOAT;
-        return heft_dtype_to_f64(&out->as.f, type, bytes, 0, 1);
-    } else {
-        uint64_t sign = UINT64_C(1) << (8 * len - 1);
-        out->kind = HEFT_KIND_INT;
-        out->as.i = (int64_t)((n ^ sign) - sign);
-    }
-    return true;
-}
-
-/* Read _codecs.encode(TEXT, "latin1"): the bytes are the code points, all below 256. */
-static bool read_bytes(heft_torch *t, heft_value *out, uint32_t args)
-{
-    uint32_t text = heft_pickle_item(&t->p, args, 0), encoding = heft_pickle_item(&t->p, args, 1);
-    if (!heft_pickle_is(&t->p, text, HEFT_PICKLE_TEXT) ||
-        !heft_pickle_is(&t->p, encoding, HEFT_PICKLE_TEXT) ||
-        !heft_str_is(heft_pickle_at(&t->p, encoding)->as.s, "latin1"))
-        return false;
-    heft_str s = heft_pickle_at(&t->p, text)->as.s;
-    char *bytes = charge(t, s.len, text) ? heft_arena_alloc(&t->x->arena, s.len + 1, 1) : NULL;
-    size_t len = 0;
-    if (!bytes)
-        return t->st ? false : no_memory(t);
-    for (size_t i = 0; i < s.len; i++) {
-        uint8_t c = (uint8_t)s.ptr[i];
-        if (c >= 0xC4) /* a code point from 256 on */
-            return false;
-        if (c >= 0x80)
-            c = (uint8_t)((c & 3) << 6 | ((uint8_t)s.ptr[++i] & 0x3F));
-        bytes[len++] = (char)c;
-    }
-    out->kind = HEFT_KIND_BYTES;
-    out->as.s = (heft_str){ bytes, len };
+    *out = heft_value_number(type, bytes);
     return true;
 }
 

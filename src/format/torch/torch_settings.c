@@ -5,8 +5,6 @@
 
 const char heft_torch_metadata[] = "__metadata__", heft_torch_checkpoint[] = "checkpoint";
 
-enum { MAX_DEPTH = 64 };
-
 typedef struct frame { /* an open container */
     heft_pickle_items items;
     bool is_dict;
@@ -16,20 +14,14 @@ typedef struct reader {
     heft_torch *t;
     bool adds; /* add the values to the index; otherwise only look at them */
     bool fits; /* every value so far can be a setting */
-    frame frames[MAX_DEPTH];
+    frame frames[HEFT_MAX_DEPTH + 1];
     uint32_t depth;
 } reader;
-
-static bool is_list(const heft_pickle *p, uint32_t value)
-{
-    return heft_pickle_is(p, value, HEFT_PICKLE_LIST) ||
-           heft_pickle_is(p, value, HEFT_PICKLE_TUPLE);
-}
 
 static void open_frame(reader *r, uint32_t container)
 {
     const heft_pickle *p = &r->t->p;
-    r->fits = r->depth < MAX_DEPTH;
+    r->fits = r->depth <= r->t->x->limits.depth;
     if (r->fits)
         r->frames[r->depth++] =
             (frame){ .items = heft_pickle_items_of(p, container),
@@ -44,7 +36,7 @@ static heft_status take_value(reader *r, heft_str key, uint32_t value)
     bool is_dict = m.kind == HEFT_TORCH_VALUE && heft_pickle_is(&t->p, m.value, HEFT_PICKLE_DICT);
     heft_value v = { .kind = is_dict ? HEFT_KIND_MAP : HEFT_KIND_LIST };
     HEFT_TRY(heft_torch_charge(t, 1, heft_pickle_offset(&t->p, value)));
-    if (is_dict || (m.kind == HEFT_TORCH_VALUE && is_list(&t->p, m.value)))
+    if (is_dict || (m.kind == HEFT_TORCH_VALUE && heft_pickle_is_sequence(&t->p, m.value)))
         open_frame(r, m.value);
     else
         r->fits = heft_torch_scalar(t, &v, value);
@@ -66,9 +58,11 @@ static heft_status take_item(reader *r, frame *f, uint32_t item)
     return take_value(r, key, item);
 }
 
-static heft_status take_all(reader *r, uint32_t dict)
+static heft_status take_all(reader *r, uint32_t dict, bool adds)
 {
     uint32_t item;
+    r->adds = adds;
+    r->depth = 0;
     open_frame(r, dict);
     while (r->fits && r->depth) {
         frame *f = &r->frames[r->depth - 1];
@@ -85,12 +79,13 @@ static heft_status take_all(reader *r, uint32_t dict)
 
 heft_status heft_torch_settings(heft_torch *t, uint32_t dict, bool *taken)
 {
-    reader look = { .t = t }, add = { .t = t, .adds = true };
+    reader r;
+    r.t = t;
     *taken = false;
-    HEFT_TRY(take_all(&look, dict));
-    if (!look.fits)
+    HEFT_TRY(take_all(&r, dict, false));
+    if (!r.fits)
         return HEFT_OK;
     *taken = true;
     t->x->version = heft_lit(heft_torch_checkpoint);
-    return take_all(&add, dict);
+    return take_all(&r, dict, true);
 }

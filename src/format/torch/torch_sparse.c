@@ -83,21 +83,6 @@ static heft_status check_counts(const heft_torch *t, const sparse *s)
                        "the parts of the sparse tensor have inconsistent shapes");
 }
 
-static heft_status read_shape(const heft_torch *t, sparse *s, uint32_t value)
-{
-    uint64_t n;
-    if (value != HEFT_NONE)
-        value = heft_torch_interpret(t, value).value;
-    if (!heft_pickle_is(&t->p, value, HEFT_PICKLE_TUPLE))
-        return fail(t, s, HEFT_E_FORMAT, "the sparse tensor has no shape");
-    s->size = value;
-    s->rank = heft_pickle_at(&t->p, value)->as.items.count;
-    for (uint32_t i = 0; i < s->rank; i++)
-        if (!heft_pickle_u64(&n, &t->p, heft_pickle_item(&t->p, value, i)))
-            return fail(t, s, HEFT_E_FORMAT, "a dimension of the sparse tensor is not a number");
-    return HEFT_OK;
-}
-
 static heft_status take_parts(heft_torch *t, sparse *s, uint32_t data)
 {
     for (uint32_t i = 0; i < heft_torch_layouts[s->layout].parts; i++) {
@@ -105,6 +90,12 @@ static heft_status take_parts(heft_torch *t, sparse *s, uint32_t data)
         HEFT_TRY(part == HEFT_NONE
                      ? fail(t, s, HEFT_E_FORMAT, "the sparse tensor has too few parts")
                      : heft_torch_contiguous_of(t, s->name, part, &s->parts[i]));
+        const heft_torch_type *type = s->parts[i].type;
+        bool is_index = i != heft_torch_layouts[s->layout].values;
+        if (type->is_quantized || (is_index && type->keeps_name))
+            return heft_error_set(t->x->err, HEFT_E_UNSUPPORTED, s->at,
+                                  "tensor %q: a part of the sparse tensor has the type %q", s->name,
+                                  heft_lit(type->dtype));
     }
     return HEFT_OK;
 }
@@ -139,7 +130,11 @@ static heft_status read_parts(heft_torch *t, sparse *s, const heft_torch_interpr
         return fail(t, s, HEFT_E_UNSUPPORTED, "the layout of the sparse tensor is not supported");
     uint32_t count = heft_torch_layouts[s->layout].parts;
     HEFT_TRY(take_parts(t, s, data));
-    HEFT_TRY(read_shape(t, s, heft_pickle_item(&t->p, data, count)));
+    s->size = heft_pickle_item(&t->p, data, count);
+    if (!heft_torch_sizes(t, &s->size, &s->rank))
+        return t->st ? t->st
+                     : fail(t, s, HEFT_E_FORMAT,
+                            "the shape of the sparse tensor is not a tuple of numbers from 0 on");
     return check_counts(t, s);
 }
 
@@ -164,12 +159,12 @@ heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_int
     sparse s = { .name = name, .at = heft_pickle_offset(&t->p, m->value) };
     uint64_t *dims;
     heft_status st = read_parts(t, &s, m);
+    const heft_torch_type *type = st ? NULL : s.parts[heft_torch_layouts[s.layout].values].type;
     if (st)
         return heft_torch_leave_unsupported(t, st, s.at);
     st = heft_torch_charge(t, s.rank, s.at);
     if (!st)
-        st = heft_ix_tensor(t->x, name, s.parts[heft_torch_layouts[s.layout].values].type, s.rank,
-                            &dims, &s.id);
+        st = heft_ix_tensor(t->x, name, type->type, s.rank, &dims, &s.id);
     if (st)
         return st;
     for (uint32_t i = 0; i < s.rank; i++)
@@ -179,12 +174,14 @@ heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_int
         const heft_torch_contiguous *part = &s.parts[i];
         if (part->storage->first_tensor == HEFT_NONE)
             part->storage->first_tensor = s.id;
-        st = heft_ix_part(t->x, s.id, heft_lit(heft_torch_layouts[s.layout].roles[i]), part->type,
-                          part->where, part->length, part->encoding);
+        st = heft_ix_part(t->x, s.id, heft_lit(heft_torch_layouts[s.layout].roles[i]),
+                          part->type->type, part->where, part->length, part->encoding);
         if (!st && t->is_big_endian)
             heft_ix_big_endian(t->x);
         if (!st)
             st = heft_torch_digest(t, part->encoding, part->crc);
     }
+    if (!st)
+        st = heft_torch_keep_name(t->x, s.id, type, s.at);
     return st ? st : add_block_shape(t, &s);
 }

@@ -66,6 +66,20 @@ const heft_torch_type *heft_torch_type_named(heft_str stored_dtype)
     return NULL;
 }
 
+heft_status heft_torch_keep_name(heft_index *x, uint32_t tensor, const heft_torch_type *type,
+                                 uint64_t at)
+{
+    heft_str name = heft_lit(type->dtype);
+    if (!type->keeps_name)
+        return HEFT_OK;
+    HEFT_TRY(heft_ix_attr_text(x, tensor, heft_lit("stored_dtype"), name));
+    if (!type->is_quantized)
+        heft_ix_note_format(x, HEFT_WARNING, "torch/similar-type", (heft_range){ at, 0 }, tensor,
+                            "tensor %q has the type %q, whose bytes are listed as %s",
+                            heft_ix_name(x, tensor), name, heft_dtype_name(type->type));
+    return HEFT_OK;
+}
+
 /* ---- storages ---- */
 
 static bool is_id_of(const heft_pickle *p, uint32_t persistent, const char *kind)

@@ -89,23 +89,6 @@ static heft_status find_storage(const heft_torch *t, view *v, uint32_t arg)
     return HEFT_OK;
 }
 
-/* Accept a tuple of numbers, or a torch.Size of a tuple. */
-static bool read_sizes(const heft_torch *t, uint32_t *tuple, uint32_t *count)
-{
-    const heft_pickle *p = &t->p;
-    uint64_t n;
-    if (*tuple == HEFT_NONE)
-        return false;
-    *tuple = heft_torch_interpret(t, *tuple).value;
-    if (!heft_pickle_is(p, *tuple, HEFT_PICKLE_TUPLE))
-        return false;
-    *count = heft_pickle_at(p, *tuple)->as.items.count;
-    for (uint32_t i = 0; i < *count; i++)
-        if (!heft_pickle_u64(&n, p, heft_pickle_item(p, *tuple, i)))
-            return false;
-    return true;
-}
-
 /* Before version 0.1.11, rank 0 meant no elements.  PyTorch reads such a tensor as a scalar if the
  * storage has an element. */
 static heft_status read_record(heft_torch *t, view *v, uint32_t persistent)
@@ -137,7 +120,7 @@ static heft_status read_record(heft_torch *t, view *v, uint32_t persistent)
 }
 
 /* Read the bits of a lazy conjugate or negative, a dictionary since PyTorch 2.0. */
-static heft_status read_signs(const heft_torch *t, view *v, uint32_t dict)
+static heft_status read_signs(heft_torch *t, view *v, uint32_t dict)
 {
     static const struct {
         const char *key;
@@ -148,6 +131,7 @@ static heft_status read_signs(const heft_torch *t, view *v, uint32_t dict)
         dict = heft_torch_interpret(t, dict).value;
     if (!heft_pickle_is(p, dict, HEFT_PICKLE_DICT))
         return HEFT_OK;
+    HEFT_TRY(heft_torch_charge(t, heft_pickle_at(p, dict)->as.items.count, v->at));
     for (size_t i = 0; i < sizeof bits / sizeof *bits; i++) {
         uint32_t bit = heft_pickle_dict_get(p, dict, bits[i].key);
         if (heft_pickle_is(p, bit, HEFT_PICKLE_BOOL) && heft_pickle_at(p, bit)->as.b)
@@ -193,10 +177,12 @@ static heft_status read_view(heft_torch *t, view *v, const heft_torch_interpreta
     v->stride = heft_pickle_item(p, m->args, STRIDE);
     if (!heft_pickle_u64(&v->first, p, heft_pickle_item(p, m->args, OFFSET)))
         return fail(t, v, HEFT_E_FORMAT, "the offset is not a number");
-    if (!read_sizes(t, &v->size, &v->rank) || !read_sizes(t, &v->stride, &strides) ||
+    if (!heft_torch_sizes(t, &v->size, &v->rank) || !heft_torch_sizes(t, &v->stride, &strides) ||
         strides != v->rank)
-        return fail(t, v, HEFT_E_FORMAT,
-                    "shape and strides must be lists of non-negative numbers of the same length");
+        return t->st ? t->st
+                     : fail(t, v, HEFT_E_FORMAT,
+                            "shape and strides must be lists of non-negative numbers of the same "
+                            "length");
     heft_status st = read_type(t, v, m);
     if (st || m->form >= HEFT_TORCH_QUANTIZED)
         return st;
@@ -295,17 +281,10 @@ static heft_status add(heft_torch *t, const view *v, uint32_t *id)
     heft_status st = check_total_bytes(t, v, bytes);
     if (!st)
         st = add_part(t, v, *id);
-    heft_value type = { .kind = HEFT_KIND_STR, .key = heft_lit("stored_dtype") };
-    type.as.s = heft_lit(v->type->dtype);
-    if (!st && v->type->keeps_name)
-        st = heft_ix_attr(t->x, *id, type);
+    if (!st)
+        st = heft_torch_keep_name(t->x, *id, v->type, v->at);
     if (st)
         return st;
-    if (v->type->keeps_name && !v->type->is_quantized)
-        heft_ix_note_format(t->x, HEFT_WARNING, "torch/similar-type",
-                            (heft_range){ v->at, 0 }, *id,
-                            "tensor %q has the type %q, whose bytes are listed as %s",
-                            heft_ix_name(t->x, *id), type.as.s, heft_dtype_name(v->type->type));
     if (v->s->first_tensor == HEFT_NONE)
         v->s->first_tensor = *id;
     else if (v->s != &t->no_storage)
@@ -399,15 +378,17 @@ heft_status heft_torch_contiguous_of(heft_torch *t, heft_str name, uint32_t valu
     uint64_t first, elements;
     heft_torch_interpretation m = heft_torch_interpret(t, value);
     v.at = heft_pickle_offset(&t->p, value);
-    if (m.kind != HEFT_TORCH_TENSOR || m.form >= HEFT_TORCH_QUANTIZED)
+    if (m.kind != HEFT_TORCH_TENSOR || m.form == HEFT_TORCH_RECORDED)
         return fail(t, &v, HEFT_E_FORMAT, "a part of the sparse tensor is not a tensor");
+    if (m.form == HEFT_TORCH_QUANTIZED)
+        return fail(t, &v, HEFT_E_UNSUPPORTED, "a part of the sparse tensor is quantized");
     HEFT_TRY(read_view(t, &v, &m));
     if (v.signs)
         return fail(t, &v, HEFT_E_UNSUPPORTED, "a part of the sparse tensor is a lazy negative");
     if (!is_contiguous(t, &v, &elements))
         return fail(t, &v, HEFT_E_UNSUPPORTED, "a part of the sparse tensor is not contiguous");
     uint64_t size = heft_dtype_size(v.type->type);
-    *out = (heft_torch_contiguous){ .type = v.type->type, .size = v.size, .rank = v.rank };
+    *out = (heft_torch_contiguous){ .type = v.type, .size = v.size, .rank = v.rank };
     out->elements = elements;
     if (!heft_mul(&first, v.first, size) || !heft_mul(&out->where.length, elements, size) ||
         !heft_range_in((heft_range){ first, out->where.length }, v.bytes))

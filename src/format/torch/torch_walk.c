@@ -421,8 +421,7 @@ static heft_status advance(walk *w, uint32_t *value)
     if (f->keys == KEYED) {
         key = item;
     } else if (f->keys == PAIRED) { /* each item is a tuple or list of a key and a value */
-        bool is_pair = heft_pickle_is(p, item, HEFT_PICKLE_TUPLE) ||
-                       heft_pickle_is(p, item, HEFT_PICKLE_LIST);
+        bool is_pair = heft_pickle_is_sequence(p, item);
         heft_pickle_items pair = { .next = HEFT_NONE };
         if (is_pair)
             pair = heft_pickle_items_of(p, item);

@@ -6,7 +6,6 @@
  * Module.load_state_dict() needs it. */
 #include "format/torch/torch_write.h"
 
-#include "base/crc.h"
 #include "format/losses.h"
 #include "format/shard_index.h"
 
@@ -213,14 +212,6 @@ static const struct {
     { "version", put_version },
 };
 
-static heft_status add_crc(void *ctx, uint64_t at, const void *data, size_t len)
-{
-    uint32_t *crc = ctx;
-    (void)at;
-    *crc = heft_crc32(*crc, data, len);
-    return HEFT_OK;
-}
-
 static heft_status plan_leading(const heft_plan *p, heft_torch_plan *t, uint64_t *end)
 {
     uint8_t buf[4096];
@@ -232,7 +223,7 @@ static heft_status plan_leading(const heft_plan *p, heft_torch_plan *t, uint64_t
                                   heft_lit(""));
         if (!m->name.ptr)
             return heft_error_no_memory(p->err, "to plan the file");
-        heft_out o = { .buf = buf, .cap = sizeof buf, .flush = add_crc, .ctx = &m->crc };
+        heft_out o = heft_zip_crc_out(buf, sizeof buf, &m->crc);
         leading[i].put(p, &o);
         HEFT_TRY(heft_out_flush(&o));
         if (o.total > UINT32_MAX)

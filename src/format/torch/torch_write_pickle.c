@@ -9,6 +9,7 @@
  * The dictionary may have one more entry, a dictionary of settings. */
 #include "format/torch/torch_write.h"
 #include "grammar/pickle_write.h"
+#include "model/values.h"
 
 static const char utils[] = "torch._utils", torch_module[] = "torch";
 static const char tensor_v2[] = "_rebuild_tensor_v2", tensor_v3[] = "_rebuild_tensor_v3";
@@ -108,7 +109,8 @@ static void put_sparse_part(pickler *k, const heft_torch_layout *l, uint32_t t, 
     uint32_t part = heft_ix_part_find(k->x, t, heft_lit(l->roles[i]));
     const heft_ix_part_row *row = heft_ix_part_row_at(k->x, part);
     uint32_t rank = heft_ix_row(k->x, t)->rank;
-    heft_torch_rebuild r = heft_torch_rebuild_as(row->dtype);
+    heft_torch_rebuild r = i == l->values ? heft_torch_rebuild_of(k->x, t)
+                                          : heft_torch_rebuild_as(row->dtype);
     uint64_t elements = heft_div(row->length, heft_dtype_size(row->dtype));
     bool is_matrix = l->values == 1 && !i;
     uint64_t matrix[] = { rank, rank ? heft_div(elements, rank) : 0 };
@@ -140,7 +142,9 @@ static void put_sparse(pickler *k, uint32_t t)
 
 static void put_number(const pickler *k, const heft_value *v)
 {
-    if (v->kind == HEFT_KIND_INT)
+    if (v->kind == HEFT_KIND_BOOL)
+        heft_pickle_write_bool(&k->w, v->as.b);
+    else if (v->kind == HEFT_KIND_INT)
         heft_pickle_write_i64(&k->w, v->as.i);
     else if (v->kind == HEFT_KIND_UINT)
         heft_pickle_write_u64(&k->w, v->as.u);
@@ -148,35 +152,14 @@ static void put_number(const pickler *k, const heft_value *v)
         heft_pickle_write_f64(&k->w, v->as.f);
 }
 
-/* Emit number i of an array. */
-static void put_element(const pickler *k, const heft_value *v, uint32_t i)
-{
-    heft_dtype t = v->as.array.dtype;
-    uint32_t size = heft_dtype_size(t);
-    uint8_t bytes[sizeof(uint64_t)] = { 0 };
-    double number = 0;
-    if (size <= sizeof bytes)
-        memcpy(bytes, (const uint8_t *)v->as.array.ptr + (size_t)i * size, size);
-    uint64_t bits = heft_le64(bytes);
-    if (t == HEFT_BOOL) {
-        heft_pickle_write_bool(&k->w, bits);
-    } else if (heft_dtype_kind_of(t) == HEFT_DTYPE_UINT) {
-        heft_pickle_write_u64(&k->w, bits);
-    } else if (heft_dtype_is_signed_int(t)) {
-        uint64_t sign = UINT64_C(1) << (8 * size - 1);
-        heft_pickle_write_i64(&k->w, (int64_t)((bits ^ sign) - sign));
-    } else {
-        (void)heft_dtype_to_f64(&number, t, v->as.array.ptr, i, 1); /* every real float fits */
-        heft_pickle_write_f64(&k->w, number);
-    }
-}
-
 static void put_array(const pickler *k, const heft_value *v)
 {
     heft_pickle_op(&k->w, HEFT_OP_EMPTY_LIST);
     heft_pickle_op(&k->w, HEFT_OP_MARK);
-    for (uint32_t i = 0; i < v->as.array.count; i++)
-        put_element(k, v, i);
+    for (uint32_t i = 0; i < v->as.array.count; i++) {
+        heft_value number = heft_value_element(v, i);
+        put_number(k, &number);
+    }
     heft_pickle_op(&k->w, HEFT_OP_APPENDS);
 }
 
@@ -184,8 +167,6 @@ static void put_scalar(pickler *k, const heft_value *v)
 {
     switch (v->kind) {
     case HEFT_KIND_BOOL:
-        heft_pickle_write_bool(&k->w, v->as.b);
-        break;
     case HEFT_KIND_INT:
     case HEFT_KIND_UINT:
     case HEFT_KIND_FLOAT:

@@ -191,25 +191,24 @@ heft_value heft_zt_value_at(const heft_index *x, uint32_t tensor, uint32_t i)
     return heft_zt_value(&v, x, tensor, i) ? v : (heft_value){ .kind = HEFT_KIND_NULL };
 }
 
-static void put_number(heft_out *o, const heft_value *v, uint32_t i)
+static void put_number(heft_out *o, const heft_value *v)
 {
-    heft_dtype t = v->as.array.dtype;
-    uint32_t size = heft_dtype_size(t);
-    uint8_t bytes[8] = { 0 };
-    double number = 0;
-    if (size <= sizeof bytes)
-        memcpy(bytes, (const uint8_t *)v->as.array.ptr + (size_t)i * size, size);
-    uint64_t bits = heft_le64(bytes);
-    if (t == HEFT_BOOL)
-        heft_cbor_put_bool(o, bits);
-    else if (heft_dtype_kind_of(t) == HEFT_DTYPE_UINT)
-        heft_cbor_put_u64(o, bits);
-    else if (heft_dtype_is_signed_int(t)) {
-        uint64_t sign = UINT64_C(1) << (8 * size - 1);
-        heft_cbor_put_i64(o, (int64_t)((bits ^ sign) - sign));
-    } else {
-        (void)heft_dtype_to_f64(&number, t, v->as.array.ptr, i, 1); /* every real float fits */
-        heft_cbor_put_f64(o, number);
+    if (v->kind == HEFT_KIND_BOOL)
+        heft_cbor_put_bool(o, v->as.b);
+    else if (v->kind == HEFT_KIND_INT)
+        heft_cbor_put_i64(o, v->as.i);
+    else if (v->kind == HEFT_KIND_UINT)
+        heft_cbor_put_u64(o, v->as.u);
+    else
+        heft_cbor_put_f64(o, v->as.f);
+}
+
+static void put_array(heft_out *o, const heft_value *v)
+{
+    heft_cbor_put_array(o, v->as.array.count);
+    for (uint32_t i = 0; i < v->as.array.count; i++) {
+        heft_value number = heft_value_element(v, i);
+        put_number(o, &number);
     }
 }
 
@@ -217,16 +216,10 @@ void heft_zt_put_scalar(heft_out *o, const heft_value *v)
 {
     switch (v->kind) {
     case HEFT_KIND_BOOL:
-        heft_cbor_put_bool(o, v->as.b);
-        break;
     case HEFT_KIND_INT:
-        heft_cbor_put_i64(o, v->as.i);
-        break;
     case HEFT_KIND_UINT:
-        heft_cbor_put_u64(o, v->as.u);
-        break;
     case HEFT_KIND_FLOAT:
-        heft_cbor_put_f64(o, v->as.f);
+        put_number(o, v);
         break;
     case HEFT_KIND_STR:
     case HEFT_KIND_BYTES:
@@ -237,9 +230,7 @@ void heft_zt_put_scalar(heft_out *o, const heft_value *v)
             heft_cbor_put_bytes(o, v->as.s);
         break;
     case HEFT_KIND_ARRAY:
-        heft_cbor_put_array(o, v->as.array.count);
-        for (uint32_t i = 0; i < v->as.array.count; i++)
-            put_number(o, v, i);
+        put_array(o, v);
         break;
     case HEFT_KIND_LIST:
         heft_cbor_put_array(o, v->as.container.count);

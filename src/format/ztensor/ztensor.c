@@ -100,8 +100,8 @@ const heft_format heft_format_ztensor = {
     .structure_rule = "ztensor/structure",
     .suffixes = ".zt",
     .versions = "1.0 1.1 1.2 2",
-    .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_EDIT | HEFT_CAN_APPEND | HEFT_CAN_SPARSE |
-            HEFT_CAN_ENCODE | HEFT_CAN_META | HEFT_CAN_DIGEST,
+    .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_EDIT | HEFT_CAN_SCHEMES | HEFT_CAN_APPEND |
+            HEFT_CAN_SPARSE | HEFT_CAN_ENCODE | HEFT_CAN_META | HEFT_CAN_DIGEST,
     .align = HEFT_ZT_ALIGN,
     .probe = zt_probe,
     .parse = zt_parse,

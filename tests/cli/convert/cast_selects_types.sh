@@ -9,3 +9,13 @@ $HEFT convert --force --cast layer.bias=f64 --cast f32=f16 two.safetensors a.saf
 for cast in f16=bf16 'ids:f32=f16' f23=bf16 int4 '*=int4'; do
     echo "== $cast"; $HEFT convert --force --cast "$cast" two.safetensors a.safetensors || echo "= $?"
 done
+echo "== scales that keep their type are counted"
+$PYTHON - <<'P'
+from samples import write_safetensors
+zeros = lambda dtype, bytes_, *shape: (dtype, list(shape), bytes(bytes_))
+write_safetensors("scales.safetensors", {f"{l}.{n}": t for l in "ab" for n, t in {
+    "weight": zeros("F8_E4M3", 64, 8, 8), "weight_scale": zeros("F32", 32, 8, 1), "norm": zeros("F32", 8, 2)}.items()})
+P
+$HEFT convert --force --cast f32=f16 scales.safetensors a.safetensors
+$HEFT convert --force --cast 'a.*:f32=f16' scales.safetensors a.safetensors
+$HEFT convert --force --cast '*.norm:f32=f16' scales.safetensors a.safetensors

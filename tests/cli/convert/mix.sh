@@ -16,6 +16,10 @@ def imatrix(path, count, value):
 imatrix("good.dat", 256, 3)
 imatrix("short.dat", 255, 3)
 imatrix("nan.dat", 256, float("nan"))
+row = lambda name, count, value: (name, "f32", (count,), struct.pack("<f", value) * count)
+write("good.imatrix", [("general.type", "str", "imatrix")],
+      [row("blk.0.ffn_down.weight.in_sum2", 256, 3), row("blk.0.ffn_down.weight.counts", 1, 2)])
+write("large.gguf", meta, [("a.weight", "f32", (2, 32), struct.pack("<64f", *[1] * 40, 1e9, *[1] * 23))])
 P
 $PYTHON - <<'P'
 import struct
@@ -34,7 +38,10 @@ $HEFT convert -qf --quantize q4_k_m --pure --output-tensor-type f16 good.gguf ou
 echo "== columns that do not divide"; $HEFT convert -f --quantize q4_k_s odd.gguf out.gguf
 echo "== the importance is stated"; $HEFT convert -qf --quantize q4_0 --imatrix good.dat good.gguf out.gguf
 $HEFT info out.gguf | grep imatrix
+$HEFT convert -qf --quantize q4_0 --imatrix good.imatrix good.gguf same.gguf
+$HEFT cat out.gguf blk.0.ffn_down.weight > a; $HEFT cat same.gguf blk.0.ffn_down.weight > b; cmp a b
 echo "== of another model"; $HEFT convert --quantize q4_0 --imatrix short.dat good.gguf no.gguf || echo "= $?"
+echo "== an imatrix is not replaced"; $HEFT convert -f --to gguf --quantize q4_0 --imatrix good.dat good.gguf good.dat || echo "= $?"
 echo "== with NaN"; $HEFT convert --quantize q4_0 --imatrix nan.dat good.gguf no.gguf || echo "= $?"
 echo "== no imatrix"; $HEFT convert --quantize q4_0 --imatrix good.gguf good.gguf no.gguf || echo "= $?"
 $HEFT convert --quantize q2_k_s --set llama.attention.head_count=4 good.gguf no.gguf || echo "= $?"
@@ -43,12 +50,18 @@ $HEFT convert --quantize q4_0 --tensor-type a=q99 good.gguf no.gguf || echo "= $
 $HEFT convert --quantize q4_0 --tensor-type 'a(=q4_0' good.gguf no.gguf || echo "= $?"
 $HEFT convert --quantize q4_0 --tensor-type q4_0 good.gguf no.gguf || echo "= $?"
 $HEFT convert --pure good.gguf no.gguf || echo "= $?"
+echo "== one name"; $HEFT convert --quantize q4_0 --quantize q8_0 good.gguf no.gguf || echo "= $?"
+$HEFT convert --quantize q4_0 --quantize fp8 good.gguf no.gguf || echo "= $?"
+echo "== patterns that match nothing"
+$HEFT convert --quantize q4_0 --quantize 'blk.0.ffn_dow.weight=q8_0' --tensor-type 'ffn_[u]p=q8_0' good.gguf out2.gguf || echo "= $?"
+$HEFT convert --strict --quantize q4_0 --tensor-type 'ffn_[u]p=q8_0' good.gguf no.gguf || echo "= $?"
 echo "== types that are not written"; $HEFT convert --quantize iq2_m good.gguf no.gguf || echo "= $?"
 echo "== metadata are missing"; $HEFT convert --quantize q4_k_m bare.gguf no.gguf || echo "= $?"
 $HEFT convert --quantize q2_k good.gguf no.gguf || echo "= $?"
 $HEFT convert -q --quantize q4_k_m --set llama.block_count=8 bare.gguf set.gguf && $HEFT ls --raw set.gguf | head -2 | cut -f 1,2
 echo "== NaN"; $HEFT convert -q --quantize q8_0 nan.gguf no.gguf || echo "= $?"
 $HEFT convert -qf --allow-nan --quantize q8_0 nan.gguf out.gguf; $HEFT ls --raw out.gguf | cut -f 1,2
+echo "== too large for a block"; $HEFT convert -q --quantize q8_0 large.gguf no.gguf || echo "= $?"
 echo "== a second loss"; $HEFT convert -qf --quantize q8_0 good.gguf q8.gguf
 $HEFT convert -q --quantize q4_0 q8.gguf no.gguf || echo "= $?"
 $HEFT convert -qf --requantize --quantize q4_0 q8.gguf out.gguf; $HEFT ls --raw out.gguf | head -1 | cut -f 1,2

@@ -23,3 +23,11 @@ d = json.load(sys.stdin)
 print(d['tensors'], d['bytes'], d['parameters'], *d['by_dtype'], *d['modules'], sep='\n')"
 echo "== settings that contradict the tensors"
 cp o/config.json m; $HEFT info m | grep -e Parameters -e Tensors
+echo "== variants of one type are one row"
+$PYTHON -c "
+from samples import *
+zeros = lambda dtype, bytes_, *shape: (dtype, list(shape), bytes(bytes_))
+write_safetensors('variants.safetensors', {
+    'a_blocks': zeros('U8', 64, 2, 2, 16), 'a_scales': zeros('U8', 4, 2, 2),
+    'b.weight_packed': zeros('U8', 64, 2, 32), 'b.weight_scale': zeros('U8', 4, 2, 2)})"
+$HEFT info variants.safetensors | grep -e Quantised -e mxfp4

@@ -2,8 +2,10 @@
 #include "core/write/convert/row_encoder.h"
 
 #include "base/checked_math.h"
-#include "base/compiler.h"
 #include "model/block_encode.h"
+#include "model/encode_rounding.h"
+
+static const float MOST_F16 = 65504;
 
 bool heft_rows_can_encode(heft_dtype to, heft_dtype from)
 {
@@ -17,42 +19,69 @@ static void load_row(float *values, const uint8_t *src, heft_dtype from, size_t 
         memcpy(values, src, columns * sizeof *values);
     else
         heft_cast_counted(values, HEFT_F32, src, from, columns, NULL);
+    heft_f32_from_little(values, columns);
+}
+
+/* Return the bits of the greatest magnitude.  Their order is that of the numbers; NaN is above
+ * infinity. */
+static uint32_t greatest_bits(const float *values, size_t columns)
+{
+    uint32_t most = 0;
     for (size_t i = 0; i < columns; i++) {
-        uint32_t bits = heft_le32((const uint8_t *)&values[i]);
-        memcpy(&values[i], &bits, sizeof bits);
+        uint32_t bits = heft_f32_bits(values[i]) & INT32_MAX;
+        most = bits > most ? bits : most;
     }
+    return most;
 }
 
-/* Return the number of the first element that is NaN or infinite, or `columns`.  The sum is NaN if
- * one is: a product with 0 is 0 for all other numbers. */
-static size_t find_special(const float *values, size_t columns)
+/* Return the magnitude beyond which no block of the type has a scale for a number: blocks of
+ * 65504 * 32 * 128 in q6_k are the widest of those with scales in f16. */
+static float largest_of(heft_dtype to)
 {
-    float sum = 0;
-    size_t i = 0;
-    for (; i < columns; i++)
-        sum += values[i] * 0.0F;
-    if (sum == 0)
-        return columns;
-    for (i = 0; i < columns && values[i] - values[i] == 0; i++)
-        continue;
-    return i;
+    if (to == HEFT_MXFP4 || to == HEFT_Q8_K)
+        return 0x1.fffffep+127F;
+    return to == HEFT_NVFP4 ? 464 * 6.0F : 0x1p28F;
 }
 
-static heft_status check_row(const heft_copy_context *c, uint32_t part, const float *values,
-                             uint64_t row, heft_error *err)
+static heft_status refuse_number(const heft_copy_context *c, uint32_t part, uint64_t row,
+                                 uint64_t column, const char *what, heft_error *err)
 {
-    uint64_t columns = c->origins[part].row;
-    size_t at = c->allow_nan ? (size_t)columns : find_special(values, (size_t)columns);
-    if (at == columns)
-        return HEFT_OK;
     const heft_index *x = &c->p->x;
     heft_error_plain(err, HEFT_E_LOSSY,
                      "tensor %q: row %U, column %U is %s, and %s blocks cannot represent it: the "
                      "whole block would lose its values",
-                     heft_ix_name(x, heft_ix_owner(x, part)), row, (uint64_t)at,
-                     values[at] != values[at] ? "NaN" : "infinite",
+                     heft_ix_name(x, heft_ix_owner(x, part)), row, column, what,
                      heft_dtype_name(heft_ix_part_row_at(x, part)->dtype));
     return heft_error_rule(err, HEFT_E_LOSSY, "heft/not-finite");
+}
+
+static const char too_large[] = "too large";
+
+/* Refuse the first number of a row that no block can represent. */
+static heft_status refuse_row(const heft_copy_context *c, uint32_t part, const float *values,
+                              uint64_t row, heft_error *err)
+{
+    float most = largest_of(heft_ix_part_row_at(&c->p->x, part)->dtype);
+    size_t at = 0;
+    while (heft_magnitude(values[at]) <= most)
+        at++;
+    const char *what = values[at] != values[at]       ? "NaN"
+                       : values[at] - values[at] != 0 ? "infinite"
+                                                      : too_large;
+    return refuse_number(c, part, row, at, what, err);
+}
+
+/* Refuse a block whose scale has become infinite.  `values` gets the decoded row. */
+static heft_status check_scales(const heft_copy_context *c, uint32_t part, const uint8_t *blocks,
+                                float *values, uint64_t row, heft_error *err)
+{
+    size_t columns = (size_t)c->origins[part].row;
+    heft_dtype_cast(values, HEFT_F32, blocks, heft_ix_part_row_at(&c->p->x, part)->dtype, columns);
+    heft_f32_from_little(values, columns);
+    for (size_t i = 0; i < columns; i++)
+        if (values[i] - values[i] != 0)
+            return refuse_number(c, part, row, i, too_large, err);
+    return HEFT_OK;
 }
 
 heft_status heft_rows_encode(uint8_t *dst, const heft_copy_context *c, uint32_t part,
@@ -69,8 +98,12 @@ heft_status heft_rows_encode(uint8_t *dst, const heft_copy_context *c, uint32_t 
         if (importance)
             importance += heft_div(i, o->matrix_rows) * o->row;
         load_row(values, src, o->dtype, (size_t)o->row);
-        HEFT_TRY(check_row(c, part, values, i, err));
+        uint32_t most = c->allow_nan ? 0 : greatest_bits(values, (size_t)o->row);
+        if (most > heft_f32_bits(largest_of(to)))
+            return refuse_row(c, part, values, i, err);
         heft_row_encode(dst, to, values, (size_t)o->row, importance);
+        if (most > heft_f32_bits(MOST_F16))
+            HEFT_TRY(check_scales(c, part, dst, values, i, err));
     }
     return HEFT_OK;
 }

@@ -1,0 +1,20 @@
+# What --quantize says; tests/py/check_quantize.py judges the bytes of each method.
+$PYTHON - <<'P'
+from samples import write_safetensors
+zeros = lambda bytes_, *shape: ("F32", list(shape), bytes(bytes_))
+write_safetensors("in.safetensors", {"a.weight": zeros(8192, 32, 64), "b.weight": zeros(80, 2, 10),
+                                     "c.bias": zeros(256, 64)})
+P
+mkdir out
+echo "== chosen, and not stored in the scheme"
+$HEFT convert -n --quantize '*=mxfp4' in.safetensors out/m.safetensors
+$HEFT convert -n --strict --quantize '[ab].*=mxfp4' in.safetensors out/m.safetensors || echo "= $?"
+echo "== a pattern without a tensor"
+$HEFT convert -n --strict --quantize mxfp4 --quantize 'd.*=none' in.safetensors out/m.safetensors || echo "= $?"
+echo "== outputs without config.json"
+$HEFT convert --quantize mxfp4 --to safetensors in.safetensors - > piped.safetensors && $HEFT ls --raw piped.safetensors | cut -f 1,2
+$HEFT convert --quantize mxfp4 in.safetensors out/m.pt && ls out
+$HEFT convert --quantize mxfp4:gguf --rename s/a.weight/blk.0.ffn_up.weight/ in.safetensors out/m.gguf && $HEFT ls --raw out/m.gguf | cut -f 1,2
+echo "== names that config.json would not have"
+$HEFT convert --quantize mxfp4 --rename a.weight=x.weight in.safetensors out/m.safetensors || echo "= $?"
+ls out
