@@ -111,7 +111,8 @@ static heft_status add_to_shape(piece_join *j, const piece *first, const piece *
     const heft_ix_tensor_row *t = &p->tensor;
     const uint64_t *stated = p->whole;
     uint64_t end;
-    if (t->rank != first->tensor.rank || t->dtype != first->tensor.dtype)
+    if (t->rank != first->tensor.rank || t->dtype != first->tensor.dtype ||
+        !heft_str_eq(p->stored_dtype, first->stored_dtype))
         return fail(j, p, HEFT_E_FORMAT,
                     "has another element type or number of dimensions than "
                     "the piece in another file");
