@@ -92,6 +92,18 @@ static int choose_target(job *j)
     return job_choose_target(j);
 }
 
+/* Refuse an output that is a file of --set-file. */
+static int check_set_files(const job *j, const char *name, const struct stat *out)
+{
+    int code = CODE_DONE;
+    for (size_t i = 0; i < j->rules.set.files.count && !code; i++) {
+        const char *equals = strchr(j->rules.set.files.item[i], '=');
+        const input text = { equals ? equals + 1 : NULL, "a file of --set-file", NULL };
+        code = inputs_check(name, &text, 1, out);
+    }
+    return code;
+}
+
 /* Refuse an output that is an input, a directory or an existing file without --force. A pipe or a
  * device is always accepted. f is the open model; NULL on the first call, before opening. */
 static int check_output(const request *r, const heft_file *f)
@@ -110,6 +122,9 @@ static int check_output(const request *r, const heft_file *f)
     const char *name = j->to_stdout ? "standard output" : j->out;
     int code = inputs_check(name, all, sizeof all / sizeof *all, &out);
     if (code || f)
+        return code;
+    code = check_set_files(j, name, &out);
+    if (code)
         return code;
     if (j->to_stdout && isatty(STDOUT_FILENO) && !j->force)
         return say_usage("convert", "stdout is a terminal: redirect it, or use --force");

@@ -383,7 +383,9 @@ static void name_way_out(const job *j, heft_error *err)
     if (err->rule && !strcmp(err->rule, "heft/quantised"))
         way = ". --dequantize decodes known schemes; --raw-tensors casts the stored numbers";
     else if (err->rule && !strcmp(err->rule, "heft/not-finite"))
-        way = ". --allow-nan quantises them as they are";
+        way = j->quantise.args.count && !j->mix.info.name
+                  ? ". --allow-nan stores the nearest numbers"
+                  : ". --allow-nan quantises them as they are";
     else if (err->rule && !strcmp(err->rule, "heft/requantise"))
         way = "; --requantize allows this";
     else if (err->status != HEFT_E_LOSSY)

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "commands/job.h"
+#include "models/change_table.h"
 #include "models/model.h"
 #include "models/unmatched.h"
-#include "process/columns.h"
 #include "process/textfile.h"
 #include "text/words.h"
 
@@ -345,44 +345,24 @@ void job_mix_release(job *j)
 
 /* ---- the table of a dry run ---- */
 
-enum { FIELD_NAME, FIELD_FROM, FIELD_TO, FIELD_SIZE, FIELD_NEW_SIZE, FIELD_NOTE };
-
-static void put_note(outbuf *o, const heft_mix_item *item)
+static change change_at(const void *ctx, uint32_t i)
 {
-    if (item->is_left_out)
-        out_text(o, "left out");
-    else if (item->instead_of)
-        out_format(o, "instead of %s", heft_dtype_get(item->instead_of)->name);
-    else
-        out_text(o, item->reason ? item->reason : item->importance ? "imatrix" : "-");
-}
-
-static void put_cell(outbuf *o, const table_row *row, int field)
-{
-    heft_mix_item item = heft_mix_at(row->ctx, row->id);
-    if (field == FIELD_NAME)
-        out_escaped(o, item.name);
-    else if (field == FIELD_FROM || field == FIELD_TO)
-        out_text(o, dtype_name(field == FIELD_FROM ? item.from : item.to));
-    else if (field == FIELD_NOTE)
-        put_note(o, &item);
-    else
-        out_size(o, field == FIELD_SIZE ? item.bytes : item.new_bytes);
+    heft_mix_item item = heft_mix_at(ctx, i);
+    const heft_dtype_info *wanted = heft_dtype_get(item.instead_of);
+    return (change){ .name = item.name,
+                     .from = dtype_name(item.from),
+                     .to = dtype_name(item.to),
+                     .bytes = item.bytes,
+                     .new_bytes = item.new_bytes,
+                     .note = item.is_left_out  ? "left out"
+                             : item.reason     ? item.reason
+                             : item.importance ? "imatrix"
+                                               : NULL,
+                     .instead_of = wanted && !item.is_left_out ? wanted->name : NULL };
 }
 
 void job_mix_print(outbuf *o, const job *j, const heft_file *f)
 {
-    static const column columns[] = {
-        { "NAME", false, FIELD_NAME },       { "FROM", false, FIELD_FROM },
-        { "TO", false, FIELD_TO },           { "SIZE", true, FIELD_SIZE },
-        { "BECOMES", true, FIELD_NEW_SIZE }, { "NOTE", false, FIELD_NOTE },
-    };
-    table t = { .columns = columns,
-                .width = sizeof columns / sizeof *columns,
-                .cell = put_cell,
-                .ctx = j->mix.mix,
-                .count = heft_tensor_count(f),
-                .threads = j->session->threads };
     if (j->mix.mix)
-        table_print(o, &t);
+        change_table_print(o, j->session, heft_tensor_count(f), change_at, j->mix.mix);
 }

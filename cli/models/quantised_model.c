@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "models/change_table.h"
 #include "models/model.h"
 #include "models/quantised.h"
 #include "models/unmatched.h"
-#include "process/columns.h"
 #include "process/sinkwatch.h"
 #include "process/textfile.h"
 #include "text/words.h"
@@ -272,41 +272,24 @@ void quantised_release(quantised_model *q)
 
 /* ---- the table of a dry run ---- */
 
-enum { FIELD_NAME, FIELD_FROM, FIELD_TO, FIELD_SIZE, FIELD_NEW_SIZE, FIELD_NOTE };
-
-static void put_cell(outbuf *o, const table_row *row, int field)
+static change change_at(const void *ctx, uint32_t i)
 {
-    heft_quantise_item item = heft_quantisation_at(row->ctx, row->id);
+    heft_quantise_item item = heft_quantisation_at(ctx, i);
     const heft_dtype_info *type = heft_dtype_get(item.from);
     const char *from = type ? type->name : "-";
-    if (field == FIELD_NAME)
-        out_escaped(o, item.name);
-    else if (field == FIELD_FROM || (field == FIELD_TO && !item.scheme))
-        out_text(o, from);
-    else if (field == FIELD_TO)
-        out_text(o, item.scheme);
-    else if (field == FIELD_NOTE)
-        out_text(o, item.reason ? item.reason : "-");
-    else
-        out_size(o, field == FIELD_SIZE ? item.bytes : item.new_bytes);
+    return (change){ .name = item.name,
+                     .from = from,
+                     .to = item.scheme ? item.scheme : from,
+                     .bytes = item.bytes,
+                     .new_bytes = item.new_bytes,
+                     .note = item.reason };
 }
 
 static int print_table(const quantised_model *q, const session *s)
 {
-    static const column columns[] = {
-        { "NAME", false, FIELD_NAME },       { "FROM", false, FIELD_FROM },
-        { "TO", false, FIELD_TO },           { "SIZE", true, FIELD_SIZE },
-        { "BECOMES", true, FIELD_NEW_SIZE }, { "NOTE", false, FIELD_NOTE },
-    };
     outbuf o;
-    table t = { .columns = columns,
-                .width = sizeof columns / sizeof *columns,
-                .cell = put_cell,
-                .ctx = q->plan,
-                .count = heft_quantisation_count(q->plan),
-                .threads = s->threads };
     out_open(&o, STDOUT_FILENO);
-    table_print(&o, &t);
+    change_table_print(&o, s, heft_quantisation_count(q->plan), change_at, q->plan);
     bool ok = out_flush(&o); /* the size of the file follows */
     out_free(&o);
     return ok ? CODE_DONE : CODE_SYSTEM;

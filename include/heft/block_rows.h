@@ -24,8 +24,9 @@ HEFT_API bool heft_block_uses_importance(heft_dtype t);
 /* Encode a row of `columns` numbers.  `capacity` bytes at `out` may be written; the blocks take
  * columns / block_elems * block_bytes of them.  importance: how much the error of each column
  * counts, `columns` numbers that are finite and not negative, such as means of squared activations;
- * NULL: the numbers themselves decide.  Blocks with NaN, infinity or numbers whose squares exceed
- * f32 have no defined values, but are the same everywhere; look for such numbers first.
+ * NULL: the numbers themselves decide.  Nothing is refused for its value: blocks with NaN, infinity
+ * or numbers too large for their scale, which ends at 65504 in f16, may become NaN, infinite or 0,
+ * as in ggml, the same everywhere.  heft_file_convert() refuses such numbers.
  * May be called on several threads at a time.
  *   HEFT_E_UNSUPPORTED  the type cannot be encoded; the message says why
  *   HEFT_E_ARGUMENT     the columns do not fill whole blocks, capacity is too small, or a number of

@@ -15,7 +15,9 @@ def quantize(array: ArrayLike, dtype: str, importance: ArrayLike | None = None) 
 
     The last dimension must fill whole blocks: 32 elements for q8_0, 256 for q4_k. importance has a
     number for each column, which says how much its error counts, such as the mean square of an
-    activation. Numbers are converted to float32 first."""
+    activation. Numbers are converted to float32 first. Nothing is refused for its value: blocks with
+    NaN, infinities or numbers too large for their scale, which ends at 65504 in f16, may become NaN,
+    infinite or 0, as in ggml."""
     import numpy as np
     values = np.ascontiguousarray(array, dtype=np.float32)
     columns, (elements, size) = values.shape[-1], _block_size(dtype)

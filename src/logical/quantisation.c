@@ -22,9 +22,9 @@ static uint64_t stored_bytes(const heft_index *x, uint32_t tensor)
     return sum;
 }
 
-static heft_status add_item(heft_quantisation *q, const heft_quantise_item *item)
+static heft_status add_row(heft_quantisation *q, const heft_quantised_row *row)
 {
-    return heft_vec_add(&q->mem, &q->items, item, sizeof *item)
+    return heft_vec_add(&q->mem, &q->rows, row, sizeof *row)
                ? HEFT_OK
                : heft_error_no_memory(q->err, purpose);
 }
@@ -35,7 +35,7 @@ static heft_status verify_part(const heft_quantisation *q, uint32_t part)
 }
 
 /* Add the encoding at all[count], which takes the place of a stored tensor. */
-static heft_status add_encoding(heft_quantisation *q, uint32_t tensor, heft_quantise_item *item)
+static heft_status add_encoding(heft_quantisation *q, uint32_t tensor, heft_quantised_row *row)
 {
     heft_encoded *e = &q->all[q->count];
     uint64_t at = 0;
@@ -46,15 +46,16 @@ static heft_status add_encoding(heft_quantisation *q, uint32_t tensor, heft_quan
     for (uint32_t k = 0; k < e->part_count; k++) {
         heft_encoded_part *p = &e->parts[k];
         p->start = at;
-        item->new_bytes += p->bytes;
+        row->item.new_bytes += p->bytes;
         if (!heft_add(&at, at, p->bytes) || at >> HEFT_GLOBAL_OFFSET_BITS)
             return heft_error_plain(q->err, HEFT_E_LIMIT, "the quantised tensors exceed 2^%U bytes",
                                     (uint64_t)HEFT_GLOBAL_OFFSET_BITS);
     }
-    item->scheme = e->encoder->scheme;
+    row->item.scheme = e->encoder->scheme;
+    row->is_exempt = row->is_exempt && !e->encoder->scheme;
     q->number[tensor] = ++q->count;
     q->is_kept[tensor] = 0;
-    return add_item(q, item);
+    return add_row(q, row);
 }
 
 static heft_status refuse_lossy(const heft_quantisation *q, heft_str name, heft_str how)
@@ -65,20 +66,25 @@ static heft_status refuse_lossy(const heft_quantisation *q, heft_str name, heft_
     return heft_error_rule(q->err, st, "heft/requantise");
 }
 
-/* Set item->wish, and return why a tensor with such numbers is not quantised, or NULL. */
-static const char *exempt(const heft_quantisation *q, uint32_t tensor, heft_quantise_item *item,
+/* Return why a tensor with such numbers is not quantised, or NULL, and set what the row says of
+ * it. */
+static const char *exempt(const heft_quantisation *q, uint32_t tensor, heft_quantised_row *row,
                           uint32_t rank)
 {
-    heft_dtype type = item->from;
+    heft_dtype type = row->item.from;
     heft_tensor t = heft_tensor_at(q->f, tensor);
     heft_quantise_wish wish = q->opt.wish ? q->opt.wish(q->opt.ctx, &t) : HEFT_QUANTISE_BY_DEFAULT;
-    item->wish = wish;
+    const heft_exemption *left = heft_left_alone(row->item.name, rank);
+    bool is_float = heft_dtype_kind_of(type) == HEFT_DTYPE_BLOCK ||
+                    (heft_dtype_is_float(type) && type != HEFT_F8_E8M0);
+    row->item.wish = wish;
+    row->is_exempt = is_float && (!left || left->is_matrix) &&
+                     heft_str_ends(row->item.name, ".weight");
     if (wish == HEFT_QUANTISE_NEVER)
         return "not chosen";
-    if (heft_dtype_kind_of(type) != HEFT_DTYPE_BLOCK &&
-        (!heft_dtype_is_float(type) || type == HEFT_F8_E8M0))
+    if (!is_float)
         return "no floating-point numbers";
-    return wish == HEFT_QUANTISE_ALWAYS ? NULL : heft_left_alone(item->name, rank);
+    return wish == HEFT_QUANTISE_BY_DEFAULT && left ? left->why : NULL;
 }
 
 /* Say how the numbers of a source with a loss are stored. */
@@ -90,70 +96,69 @@ static const char *reason_of(const heft_encoded *e)
                : "numbers copied";
 }
 
-/* A tensor that is stored as numbers. */
-static heft_status add_plain(heft_quantisation *q, uint32_t i)
+/* Describe how the tensor, or what `d` decodes, is encoded at all[count]; *is_encoded: it is. `how`
+ * is the form that its numbers have lost digits by; empty: none. */
+static heft_status try_encoding(heft_quantisation *q, uint32_t tensor, const heft_decoding *d,
+                                uint32_t rank, heft_str how, heft_quantised_row *row,
+                                bool *is_encoded)
 {
-    const heft_index *x = &q->f->x;
-    const heft_ix_tensor_row *t = heft_ix_row(x, i);
-    heft_quantise_item item = { .name = heft_ix_name(x, i), .from = t->dtype };
-    item.bytes = stored_bytes(x, i);
-    item.reason = exempt(q, i, &item, t->rank);
     heft_encoded *e = &q->all[q->count];
+    const char *why = exempt(q, tensor, row, rank);
     *e = (heft_encoded){ .f = q->f,
                          .encoder = q->choice.row->encoder,
                          .choice = &q->choice,
-                         .tensor = i,
+                         .tensor = tensor,
+                         .decoding = d,
                          .allow_nan = q->opt.allow_nan };
-    if (!item.reason)
-        HEFT_TRY(heft_encoded_open(e, &item.reason, q->err));
-    if (item.reason) {
-        item.new_bytes = item.bytes;
-        return add_item(q, &item);
+    if (!why)
+        HEFT_TRY(heft_encoded_open(e, &why, q->err));
+    *is_encoded = !why;
+    row->item.reason = why ? why : how.len ? reason_of(e) : NULL;
+    return *is_encoded && how.len && !e->is_copy && !q->opt.requantise
+               ? refuse_lossy(q, row->item.name, how)
+               : HEFT_OK;
+}
+
+/* A tensor that is stored as numbers. */
+static heft_status add_plain(heft_quantisation *q, uint32_t i)
+{
+    const heft_ix_tensor_row *t = heft_ix_row(&q->f->x, i);
+    heft_quantised_row row = { { .name = heft_ix_name(&q->f->x, i), .from = t->dtype }, false };
+    heft_str how = heft_lit(heft_dtype_is_lossy(t->dtype) ? heft_dtype_name(t->dtype) : "");
+    bool is_encoded;
+    row.item.bytes = stored_bytes(&q->f->x, i);
+    HEFT_TRY(try_encoding(q, i, NULL, t->rank, how, &row, &is_encoded));
+    if (!is_encoded) {
+        row.item.new_bytes = row.item.bytes;
+        return add_row(q, &row);
     }
-    if (heft_dtype_is_lossy(t->dtype) && !e->is_copy && !q->opt.requantise)
-        return refuse_lossy(q, item.name, heft_lit(heft_dtype_name(t->dtype)));
-    if (heft_dtype_is_lossy(t->dtype))
-        item.reason = reason_of(e);
-    HEFT_TRY(verify_part(q, e->part));
-    return add_encoding(q, i, &item);
+    HEFT_TRY(verify_part(q, q->all[q->count].part));
+    return add_encoding(q, i, &row);
 }
 
 /* A quantised tensor is decoded, and encoded if it is chosen. */
 static heft_status add_quantised(heft_quantisation *q, uint32_t i)
 {
-    const heft_index *x = &q->f->x;
     heft_quantised of = heft_schemes_at(q->schemes, i);
     heft_decoding *d = &q->decoded[q->decoded_count++];
     HEFT_TRY(heft_decoding_open(d, q->f, q->schemes, i, q->err));
     uint32_t weight = d->part[HEFT_ROLE_WEIGHT].tensor;
-    heft_quantise_item item = { .name = d->name, .from = d->dtype };
+    heft_quantised_row row = { { .name = d->name, .from = d->dtype }, false };
+    bool is_encoded;
     for (uint32_t k = 0; k < of.part_count; k++) {
         uint32_t tensor = heft_schemes_part_at(q->schemes, i, k).tensor;
-        item.bytes += stored_bytes(x, tensor);
+        row.item.bytes += stored_bytes(&q->f->x, tensor);
         q->is_kept[tensor] = 0;
     }
     for (int k = 0; k < HEFT_ROLES; k++)
         if (d->part[k].tensor != HEFT_NONE)
             HEFT_TRY(verify_part(q, d->part[k].part));
-    heft_encoded *e = &q->all[q->count];
-    *e = (heft_encoded){ .f = q->f,
-                         .encoder = q->choice.row->encoder,
-                         .choice = &q->choice,
-                         .decoding = d,
-                         .allow_nan = q->opt.allow_nan };
-    item.reason = exempt(q, weight, &item, d->rank);
-    if (!item.reason)
-        HEFT_TRY(heft_encoded_open(e, &item.reason, q->err));
-    bool is_encoded = !item.reason;
-    if (is_encoded && !e->is_copy && !q->opt.requantise)
-        return refuse_lossy(q, d->name, of.scheme);
-    if (is_encoded)
-        item.reason = reason_of(e);
-    else if (item.wish != HEFT_QUANTISE_ALWAYS)
-        item.reason = "decoded";
+    HEFT_TRY(try_encoding(q, weight, d, d->rank, of.scheme, &row, &is_encoded));
+    if (!is_encoded && row.item.wish != HEFT_QUANTISE_ALWAYS)
+        row.item.reason = "decoded";
     if (!is_encoded)
-        HEFT_TRY(heft_encoded_open_decoded(e, q->err));
-    return add_encoding(q, weight, &item);
+        HEFT_TRY(heft_encoded_open_decoded(&q->all[q->count], q->err));
+    return add_encoding(q, weight, &row);
 }
 
 static heft_status add_tensors(heft_quantisation *q)
@@ -313,7 +318,7 @@ void heft_quantisation_close(heft_quantisation *q)
     heft_mem_free(&q->mem, q->decoded, q->decoded_room * sizeof *q->decoded);
     heft_mem_free(&q->mem, q->number, q->room * sizeof *q->number);
     heft_mem_free(&q->mem, q->is_kept, q->room);
-    heft_vec_free(&q->mem, &q->items, sizeof(heft_quantise_item));
+    heft_vec_free(&q->mem, &q->rows, sizeof(heft_quantised_row));
     heft_free(al, q, sizeof *q, 64);
 }
 
@@ -324,14 +329,14 @@ const heft_file *heft_quantisation_file(const heft_quantisation *q)
 
 uint32_t heft_quantisation_count(const heft_quantisation *q)
 {
-    return q->items.len;
+    return q->rows.len;
 }
 
 heft_quantise_item heft_quantisation_at(const heft_quantisation *q, uint32_t i)
 {
-    if (i >= q->items.len)
+    if (i >= q->rows.len)
         return (heft_quantise_item){ .scheme = NULL };
-    return ((const heft_quantise_item *)q->items.ptr)[i];
+    return ((const heft_quantised_row *)q->rows.ptr)[i].item;
 }
 
 heft_quantise_method heft_quantise_method_at(uint32_t i)

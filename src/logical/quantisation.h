@@ -6,6 +6,11 @@
 #include "core/read/file.h"
 #include "scheme/quantise_methods.h"
 
+typedef struct heft_quantised_row {
+    heft_quantise_item item;
+    bool is_exempt; /* a module that the settings list as not quantised */
+} heft_quantised_row;
+
 struct heft_quantisation {
     const heft_file *f;
     const heft_schemes *schemes;
@@ -20,7 +25,7 @@ struct heft_quantisation {
     uint32_t count, decoded_count, room, decoded_room;
     uint32_t *number; /* by stored tensor: 1 + number in `all` that takes its place, or 0 */
     uint8_t *is_kept; /* by stored tensor */
-    heft_vec items;   /* heft_quantise_item */
+    heft_vec rows;    /* heft_quantised_row */
     heft_error *err;
 };
 

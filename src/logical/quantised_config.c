@@ -6,32 +6,22 @@
 #include "logical/config_text.h"
 #include "logical/quantisation.h"
 
-/* Return whether programs make a matrix of this tensor that they would load as a quantised one. */
-static bool is_exempt_module(const heft_quantise_item *item)
-{
-    static const char *const others[] = { "vector", "norm", "bias", "not a matrix",
-                                          "no floating-point numbers" };
-    bool is_other = item->scheme || !heft_str_ends(item->name, ".weight");
-    for (size_t i = 0; item->reason && i < sizeof others / sizeof *others; i++)
-        is_other = is_other || heft_str_is(heft_lit(item->reason), others[i]);
-    return !is_other;
-}
-
 static void put_quantisation(heft_out *o, const heft_quantisation *q)
 {
     bool is_first = true;
     heft_out_str(o, heft_lit("{"));
     q->choice.row->config(o, &q->choice);
     heft_out_str(o, heft_lit(": ["));
-    for (uint32_t i = 0; i < heft_quantisation_count(q); i++) {
-        heft_quantise_item item = heft_quantisation_at(q, i);
-        if (!is_exempt_module(&item))
+    for (uint32_t i = 0; i < q->rows.len; i++) {
+        const heft_quantised_row *row = (const heft_quantised_row *)q->rows.ptr + i;
+        heft_str name = row->item.name;
+        if (!row->is_exempt)
             continue;
         if (!is_first)
             heft_out_str(o, heft_lit(", "));
         is_first = false;
-        item.name.len -= sizeof ".weight" - 1;
-        heft_json_put_str(o, item.name);
+        name.len -= sizeof ".weight" - 1;
+        heft_json_put_str(o, name);
     }
     heft_out_str(o, heft_lit("]}"));
 }

@@ -104,13 +104,19 @@ const heft_scheme_decoder *heft_scheme_decoder_of(const heft_scheme *s);
 heft_status heft_decoding_open(heft_decoding *d, const heft_file *f, const heft_schemes *s,
                                uint32_t i, heft_error *err);
 
-/* The bytes of the parts, for one thread.  Mapped bytes are lent, others are read into windows. */
+/* The bytes of a part, for one thread.  Mapped bytes are lent, others are read into windows. */
 typedef struct heft_part_window {
     const uint8_t *lent; /* all bytes of the part, or NULL */
     uint8_t *buf;
     size_t capacity, len;
     uint64_t at; /* offset of buf in the part */
 } heft_part_window;
+enum { HEFT_WINDOW = 64 << 10 }; /* bytes to read ahead */
+/* Return `len` bytes of the part at `at`, or NULL if the window does not have them. */
+const uint8_t *heft_part_window_find(const heft_part_window *w, uint64_t at, size_t len);
+/* Read the range into the window. */
+heft_status heft_part_window_fill(heft_part_window *w, const heft_file *f, uint32_t part,
+                                  heft_range read, heft_error *err);
 
 typedef struct heft_decoder {
     const heft_decoding *d; /* NULL: none */

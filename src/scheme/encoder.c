@@ -5,7 +5,7 @@
 #include "model/float.h"
 #include "scheme/encoding.h"
 
-enum { WINDOW = 64 << 10, PIECE = 256, ALIGN = 64, INFINITE = 0x7F800000 };
+enum { PIECE = 256, ALIGN = 64, INFINITE = 0x7F800000 };
 
 void heft_encoder_begin(heft_encoder *r, const heft_encoded *e, heft_error *err)
 {
@@ -17,35 +17,21 @@ void heft_encoder_begin(heft_encoder *r, const heft_encoded *e, heft_error *err)
         return;
     r->e = e;
     r->has_band = r->has_run = false;
-    r->window_len = 0;
-    r->lent = e->decoding        ? NULL
-              : e->is_transposed ? heft_part_view(e->f, e->part)
-                                 : heft_part_in_place(e->f, e->part);
+    r->source.len = 0;
+    r->source.lent = e->decoding        ? NULL
+                     : e->is_transposed ? heft_part_view(e->f, e->part)
+                                        : heft_part_in_place(e->f, e->part);
 }
 
 void heft_encoder_free(heft_encoder *r, const heft_allocator *al)
 {
     heft_decoder_free(&r->input, al);
-    heft_free(al, r->window, r->window_capacity, ALIGN);
+    heft_free(al, r->source.buf, r->source.capacity, ALIGN);
     heft_free(al, r->band, r->band_capacity * sizeof *r->band, ALIGN);
     *r = (heft_encoder){ .e = NULL };
 }
 
 /* ---- numbers ---- */
-
-static bool reserve_window(heft_encoder *r, uint64_t bytes)
-{
-    const heft_allocator *al = r->e->f->host->allocator;
-    if (bytes <= r->window_capacity)
-        return true;
-    heft_free(al, r->window, r->window_capacity, ALIGN);
-    r->window = bytes <= SIZE_MAX ? heft_alloc(al, (size_t)bytes, ALIGN) : NULL;
-    r->window_capacity = r->window ? (size_t)bytes : 0;
-    r->window_len = 0;
-    if (!r->window)
-        r->st = heft_error_no_memory(r->err, "to quantise a tensor");
-    return r->window;
-}
 
 const uint8_t *heft_encoder_source(heft_encoder *r, uint64_t at, size_t len)
 {
@@ -55,22 +41,14 @@ const uint8_t *heft_encoder_source(heft_encoder *r, uint64_t at, size_t len)
         r->st = heft_error_plain(r->err, HEFT_E_FORMAT, "tensor %q has too few bytes", e->name);
         return NULL;
     }
-    if (r->lent)
-        return r->lent + at;
-    if (at >= r->window_at && at + len <= r->window_at + r->window_len)
-        return r->window + (at - r->window_at);
-    uint64_t from = e->is_compressed ? 0 : at;
-    n = e->is_compressed ? total : n < WINDOW ? n : WINDOW;
+    const uint8_t *found = heft_part_window_find(&r->source, at, len);
+    if (found)
+        return found;
+    n = n < HEFT_WINDOW ? n : HEFT_WINDOW;
     n = n > len ? n : len;
-    if (!reserve_window(r, n))
-        return NULL;
-    r->window_len = 0;
-    r->st = heft_part_read(r->window, e->f, e->part, from, (size_t)n, r->err);
-    if (r->st)
-        return NULL;
-    r->window_at = from;
-    r->window_len = (size_t)n;
-    return r->window + (at - from);
+    heft_range read = e->is_compressed ? (heft_range){ 0, total } : (heft_range){ at, n };
+    r->st = heft_part_window_fill(&r->source, e->f, e->part, read, r->err);
+    return r->st ? NULL : heft_part_window_find(&r->source, at, len);
 }
 
 /* Read a row of a transposed matrix, whose elements are a column of the stored one. Without a view,

@@ -101,13 +101,10 @@ heft_status heft_encoded_open(heft_encoded *e, const char **why, heft_error *err
 
 /* Reads numbers and encodes them, for one thread. */
 typedef struct heft_encoder {
-    const heft_encoded *e; /* NULL: none */
-    heft_decoder input;    /* reads numbers that must be decoded */
-    const uint8_t *lent;   /* all bytes of the part, or NULL */
-    uint8_t *window;
-    size_t window_capacity, window_len;
-    uint64_t window_at; /* offset of the window in the part */
-    float *band;        /* largest magnitudes of the cells that lie side by side, or NULL */
+    const heft_encoded *e;   /* NULL: none */
+    heft_decoder input;      /* reads numbers that must be decoded */
+    heft_part_window source; /* of numbers that are stored */
+    float *band;             /* largest magnitudes of the cells that lie side by side, or NULL */
     size_t band_capacity;
     uint64_t band_at; /* number of the band, from all matrices */
     bool has_band, has_run;

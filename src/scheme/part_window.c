@@ -3,20 +3,31 @@
 #include "base/error.h"
 #include "scheme/decoding.h"
 
-enum { WINDOW = 64 << 10, ALIGN = 64 };
+enum { ALIGN = 64 };
 
-static bool reserve(heft_decoder *r, heft_part_window *w, uint64_t bytes)
+const uint8_t *heft_part_window_find(const heft_part_window *w, uint64_t at, size_t len)
 {
-    const heft_allocator *al = r->d->f->host->allocator;
-    if (bytes <= w->capacity)
-        return true;
-    heft_free(al, w->buf, w->capacity, ALIGN);
-    w->buf = bytes <= SIZE_MAX ? heft_alloc(al, (size_t)bytes, ALIGN) : NULL;
-    w->capacity = w->buf ? (size_t)bytes : 0;
+    if (w->lent)
+        return w->lent + at;
+    return at >= w->at && at + len <= w->at + w->len ? w->buf + (at - w->at) : NULL;
+}
+
+heft_status heft_part_window_fill(heft_part_window *w, const heft_file *f, uint32_t part,
+                                  heft_range read, heft_error *err)
+{
+    const heft_allocator *al = f->host->allocator;
     w->len = 0;
-    if (!w->buf)
-        r->st = heft_error_no_memory(r->err, "to decode a quantised tensor");
-    return w->buf;
+    if (read.length > w->capacity) {
+        heft_free(al, w->buf, w->capacity, ALIGN);
+        w->buf = read.length <= SIZE_MAX ? heft_alloc(al, (size_t)read.length, ALIGN) : NULL;
+        w->capacity = w->buf ? (size_t)read.length : 0;
+        if (!w->buf)
+            return heft_error_no_memory(err, "for the bytes of a tensor");
+    }
+    HEFT_TRY(heft_part_read(w->buf, f, part, read.offset, (size_t)read.length, err));
+    w->at = read.offset;
+    w->len = (size_t)read.length;
+    return HEFT_OK;
 }
 
 /* Return the range to read for `len` bytes at `at`: the matrix, where rows become columns; else not
@@ -36,7 +47,7 @@ static heft_range range_to_read(const heft_decoder *r, heft_role role, uint64_t 
     if (!heft_mul(&ahead, r->wanted, p->bytes))
         ahead = 0;
     ahead = heft_div(ahead, elements) + ALIGN;
-    ahead = ahead < WINDOW ? ahead : WINDOW;
+    ahead = ahead < HEFT_WINDOW ? ahead : HEFT_WINDOW;
     ahead = ahead > len ? ahead : len;
     return (heft_range){ at, ahead < left ? ahead : left };
 }
@@ -49,20 +60,11 @@ const uint8_t *heft_decoder_bytes(heft_decoder *r, heft_role role, uint64_t at, 
         r->st = heft_decoding_refuse(r->d, role, "has too few bytes", r->err);
         return NULL;
     }
-    if (w->lent)
-        return w->lent + at;
-    if (at >= w->at && at + len <= w->at + w->len)
-        return w->buf + (at - w->at);
-    heft_range read = range_to_read(r, role, at, len);
-    if (!reserve(r, w, read.length))
-        return NULL;
-    w->len = 0;
-    r->st = heft_part_read(w->buf, r->d->f, p->part, read.offset, (size_t)read.length, r->err);
-    if (r->st)
-        return NULL;
-    w->at = read.offset;
-    w->len = (size_t)read.length;
-    return w->buf + (at - w->at);
+    const uint8_t *found = heft_part_window_find(w, at, len);
+    if (found)
+        return found;
+    r->st = heft_part_window_fill(w, r->d->f, p->part, range_to_read(r, role, at, len), r->err);
+    return r->st ? NULL : heft_part_window_find(w, at, len);
 }
 
 /* Most time is spent here: a table is several times as fast as a cast. */

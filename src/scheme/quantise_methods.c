@@ -162,38 +162,44 @@ heft_status heft_encode_choice_read(heft_encode_choice *out, heft_str text, heft
 
 /* ---- what is left alone ---- */
 
+static const heft_exemption embedding = { "embedding", true }, head = { "head", true },
+                            router = { "router", true }, norm = { "norm", false },
+                            bias = { "bias", false }, vector = { "vector", false },
+                            large = { "not a matrix", false };
+
 /* Words in the names of matrices that models are sensitive to, or that programs do not load in
  * quantised form: the component of the name before ".weight", or the last one. */
 static const struct {
-    const char *word, *why;
+    const char *word;
+    const heft_exemption *why;
 } sensitive[] = {
-    { "embed_tokens", "embedding" },
-    { "tok_embeddings", "embedding" },
-    { "word_embeddings", "embedding" },
-    { "position_embeddings", "embedding" },
-    { "token_type_embeddings", "embedding" },
-    { "embed_in", "embedding" },
-    { "embed_positions", "embedding" },
-    { "embeddings", "embedding" },
-    { "embedding", "embedding" },
-    { "token_embd", "embedding" },
-    { "position_embd", "embedding" },
-    { "wte", "embedding" },
-    { "wpe", "embedding" },
-    { "pos_embed", "embedding" },
-    { "patch_embed", "embedding" },
-    { "relative_attention_bias", "embedding" },
-    { "lm_head", "head" },
-    { "embed_out", "head" },
-    { "score", "head" },
-    { "classifier", "head" },
-    { "output", "head" }, /* in GGUF and llama; "attn_output" and "output.dense" are not heads */
-    { "router", "router" },
-    { "gate", "router" },
-    { "shared_expert_gate", "router" },
-    { "ffn_gate_inp", "router" },
-    { "norm", "norm" },
-    { "bias", "bias" },
+    { "embed_tokens", &embedding },
+    { "tok_embeddings", &embedding },
+    { "word_embeddings", &embedding },
+    { "position_embeddings", &embedding },
+    { "token_type_embeddings", &embedding },
+    { "embed_in", &embedding },
+    { "embed_positions", &embedding },
+    { "embeddings", &embedding },
+    { "embedding", &embedding },
+    { "token_embd", &embedding },
+    { "position_embd", &embedding },
+    { "wte", &embedding },
+    { "wpe", &embedding },
+    { "pos_embed", &embedding },
+    { "patch_embed", &embedding },
+    { "relative_attention_bias", &embedding },
+    { "lm_head", &head },
+    { "embed_out", &head },
+    { "score", &head },
+    { "classifier", &head },
+    { "output", &head }, /* in GGUF and llama; "attn_output" and "output.dense" are not heads */
+    { "router", &router },
+    { "gate", &router },
+    { "shared_expert_gate", &router },
+    { "ffn_gate_inp", &router },
+    { "norm", &norm },
+    { "bias", &bias },
 };
 
 /* Return the component of the name before ".weight", or the last one. */
@@ -207,17 +213,17 @@ static heft_str module_word(heft_str name)
     return (heft_str){ name.ptr + from, name.len - from };
 }
 
-const char *heft_left_alone(heft_str name, uint32_t rank)
+const heft_exemption *heft_left_alone(heft_str name, uint32_t rank)
 {
     heft_str word = module_word(name);
     if (rank < 2)
-        return "vector";
+        return &vector;
     if (rank > 3)
-        return "not a matrix";
+        return &large;
     for (size_t i = 0; i < sizeof sensitive / sizeof *sensitive; i++)
         if (heft_str_is(word, sensitive[i].word))
             return sensitive[i].why;
     if (heft_str_ends(word, "norm") || heft_str_begins(word, "ln_"))
-        return "norm";
-    return heft_str_ends(word, "bias") ? "bias" : NULL;
+        return &norm;
+    return heft_str_ends(word, "bias") ? &bias : NULL;
 }

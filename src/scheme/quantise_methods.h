@@ -28,7 +28,12 @@ typedef struct heft_quantise_row {
 const heft_quantise_row *heft_quantise_row_at(uint32_t i);
 /* Read "NAME" or "NAME:OPTION,OPTION".  HEFT_E_ARGUMENT: the message lists what there is. */
 heft_status heft_encode_choice_read(heft_encode_choice *out, heft_str text, heft_error *err);
-/* Return why a tensor is left alone by default, "embedding"; NULL: it is not. */
-const char *heft_left_alone(heft_str name, uint32_t rank);
+/* A reason to leave a tensor alone. */
+typedef struct heft_exemption {
+    const char *why; /* "embedding" */
+    bool is_matrix;  /* programs would take the module for a quantised one: it must be listed */
+} heft_exemption;
+/* Return why a tensor is left alone by default; NULL: it is not. */
+const heft_exemption *heft_left_alone(heft_str name, uint32_t rank);
 
 #endif

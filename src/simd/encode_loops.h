@@ -5,6 +5,7 @@
 #include "model/block_encode.h"
 #include "model/encode_rounding.h"
 #include "simd/fit_lanes.h"
+#include "simd/instructions.h"
 
 static void weigh(float *restrict weights, const float *restrict x,
                   const float *restrict importance, size_t n, float variance)
@@ -48,6 +49,13 @@ static inline bool is_usual(uint32_t greatest)
     return greatest == 0 || (greatest > LEAST && greatest < MOST);
 }
 
+static inline void put_scale(uint8_t *p, float v)
+{
+    uint16_t half = heft_f16_nearest(v);
+    p[0] = (uint8_t)half;
+    p[1] = (uint8_t)(half >> 8);
+}
+
 static size_t q8_0_blocks(uint8_t *restrict out, const float *restrict x, size_t n)
 {
     enum { BYTES = 34 };
@@ -59,7 +67,7 @@ static size_t q8_0_blocks(uint8_t *restrict out, const float *restrict x, size_t
             continue;
         }
         float scale = heft_f32_of(greatest) / 127, inverse = heft_reciprocal(scale);
-        heft_put_half(out, scale);
+        put_scale(out, scale);
         /* Adding the number before a half rounds to nearest, and halves away from zero. */
         for (uint32_t k = 0; k < ELEMENTS32; k++) {
             float v = x[i + k] * inverse;
@@ -70,13 +78,46 @@ static size_t q8_0_blocks(uint8_t *restrict out, const float *restrict x, size_t
     return i;
 }
 
-static inline void put_codes(uint8_t *restrict b, block32 l, const uint32_t codes[ELEMENTS32])
+typedef uint8_t lane_bytes __attribute__((vector_size(LANES)));
+enum { BLOCK_LANES = ELEMENTS32 / LANES };
+
+/* Find the least and the greatest element, with any sign if they are zero; false if one is NaN or
+ * infinite. */
+static inline bool range_of_block(float *min, float *max, const float *x)
 {
+    lanes least, most, v, strange;
+    memcpy(&least, x, sizeof least);
+    most = least;
+    strange = least - least;
+    for (uint32_t i = LANES; i < ELEMENTS32; i += LANES) {
+        memcpy(&v, x + i, sizeof v);
+        least = least_of(v, least);
+        most = most_of(v, most);
+        strange += v - v;
+    }
+    *min = least_lane(least);
+    *max = most_lane(most);
+    return !not_below(strange, 1);
+}
+
+static inline lane_ints code_lanes(lanes v, int32_t top)
+{
+    return __builtin_convertvector(least_of(v, splat((float)top)), lane_ints);
+}
+
+/* Write the codes of a block: the whole parts of v, which are not negative, and at most `top`. */
+static inline void put_codes(uint8_t *restrict b, block32 l, const lanes v[BLOCK_LANES],
+                             int32_t top)
+{
+    enum { HALF = BLOCK_LANES / 2 };
     uint32_t high = 0;
-    for (uint32_t k = 0; k < HALF32; k++)
-        b[l.codes_at + k] = (uint8_t)((codes[k] & 15) | codes[k + HALF32] << 4);
-    for (uint32_t k = 0; l.high_at && k < ELEMENTS32; k++)
-        high |= (codes[k] >> 4) << k;
+    for (uint32_t k = 0; k < HALF; k++) {
+        lane_ints both = (code_lanes(v[k], top) & 15) | code_lanes(v[k + HALF], top) << 4;
+        lane_bytes bytes = __builtin_convertvector(both, lane_bytes);
+        memcpy(b + l.codes_at + k * LANES, &bytes, sizeof bytes);
+    }
+    for (uint32_t k = 0; l.high_at && k < BLOCK_LANES; k++)
+        high |= not_below(v[k], 16) << k * LANES;
     for (uint32_t k = 0; l.high_at && k < 4; k++)
         b[l.high_at + k] = (uint8_t)(high >> 8 * k);
 }
@@ -85,47 +126,26 @@ static inline void put_codes(uint8_t *restrict b, block32 l, const uint32_t code
 static inline size_t symmetric_blocks(uint8_t *restrict out, heft_dtype to, block32 l,
                                       const float *restrict x, size_t n)
 {
-    const int32_t top = 2 * l.zero_code - 1;
     size_t i = 0;
     for (; i < n; i += ELEMENTS32, out += l.codes_at + HALF32) {
-        uint32_t greatest = greatest_bits(x + i), plus = 0, minus = 0, codes[ELEMENTS32];
-        for (uint32_t k = 0; k < ELEMENTS32; k++) {
-            plus |= heft_f32_bits(x[i + k]) == greatest;
-            minus |= heft_f32_bits(x[i + k]) == (greatest | 0x80000000);
-        }
+        lanes v[BLOCK_LANES];
+        float min, max;
+        bool is_finite = range_of_block(&min, &max, x + i);
+        float extreme = max > -min ? max : min == 0 ? 0 : min;
         /* The first of two extremes decides. */
-        if (!is_usual(greatest) || (plus && minus)) {
+        if (!is_finite || !is_usual(heft_f32_bits(heft_magnitude(extreme))) ||
+            (max == -min && max != 0)) {
             heft_row_encode_with(&heft_portable_fits, out, to, x + i, ELEMENTS32, NULL);
             continue;
         }
-        float extreme = heft_f32_of(greatest ? greatest | minus << 31 : 0);
         float scale = extreme / -(float)l.zero_code, inverse = heft_reciprocal(scale);
-        heft_put_half(out, scale);
-        for (uint32_t k = 0; k < ELEMENTS32; k++) {
-            int32_t code = (int32_t)(x[i + k] * inverse + ((float)l.zero_code + 0.5f));
-            codes[k] = (uint32_t)(code < top ? code : top);
-        }
-        put_codes(out, l, codes);
+        put_scale(out, scale);
+        memcpy(v, x + i, sizeof v);
+        for (uint32_t k = 0; k < BLOCK_LANES; k++)
+            v[k] = v[k] * inverse + ((float)l.zero_code + 0.5f);
+        put_codes(out, l, v, 2 * l.zero_code - 1);
     }
     return i;
-}
-
-static inline void range_of_block(float *min, float *max, const float *x)
-{
-    lanes least, most, v;
-    memcpy(&least, x, sizeof least);
-    most = least;
-    for (uint32_t i = LANES; i < ELEMENTS32; i += LANES) {
-        memcpy(&v, x + i, sizeof v);
-        least = least_of(v, least);
-        most = most_of(v, most);
-    }
-    *min = least[0];
-    *max = most[0];
-    for (uint32_t k = 1; k < LANES; k++) {
-        *min = least[k] < *min ? least[k] : *min;
-        *max = most[k] > *max ? most[k] : *max;
-    }
 }
 
 /* Encode blocks of q4_1 or q5_1.  The portable form does blocks where the minimum is 0, whose sign
@@ -136,21 +156,22 @@ static inline size_t affine_blocks(uint8_t *restrict out, heft_dtype to, block32
     const int32_t top = l.high_at ? 31 : 15;
     size_t i = 0;
     for (; i < n; i += ELEMENTS32, out += l.codes_at + HALF32) {
-        uint32_t codes[ELEMENTS32];
+        lanes v[BLOCK_LANES];
         float min, max;
-        range_of_block(&min, &max, x + i);
-        if (min == 0 || !is_usual(greatest_bits(x + i)) || !is_usual(heft_f32_bits(max - min))) {
+        bool is_finite = range_of_block(&min, &max, x + i);
+        float greatest = max > -min ? max : -min;
+        if (!is_finite || min == 0 || !is_usual(heft_f32_bits(greatest)) ||
+            !is_usual(heft_f32_bits(max - min))) {
             heft_row_encode_with(&heft_portable_fits, out, to, x + i, ELEMENTS32, NULL);
             continue;
         }
         float scale = (max - min) / (float)top, inverse = heft_reciprocal(scale);
-        heft_put_half(out, scale);
-        heft_put_half(out + l.minimum_at, min);
-        for (uint32_t k = 0; k < ELEMENTS32; k++) {
-            int32_t code = (int32_t)((x[i + k] - min) * inverse + 0.5f);
-            codes[k] = (uint32_t)(code < top ? code : top);
-        }
-        put_codes(out, l, codes);
+        put_scale(out, scale);
+        put_scale(out + l.minimum_at, min);
+        memcpy(v, x + i, sizeof v);
+        for (uint32_t k = 0; k < BLOCK_LANES; k++)
+            v[k] = (v[k] - min) * inverse + 0.5f;
+        put_codes(out, l, v, top);
     }
     return i;
 }

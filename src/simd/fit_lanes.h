@@ -11,6 +11,8 @@
  *   mask_bits        bit k is lane k of a mask
  *   least_of, most_of
  *                    the lesser or the greater of two lanes; the second if they are equal
+ *   least_lane, most_lane
+ *                    the least and the greatest of the lanes; zeros of any sign, no NaN
  *
  * Groups with NaN, infinity or numbers that no code is near to are left to the portable form. */
 #ifndef HEFT_FIT_LANES_H

@@ -32,6 +32,20 @@ static inline lanes most_of(lanes a, lanes b)
     return _mm256_max_ps(a, b);
 }
 
+static inline float least_lane(lanes v)
+{
+    __m128 four = _mm_min_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    __m128 two = _mm_min_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_min_ss(two, _mm_movehdup_ps(two)));
+}
+
+static inline float most_lane(lanes v)
+{
+    __m128 four = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
+
 #include "simd/encode_loops.h"
 #include "simd/encode_sets.h"
 

@@ -32,6 +32,16 @@ static inline lanes most_of(lanes a, lanes b)
     return _mm512_max_ps(a, b);
 }
 
+static inline float least_lane(lanes v)
+{
+    return _mm512_reduce_min_ps(v);
+}
+
+static inline float most_lane(lanes v)
+{
+    return _mm512_reduce_max_ps(v);
+}
+
 #include "simd/encode_loops.h"
 #include "simd/encode_sets.h"
 

@@ -34,6 +34,19 @@ static inline lanes most_of(lanes a, lanes b)
     return pick(b < a, a, b);
 }
 
+static inline float least_lane(lanes v)
+{
+    float least = v[0];
+    for (uint32_t k = 1; k < LANES; k++)
+        least = v[k] < least ? v[k] : least;
+    return least;
+}
+
+static inline float most_lane(lanes v)
+{
+    return -least_lane(-v);
+}
+
 #include "simd/encode_loops.h"
 #include "simd/encode_sets.h"
 

@@ -15,6 +15,13 @@ static inline float heft_f16_number(uint16_t h)
     return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(h)));
 }
 
+/* Return the f16 nearest to an f32 that is not a NaN. */
+static inline uint16_t heft_f16_nearest(float v)
+{
+    __m128i half = _mm_cvtps_ph(_mm_set_ss(v), _MM_FROUND_TO_NEAREST_INT);
+    return (uint16_t)_mm_cvtsi128_si32(half);
+}
+
 /* Convert a block of f16 to f32; return false if a value is NaN: the processor changes the payload
  * of a NaN, so that the caller converts the block again. */
 static inline bool heft_f16_block_to_f32(uint32_t *restrict f, const uint16_t *restrict h)
@@ -45,6 +52,11 @@ static inline bool heft_f32_block_to_f16(uint16_t *restrict h, const uint32_t *r
 static inline float heft_f16_number(uint16_t h)
 {
     return heft_f32_of(heft_f16_to_f32(h));
+}
+
+static inline uint16_t heft_f16_nearest(float v)
+{
+    return heft_f32_to_f16(heft_f32_bits(v));
 }
 
 static inline bool heft_f16_block_to_f32(uint32_t *f, const uint16_t *h)

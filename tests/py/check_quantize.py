@@ -420,14 +420,21 @@ def check_globs(_, scratch):
     (scratch / "out").mkdir()
     out = scratch / "out" / "m.safetensors"
     p = heft("convert", "--quantize", "lm_head*=fp8", "--quantize", "*experts*=none", "--quantize",
-             "fp8", scratch / "in", out)
+             "*layernorm*=none", "--quantize", "fp8", scratch / "in", out)
     chosen = {n: t for n, t in {**weights, **others}.items()
               if n in weights and "experts" not in n or n == "lm_head.weight"}
     wanted = {n: t for n, t in {**weights, **others}.items() if n not in chosen}
     for name, tensor in chosen.items():
         parts = encode.fp8(numbers(tensor), (128, 128))
         wanted.update({name + s: part for s, part in parts.items()})
-    yield from [p.stderr] if p.returncode else differ(models.unpack(out), wanted)
+    if p.returncode:
+        yield p.stderr
+        return
+    yield from differ(models.unpack(out), wanted)
+    method = json.loads((out.parent / "config.json").read_text())["quantization_config"]
+    left = sorted(method["modules_to_not_convert"])
+    if left != ["model.embed_tokens", PREFIX + "mlp.gate"]:
+        yield f"modules that are left alone: {left}"
 
 
 def refusal(code, stderr, p, out):
@@ -451,7 +458,8 @@ def check_not_finite(value, scratch):
     out = scratch / "out" / "m.safetensors"
     for method in ("fp8", "fp8:channel", "mxfp8", "mxfp4", "nvfp4", "int4", "int8"):
         p = heft("convert", "--quantize", method, scratch / "in", out)
-        yield from refusal(5, [name, str(100 * 384 + 300), "--allow-nan"], p, scratch / "out")
+        yield from refusal(5, [name, str(100 * 384 + 300), "--allow-nan stores the nearest"], p,
+                           scratch / "out")
     encoders = {"fp8": lambda x, kind: encode.fp8(x, (128, 128)), "nvfp4": lambda x, kind:
                 encode.nvfp4(x), "int4": lambda x, kind: encode.integers(x, 4, 128, kind)}
     for method, encoder in encoders.items():

@@ -11,3 +11,7 @@ $HEFT convert --set n:u32=1 small.safetensors b.gguf; $HEFT edit --set-file n=te
 printf '["a"]' > list.json
 $HEFT edit --set-file l=list.json a.gguf
 $HEFT info --json a.gguf | $PYTHON -c "import json, sys; print(json.load(sys.stdin)['metadata']['l'])"
+# A file whose text is read is not replaced.
+cp template.txt template.gguf
+$HEFT convert -f --set-file note=template.gguf small.safetensors template.gguf; echo "= $?"
+cmp template.txt template.gguf
