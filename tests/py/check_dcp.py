@@ -746,10 +746,10 @@ HEFT, SHARED = sys.argv[1], pathlib.Path(sys.argv[2])
 CHECKS = [every_protocol, earlier_and_other_writers, large_pieces, keys_pick_a_subtree,
           objects_are_parts, other_numbers, slices, scan_knows_the_classes, refusals, shared_chunks,
           a_rank_is_missing, damaged_bytes_are_found, damaged_rank_files_are_found,
-          joined_models_are_checked, damaged_quantised_pieces_are_found, files_are_listed,
-          a_component_has_one_rank,
-          pieces_in_safetensors, dtensors, meshes_of_two_dimensions, copies_are_compared,
-          sharded_tensors, rank_files_are_refused, files_of_pytorch, rank_files_of_pytorch]
+          joined_models_are_checked, files_are_listed, damaged_quantised_pieces_are_found,
+          a_component_has_one_rank, pieces_in_safetensors, dtensors, meshes_of_two_dimensions,
+          copies_are_compared, sharded_tensors, rank_files_are_refused, files_of_pytorch,
+          rank_files_of_pytorch]
 
 
 def results():
