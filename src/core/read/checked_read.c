@@ -19,6 +19,28 @@ typedef struct coverage {
     size_t unread_bytes;
 } coverage;
 
+static bool have_same_bytes(const heft_index *x, uint32_t a, uint32_t b)
+{
+    const heft_ix_part_row *p = heft_ix_part_row_at(x, a), *q = heft_ix_part_row_at(x, b);
+    return p->offset == q->offset && p->stored == q->stored;
+}
+
+/* Parts with the same bytes, which follow each other, are read if one of them is. */
+static void count_unread(coverage *cov, const heft_index *x)
+{
+    cov->unread[0] = 0;
+    for (uint32_t first = 0, end; first < cov->count; first = end) {
+        bool is_read = false;
+        for (end = first; end < cov->count; end++) {
+            if (!have_same_bytes(x, cov->order[first], cov->order[end]))
+                break;
+            is_read = is_read || cov->is_read[cov->order[end]];
+        }
+        for (uint32_t i = first; i < end; i++)
+            cov->unread[i + 1] = cov->unread[i] + !is_read;
+    }
+}
+
 static heft_status init_coverage(coverage *cov, heft_checked_read *r, const uint32_t *parts,
                                  uint32_t count, heft_error *err)
 {
@@ -36,9 +58,7 @@ static heft_status init_coverage(coverage *cov, heft_checked_read *r, const uint
         memset(cov->is_read, 1, x->parts.len);
     for (uint32_t i = 0; parts && i < count; i++)
         cov->is_read[parts[i]] = 1;
-    cov->unread[0] = 0;
-    for (uint32_t i = 0; i < cov->count; i++)
-        cov->unread[i + 1] = cov->unread[i] + !cov->is_read[cov->order[i]];
+    count_unread(cov, x);
     return HEFT_OK;
 }
 
