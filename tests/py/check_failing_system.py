@@ -29,6 +29,7 @@ FROM_THEN_ON = [{"HEFT_FAIL_ERRNO": str(e), "HEFT_FAIL_ON": "1"}
                 for e in (errno.EIO, errno.ENOSPC)]
 WAYS = [*ONCE, HALF, *FROM_THEN_ON]
 TRANSFERS = {"read", "pread", "preadv", "write", "pwrite", "copy_file_range"}
+ALLOCATING = {"mmap", "mremap"}  # a large block of memory, whatever the system says of it
 REPEATED = TRANSFERS | {"fallocate", "flock", "fsync", "ftruncate", "openat"}
 # Files may be left where the search for files, or the removal, fails.
 CLEANING = {"unlinkat", "readdir", "fdopendir", "openat", "flock", "fstat", "fstatat"}
@@ -77,7 +78,8 @@ class Campaign:
             return "ignores a failed sync" if name == "fsync" and not must_pass else None
         if code != SYSTEM or not text.startswith("heft: "):
             return f"ends with {code}: {text}"
-        if os.strerror(error) not in text and "another program" not in text:
+        is_named = name in ALLOCATING and "no memory" in text
+        if not is_named and os.strerror(error) not in text and "another program" not in text:
             return f"does not name the cause: {text}"
         why, is_new = self.judge.verdict(state_of(self.box))
         if why or without_shares(files) == self.scene.old:

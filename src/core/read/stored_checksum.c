@@ -55,6 +55,18 @@ heft_status heft_stored_checksum_mismatch(const heft_file *f, const heft_stored_
 }
 
 /* Names are mapped: read them between enter and leave. */
+/* Return the part of a tensor that begins in the range, or its first part. */
+static uint32_t part_in(const heft_index *x, uint32_t tensor, heft_range r)
+{
+    const heft_ix_tensor_row *t = heft_ix_row(x, tensor);
+    for (uint32_t i = t->first_part; i < t->first_part + t->part_count; i++) {
+        uint64_t at = heft_ix_part_row_at(x, i)->offset;
+        if (at >= r.offset && at - r.offset < r.length)
+            return i;
+    }
+    return t->first_part;
+}
+
 heft_status heft_checksum_mismatch_error(const heft_file *f, uint32_t checksum, uint32_t part,
                                          heft_error *err)
 {
@@ -64,7 +76,7 @@ heft_status heft_checksum_mismatch_error(const heft_file *f, uint32_t checksum, 
     uint32_t owner = part == HEFT_NONE ? c.tensor : heft_ix_owner(&f->x, part);
     const char *of = c.decoded ? "decoded " : "";
     if (part == HEFT_NONE && owner != HEFT_NONE)
-        part = heft_ix_row(&f->x, owner)->first_part;
+        part = part_in(&f->x, owner, c.range[0]);
     heft_str role = part == HEFT_NONE ? (heft_str){ NULL, 0 }
                                       : heft_ix_role(&f->x, heft_ix_part_row_at(&f->x, part)->role);
     if (part == HEFT_NONE)
