@@ -24,6 +24,12 @@ static uint32_t numbers_per_box(const heft_index *x, const heft_ix_assembled *a)
 
 /* ---- adding ---- */
 
+/* Return the place of the numbers of the next box, for which there is memory. */
+static uint64_t *next_numbers(const heft_index *x, uint32_t rank)
+{
+    return rank ? (uint64_t *)x->box_numbers.ptr + x->box_numbers.len : NULL;
+}
+
 heft_status heft_ix_assembled_begin(heft_index *x, uint32_t tensor, bool is_flat)
 {
     const heft_ix_tensor_row *t = heft_ix_row(x, tensor);
@@ -88,7 +94,7 @@ heft_status heft_ix_box_add(heft_index *x, uint64_t at, heft_ix_box box, const u
     if (!heft_vec_reserve(&x->mem, &x->box_numbers, 2 * (uint64_t)rank, sizeof *offsets) ||
         !heft_vec_add(&x->mem, &x->boxes, &box, sizeof box))
         return heft_ix_no_memory(x);
-    uint64_t *to = (uint64_t *)x->box_numbers.ptr + x->box_numbers.len;
+    uint64_t *to = next_numbers(x, rank);
     for (uint32_t i = 0; i < rank; i++) {
         to[i] = offsets[i];
         to[rank + i] = sizes[i];
@@ -127,7 +133,7 @@ heft_status heft_ix_piece_add(heft_index *x, uint32_t tensor, const uint64_t *of
     if (!heft_vec_reserve(&x->mem, &x->box_numbers, 2 * (uint64_t)rank, sizeof *offsets) ||
         !heft_vec_add(&x->mem, &x->pieces, &row, sizeof row))
         return heft_ix_no_memory(x);
-    uint64_t *to = (uint64_t *)x->box_numbers.ptr + x->box_numbers.len;
+    uint64_t *to = next_numbers(x, rank);
     for (uint32_t i = 0; i < rank; i++) {
         to[i] = offsets ? offsets[i] : 0;
         to[rank + i] = whole ? whole[i] : HEFT_NOWHERE;
