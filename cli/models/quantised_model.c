@@ -198,7 +198,7 @@ static int refuse_nothing(const quantised_model *q, const char *path)
 /* Find the path of the new config.json, and read that of the input. */
 static int find_config(quantised_model *q, const char *in, quantise_output to)
 {
-    static const char name[] = "config.json";
+    static const char name[] = QUANTISED_SETTINGS;
     char *old = NULL;
     struct stat info;
     if (!to.path)

@@ -18,3 +18,9 @@ $HEFT convert --quantize mxfp4:gguf --rename s/a.weight/blk.0.ffn_up.weight/ in.
 echo "== names that config.json would not have"
 $HEFT convert --quantize mxfp4 --rename a.weight=x.weight in.safetensors out/m.safetensors || echo "= $?"
 ls out
+echo "== a config.json with a mode of its own, or behind a link, is replaced"
+mkdir kept linked && echo '{}' > kept/config.json && chmod 640 kept/config.json && ln -s ../kept/config.json linked/config.json
+$HEFT convert --quantize mxfp4 in.safetensors linked/m.safetensors || echo "= $?"
+ls linked
+$HEFT convert --force --quantize mxfp4 in.safetensors linked/m.safetensors || echo "= $?"
+stat -c %a kept/config.json && grep -c quant_method kept/config.json && readlink linked/config.json && ls linked
