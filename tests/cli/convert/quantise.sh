@@ -24,3 +24,5 @@ $HEFT convert --quantize mxfp4 in.safetensors linked/m.safetensors || echo "= $?
 ls linked
 $HEFT convert --force --quantize mxfp4 in.safetensors linked/m.safetensors || echo "= $?"
 stat -c %a kept/config.json && grep -c quant_method kept/config.json && readlink linked/config.json && ls linked
+echo "== a pattern without a tensor is reported once"
+mkdir once && $HEFT convert --quantize mxfp4 --quantize 'd.*=none' in.safetensors once/m.safetensors
