@@ -356,6 +356,13 @@ static int run(const session *s, void *ctx)
     return code;
 }
 
+/* Settings are written for quantised weights; the target is not known yet. */
+static const char *writes_beside(const void *of)
+{
+    const request *r = of;
+    return r->job.quantise.args.count ? QUANTISED_SETTINGS : NULL;
+}
+
 const command command_convert = {
     .name = "convert",
     .args = "IN OUT",
@@ -375,5 +382,6 @@ const command command_convert = {
     .request_bytes = sizeof(request),
     .begin = job_begin,
     .writes_shares = job_writes_shares,
+    .writes_beside = writes_beside,
     .run = run,
 };

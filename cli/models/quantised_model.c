@@ -74,16 +74,6 @@ static int read_rules(rules_of_names *n, const char **method, const opt_list *ar
     return *method ? CODE_DONE : say_usage("convert", "--quantize names no method");
 }
 
-static int check_rules(rules_of_names *n, const session *s, const heft_file *f, const char *path)
-{
-    unmatched u = { .f = f, .path = path, .strict = s->strict };
-    for (size_t i = 0; i < n->count; i++)
-        if (n->rules[i].glob)
-            unmatched_check(&u, "quantize", n->rules[i].glob);
-    n->no_memory = n->no_memory || u.no_memory;
-    return u.code;
-}
-
 /* Refuse a target without a form for what the method writes, before anything is read. */
 static int check_target(const char *method, const char *path, const heft_format *target)
 {
@@ -198,7 +188,7 @@ static int refuse_nothing(const quantised_model *q, const char *path)
 /* Find the path of the new config.json, and read that of the input. */
 static int find_config(quantised_model *q, const char *in, quantise_output to)
 {
-    static const char name[] = "config.json";
+    static const char name[] = QUANTISED_SETTINGS;
     char *old = NULL;
     struct stat info;
     if (!to.path)
@@ -247,8 +237,6 @@ int quantise(quantised_model *q, const quantise_options *o, const session *s, co
     opt.verify = !s->no_verify && !to.dry_run;
     if (!code && heft_quantisation_open(&q->plan, f, &opt, &err))
         code = say_refusal(path, &err);
-    if (!code)
-        code = check_rules(&names, s, f, path);
     if (!code && names.no_memory)
         code = say_no_memory(path);
     if (!code)

@@ -11,6 +11,8 @@ typedef struct quantise_options {
     bool requantise, allow_nan;
 } quantise_options;
 
+#define QUANTISED_SETTINGS "config.json" /* the file that is written beside the output */
+
 typedef struct quantise_output {
     const char *path; /* the file of weights; NULL: no config.json is written */
     const heft_format *format;

@@ -206,6 +206,20 @@ static void allow_output(sandbox *s, const char *path, output_kind kind, unsigne
                        ACCESS_WRITE | more | (kind == FOLDER_OUTPUT ? ACCESS_FOLDERS : 0));
 }
 
+/* Allow the file that is written beside the output: an earlier one may have another mode, or be a
+ * link to another folder. */
+static void allow_beside(sandbox *s, const char *out)
+{
+    const command *c = s->session->command;
+    const char *name = c->writes_beside ? c->writes_beside(s->session->request) : NULL;
+    char path[PATH_MAX];
+    if (!name || !folder_of(path, out))
+        return;
+    size_t len = strlen(path);
+    if ((size_t)snprintf(path + len, sizeof path - len, "/%s", name) < sizeof path - len)
+        allow_output(s, path, FILE_OUTPUT, 0);
+}
+
 /* Links in a folder may lead out of it, and scan follows them: a program that loads a file does. */
 static void allow_links(landlock *l, const char *folder)
 {
@@ -264,6 +278,8 @@ static void allow_written(sandbox *s, const operand *o)
     bool has_shares = writes_shares(s->session);
     unsigned more = o->is_argument && has_shares ? ACCESS_FOLDERS | ACCESS_MOVE : 0;
     allow_output(s, o->path, o->output, more);
+    if (o->is_argument)
+        allow_beside(s, o->path);
     if (o->is_changed)
         keep_model(&s->kept, o->path);
     if (!o->is_argument && has_shares)

@@ -78,8 +78,10 @@ static const char *exempt(const heft_quantisation *q, uint32_t tensor, heft_quan
     bool is_float = heft_dtype_kind_of(type) == HEFT_DTYPE_BLOCK ||
                     (heft_dtype_is_float(type) && type != HEFT_F8_E8M0);
     row->item.wish = wish;
-    row->is_exempt = is_float && (!left || left->is_matrix) &&
-                     heft_str_ends(row->item.name, ".weight");
+    /* Numbers of 8 bits and packed ones would be read as a weight whose scale is missing. */
+    bool is_matrix = is_float && (!left || left->is_matrix);
+    bool looks_quantised = rank > 1 && (heft_is_float8(type) || heft_is_packed(type));
+    row->is_exempt = (is_matrix || looks_quantised) && heft_str_ends(row->item.name, ".weight");
     if (wish == HEFT_QUANTISE_NEVER)
         return "not chosen";
     if (!is_float)

@@ -18,3 +18,20 @@ $HEFT convert --quantize mxfp4:gguf --rename s/a.weight/blk.0.ffn_up.weight/ in.
 echo "== names that config.json would not have"
 $HEFT convert --quantize mxfp4 --rename a.weight=x.weight in.safetensors out/m.safetensors || echo "= $?"
 ls out
+echo "== a config.json with a mode of its own, or behind a link, is replaced"
+mkdir kept linked && echo '{}' > kept/config.json && chmod 640 kept/config.json && ln -s ../kept/config.json linked/config.json
+$HEFT convert --quantize mxfp4 in.safetensors linked/m.safetensors || echo "= $?"
+ls linked
+$HEFT convert --force --quantize mxfp4 in.safetensors linked/m.safetensors || echo "= $?"
+stat -c %a kept/config.json && grep -c quant_method kept/config.json && readlink linked/config.json && ls linked
+echo "== a pattern without a tensor is reported once"
+mkdir once && $HEFT convert --quantize mxfp4 --quantize 'd.*=none' in.safetensors once/m.safetensors
+echo "== matrices of integers and of many dimensions stay, and the result can be read"
+$PYTHON - <<'P'
+from samples import write_safetensors
+write_safetensors("kinds.safetensors", {
+    "a.weight": ("F32", [32, 64], bytes(8192)), "map.weight": ("I32", [2, 3], bytes(24)),
+    "bytes.weight": ("U8", [2, 3], bytes(6)), "conv.weight": ("U8", [2, 3, 1, 1], bytes(6))})
+P
+mkdir kinds && $HEFT convert -q --quantize mxfp4 kinds.safetensors kinds/m.safetensors && $HEFT ls kinds/m.safetensors | cut -f 1,2
+grep -o 'modules_to_not_convert.*\|"ignore".*' kinds/config.json
