@@ -425,6 +425,33 @@ static heft_status save_fp8(const heft_file *file, const char *path, heft_error 
     return st;
 }
 
+/* quantise.h: the quality of what is written */
+static heft_status save_and_measure(const heft_file *file, const char *path, heft_error *err)
+{
+    heft_quantise_options how = HEFT_QUANTISE_OPTIONS_INIT;
+    heft_convert_options options = HEFT_CONVERT_OPTIONS_INIT;
+    heft_quantisation *q = NULL;
+    heft_sink *sink;
+    heft_status st = heft_quality_open(&how.quality, NULL, err);
+    how.method = "fp8";
+    options.quality = how.quality;
+    if (!st)
+        st = heft_quantisation_open(&q, file, &how, err);
+    if (!st)
+        st = heft_sink_open_file(&sink, path, HEFT_SINK_REPLACE, err);
+    if (!st)
+        st = heft_file_convert(heft_quantisation_file(q), heft_format_for_path(path), sink,
+                               &options, err);
+    for (uint32_t i = 0; !st && i < heft_quality_count(how.quality); i++) {
+        heft_quality_item item = heft_quality_at(how.quality, i);
+        printf("%.*s: mean of the squared differences %g\n", (int)item.name.len, item.name.ptr,
+               item.sum_squares / (double)item.finite);
+    }
+    heft_quantisation_close(q);
+    heft_quality_close(how.quality);
+    return st;
+}
+
 /* write.h: writing */
 static heft_status write_one(const char *path, const float *values, uint64_t count, heft_error *err)
 {
@@ -756,6 +783,7 @@ static void read_model(const char *path)
     require(read_importance(&importance, file, &err) == HEFT_E_FORMAT, "no imatrix");
     require(!print_types(file, importance, &err), "mix");
     require(!save_fp8(file, "fp8.safetensors", &err), "quantise");
+    require(!save_and_measure(file, "fp8.safetensors", &err), "quality");
     heft_file_close(file);
     file = NULL;
     require(open_state_dict(&file, path, &err) == HEFT_E_UNSUPPORTED, "key");

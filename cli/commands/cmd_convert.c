@@ -17,6 +17,7 @@
 #include "options/command.h"
 #include "process/stdin_file.h"
 #include "process/textfile.h"
+#include "values/quality_table.h"
 
 typedef struct request {
     job job;
@@ -174,12 +175,31 @@ static quantise_output quantise_target(const request *r)
                               .no_sync = j->no_sync };
 }
 
+/* Refuse --verify-quality where nothing is measured, or its result has no place. Return an exit
+ * code. */
+static int quality_check(const job *j)
+{
+    if (j->quality_as_json && !j->verify_quality)
+        return say_usage("convert", "--json needs --verify-quality, whose results it prints");
+    if (!j->verify_quality)
+        return CODE_DONE;
+    if (!j->quantise.args.count)
+        return say_usage("convert", "--verify-quality measures what is quantised: add --quantize");
+    if (j->dry_run || j->share.number || j->finish)
+        return say_usage("convert", "--verify-quality measures while the whole file is written: it "
+                                    "excludes --dry-run, --share and --finish");
+    if (j->quality_as_json && j->to_stdout)
+        return say_usage("convert", "--json prints to stdout: write OUT to a file");
+    return CODE_DONE;
+}
+
 /* Refuse options that --quantize excludes. Return an exit code. */
 static int quantise_check(const request *r)
 {
     const job *j = &r->job;
-    if (!j->quantise.args.count)
-        return CODE_DONE;
+    int code = quality_check(j);
+    if (code || !j->quantise.args.count)
+        return code;
     if (j->dequantize)
         return say_usage("convert", "--quantize decodes by itself: leave out --dequantize");
     if (!j->mix.info.name && j->rules.rename.args.count && quantise_target(r).path)
@@ -313,6 +333,24 @@ static int decode_for_mix(dequantised *d, const job *j, const heft_file *f)
     return dequantise(d, j->session, f, j->source, "f32");
 }
 
+/* Let the conversion measure what it quantises, if that is asked. */
+static int begin_quality(job *j)
+{
+    heft_error err;
+    if (j->verify_quality && heft_quality_open(&j->quantise.quality, &j->session->host, &err))
+        return say_error(j->source, &err);
+    j->convert.quality = j->quantise.quality;
+    return CODE_DONE;
+}
+
+static int say_quality(const job *j)
+{
+    if (!j->verify_quality || (j->session->quiet && !j->quality_as_json))
+        return CODE_DONE;
+    return quality_print(j->quantise.quality, j->session,
+                         j->to_stdout ? STDERR_FILENO : STDOUT_FILENO, j->quality_as_json);
+}
+
 static int convert(request *r)
 {
     heft_file *f = NULL;
@@ -320,6 +358,8 @@ static int convert(request *r)
     dequantised d = { NULL, NULL };
     quantised_model q = { .plan = NULL };
     int code = open_input(r, &f);
+    if (!code)
+        code = begin_quality(j);
     if (!code && j->mix.info.name && !j->dequantize)
         code = decode_for_mix(&d, j, f);
     if (!code && j->dequantize)
@@ -334,6 +374,8 @@ static int convert(request *r)
         code = j->share.number || j->finish ? job_convert_share(j, in) : job_convert(j, in);
     if (!code && q.plan)
         code = quantised_end(&q, j->session, quantise_target(r));
+    if (!code)
+        code = say_quality(j);
     if (!code)
         code = say_done(r, in);
     quantised_release(&q);

@@ -46,6 +46,12 @@ const shared_opt job_options[] = {
       { "allow-nan", 0, OPT_FLAG, AT(job, quantise.allow_nan), NULL,
         "quantise weights with NaN and infinities" } },
     { C,
+      { "verify-quality", 0, OPT_FLAG, AT(job, verify_quality), NULL,
+        "print how far quantised weights are from those of IN" } },
+    { C,
+      { "json", 0, OPT_FLAG, AT(job, quality_as_json), NULL,
+        "with --verify-quality: all tensors, as one JSON document" } },
+    { C,
       { "tensor-type", 0, OPT_LIST, AT_NAME(job, mix.types, NAMES_DTYPE_OF), "REGEX=TYPE",
         "with a mix: the type of tensors that match; first match counts" } },
     { C,
@@ -219,6 +225,7 @@ void job_release(job *j)
     job_mix_release(j);
     text_free(j->config_text);
     heft_vocab_close(j->new_vocab);
+    heft_quality_close(j->quantise.quality);
 }
 
 /* ---- what was asked ---- */

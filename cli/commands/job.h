@@ -35,6 +35,7 @@ typedef struct job {
     job_mix mix;
     uint64_t align, max_bytes, count;
     bool allow_loss, dry_run, force, no_sync, finish, abort, resume;
+    bool verify_quality, quality_as_json;
     const char *share_text; /* "I/N", "auto" or NULL */
     heft_share share;       /* number 0: the whole file */
     opt_list unset;

@@ -299,6 +299,21 @@ static int check_rules(job *j, const heft_file *f)
     return u.no_memory ? say_no_memory_to_match(j->source) : u.code;
 }
 
+/* Refuse to measure a mix that quantises nothing. */
+static int check_quality(const job *j, const heft_file *f)
+{
+    for (uint32_t i = 0; i < heft_tensor_count(f); i++) {
+        heft_mix_item item = heft_mix_at(j->mix.mix, i);
+        if (!item.is_left_out && item.to != item.from &&
+            heft_dtype_get(item.to)->kind == HEFT_DTYPE_BLOCK)
+            return CODE_DONE;
+    }
+    return say_usage("convert",
+                     "--verify-quality has nothing to measure: %s quantises no tensor "
+                     "of '%s'",
+                     j->mix.info.name, j->source);
+}
+
 int job_mix_choose(job *j, const heft_file *f)
 {
     size_t count;
@@ -310,6 +325,8 @@ int job_mix_choose(job *j, const heft_file *f)
         code = open_mix(j, f);
     if (!code)
         code = check_rules(j, f);
+    if (!code && j->verify_quality)
+        code = check_quality(j, f);
     if (code)
         return code;
     const heft_value *values = heft_mix_metadata(&count, m->mix);

@@ -233,6 +233,7 @@ int quantise(quantised_model *q, const quantise_options *o, const session *s, co
     opt.schemes = q->schemes;
     opt.allow_nan = o->allow_nan;
     opt.requantise = o->requantise;
+    opt.quality = o->quality;
     opt.plan_only = to.dry_run;
     opt.verify = !s->no_verify && !to.dry_run;
     if (!code && heft_quantisation_open(&q->plan, f, &opt, &err))

@@ -9,6 +9,7 @@
 typedef struct quantise_options {
     opt_list args; /* [GLOB=]NAME[:OPTION] */
     bool requantise, allow_nan;
+    heft_quality *quality; /* measures what is written; or NULL */
 } quantise_options;
 
 #define QUANTISED_SETTINGS "config.json" /* the file that is written beside the output */

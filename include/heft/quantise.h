@@ -45,14 +45,15 @@ typedef struct heft_quantise_options {
     bool requantise;      /* also weights that are stored with a loss already */
     bool plan_only;       /* read no data: the bytes of the result must not be read */
     bool verify;          /* compare the stored checksums of the weights first, by reading them */
-    uint8_t reserved[28]; /* 0; for further choices */
+    uint8_t reserved[20]; /* 0; for further choices */
+    /* Measure what is encoded while a conversion with the same object writes it; borrowed.  NULL:
+     * nothing is measured. */
+    heft_quality *quality;
 } heft_quantise_options;
-#define HEFT_QUANTISE_OPTIONS_INIT                                                         \
-    {                                                                                      \
-        sizeof(heft_quantise_options), NULL, NULL, NULL, NULL, false, false, false, false, \
-        {                                                                                  \
-            0                                                                              \
-        }                                                                                  \
+#define HEFT_QUANTISE_OPTIONS_INIT                                                                \
+    {                                                                                             \
+        sizeof(heft_quantise_options), NULL, NULL, NULL, NULL, false, false, false, false, { 0 }, \
+            NULL                                                                                  \
     }
 
 /* A model as it is when its weights are quantised. */
@@ -101,6 +102,41 @@ HEFT_API heft_quantise_item heft_quantisation_at(const heft_quantisation *q, uin
 HEFT_API HEFT_MUST_CHECK heft_status heft_quantisation_config(heft_blob *out,
                                                               const heft_quantisation *q,
                                                               heft_str config, heft_error *err);
+
+/* ---- the quality of what is written ------------------------------------------------------- */
+
+/* Open an object that measures, while tensors are quantised and written, how far the numbers of the
+ * file are from those of the source: no byte is read for it.  Give it to heft_quantisation_open()
+ * (schemes) and to heft_file_convert() (schemes, and block types of mix.h); it must outlive both.
+ * One conversion at a time may use it; it measures on all threads, and the results are the same for
+ * any number of them.  Memory grows with the number of tensors.  host: NULL for the default. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_quality_open(heft_quality **out, const heft_host *host,
+                                                       heft_error *err);
+/* Close the object.  NULL is ignored. */
+HEFT_API void heft_quality_close(heft_quality *q);
+
+/* Sums over pairs of a number of the source and the number that a reader decodes from the file,
+ * both in f32.  The sums are over pairs of finite numbers:
+ *   RMSE    square root of sum_squares / finite
+ *   NMSE    sum_squares / squares_written
+ *   cosine  products / (square root of squares_source * square root of squares_written) */
+typedef struct heft_quality_item {
+    heft_str name;      /* its name in the source; of a tensor in blocks that in the output */
+    heft_dtype from;    /* element type of the numbers */
+    const char *type;   /* scheme or block type, "fp8", "q4_k"; NULL: of the total.  Static. */
+    uint64_t elements;  /* 0: not written, or stored once with an equal tensor */
+    uint64_t finite;    /* elements with finite numbers in source and file */
+    double max_abs;     /* largest difference, over pairs without a NaN; infinity is possible */
+    double sum_squares; /* sum of the squared differences */
+    double squares_source, squares_written, products;
+    uint64_t reserved[2]; /* 0 */
+} heft_quality_item;
+/* Return the number of tensors that are quantised: known once a conversion has begun. */
+HEFT_API uint32_t heft_quality_count(const heft_quality *q);
+/* Return tensor i; the name is borrowed from q.  Call this after the conversion. */
+HEFT_API heft_quality_item heft_quality_at(const heft_quality *q, uint32_t i);
+/* Return the sums over all tensors: those with more elements count more. */
+HEFT_API heft_quality_item heft_quality_total(const heft_quality *q);
 
 #ifdef __cplusplus
 }

@@ -230,6 +230,9 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_array_write(heft_sink *take, const hef
 
 /* ---- converting --------------------------------------------------------------------------- */
 
+/* Measures how far numbers that are quantised are from those of the source; quantise.h. */
+typedef struct heft_quality heft_quality;
+
 typedef struct heft_convert_options {
     size_t size;                     /* = sizeof(heft_convert_options) */
     const heft_write_options *write; /* NULL: the defaults */
@@ -280,12 +283,15 @@ typedef struct heft_convert_options {
      * its matrices a number for each column, and their count; NULL: all count evenly.  Borrowed
      * until the conversion ends. */
     const float *(*importance)(void *ctx, const heft_tensor *t, uint64_t *count);
+    /* Measure what is written: the tensors that are encoded to block types, and those of a
+     * heft_quantisation with the same object.  NULL: nothing is measured. */
+    heft_quality *quality;
 } heft_convert_options;
 #define HEFT_CONVERT_OPTIONS_INIT                                                               \
     {                                                                                           \
         sizeof(heft_convert_options), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, { NULL, 0 }, \
             false, false, NULL, NULL, NULL, NULL, NULL, NULL, { NULL, 0 }, NULL, NULL, false,   \
-            false, false, { 0 }, NULL                                                           \
+            false, false, { 0 }, NULL, NULL                                                     \
     }
 
 /* Convert an open file to another (or the same) format, in the order of the input.  Checksums of

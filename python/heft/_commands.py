@@ -13,7 +13,7 @@ from . import _child, _errors
 from ._exceptions import LossWarning
 from ._options import FLAG, options_of, path_words
 from ._results import (Appended, Bill, Converted, Diagnosis, Difference, Digests, Edited, Info, Message,
-                       Renamed, Report, Result, Scan, Signed, Split, Stats, build)
+                       Quality, Renamed, Report, Result, Scan, Signed, Split, Stats, build)
 
 
 class FileWarning(UserWarning):
@@ -83,6 +83,15 @@ def _of_document(cls, file=None):
 
 def _of_result(cls, file):
     return lambda done: done.build(cls, {**done.result, "file": done.path(file)})
+
+
+def _converted(done):
+    members = {**done.result, "file": done.path("target")}
+    if done.arguments["verify_quality"]:
+        document = done.document()
+        members["quality"] = tuple(build(Quality, t) for t in document["tensors"])
+        members["total_quality"] = build(Quality, document["total"])
+    return done.build(Converted, members)
 
 
 def _split_result(done):
@@ -161,6 +170,7 @@ class _Command:
     def words(self, arguments):
         """Return the words of the command line."""
         words = [self.name, "--messages=json", *self.flags]
+        words += JSON if arguments.get("verify_quality") else ()
         for option in options_of(self.name):
             words += option.words(arguments[option.keyword])
         words.append("--")
@@ -204,7 +214,7 @@ _COMMANDS = [
              "Compute minimum, maximum, mean and more of the tensors whose names match a pattern.",
              defaults={"patterns": ()}, statuses=(0, 1), flags=JSON),
     _Command("convert", {"source": path_words, "target": path_words},
-             _unless("abort", _of_result(Converted, "target")),
+             _unless("abort", _converted),
              "Converted | None",
              "Write a file or a folder in another format. The target appears whole or not at all."),
     _Command("split", {"source": path_words, "folder": path_words}, _split_result, "Split",
@@ -286,5 +296,5 @@ append, convert, diff, doctor, edit, hash, info, merge, sbom, scan, sign, split,
     FUNCTIONS[name] for name in sorted(FUNCTIONS))
 
 __all__ = [*FUNCTIONS, "FileWarning", "Message", "Result", "Converted", "Split",
-           "Edited", "Appended", "Report", "Signed", "Bill", "Diagnosis", "Scan", "Difference",
+           "Edited", "Appended", "Quality", "Report", "Signed", "Bill", "Diagnosis", "Scan", "Difference",
            "Renamed", "Digests", "Stats", "Info"]

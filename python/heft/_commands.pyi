@@ -32,6 +32,17 @@ class Result:
         ...
 
 @dataclass(frozen=True)
+class Quality:
+    max_abs: float
+    rmse: float | None
+    nmse: float | None
+    cosine: float | None
+    compared: int
+    name: str | None = ...
+    type_a: str | None = ...
+    type_b: str | None = ...
+
+@dataclass(frozen=True)
 class Converted(Result):
     file: pathlib.Path
     format: str
@@ -40,6 +51,8 @@ class Converted(Result):
     share: int | None = ...
     shares: int | None = ...
     missing: int = ...
+    quality: tuple[Quality, ...] | None = ...
+    total_quality: Quality | None = ...
 
 @dataclass(frozen=True)
 class Split(Result):
@@ -370,6 +383,7 @@ def convert(
     quantize: str | Iterable[str] | None = ...,
     requantize: bool = ...,
     allow_nan: bool = ...,
+    verify_quality: bool = ...,
     tensor_type: str | Iterable[str] | None = ...,
     token_embedding_type: str | None = ...,
     output_tensor_type: str | None = ...,

@@ -97,6 +97,8 @@ DESCRIBED = (
      "flag", "quantise weights that are quantised already"),
     ("allow-nan", "convert",
      "flag", "quantise weights with NaN and infinities"),
+    ("verify-quality", "convert",
+     "flag", "print how far quantised weights are from those of IN"),
     ("tensor-type", "convert",
      "list", "with a mix: the type of tensors that match; first match counts"),
     ("token-embedding-type", "convert",

@@ -74,11 +74,28 @@ class Result:
 
 
 @dataclass(frozen=True)
+class Quality:
+    """How far quantised numbers are from those of the source. name: the tensor, or None for all.
+    compared: number of elements. What is not defined, as the cosine of zeros, is None."""
+    max_abs: float = _as(_real)
+    rmse: float | None = _as(_real)
+    nmse: float | None = _as(_real)
+    cosine: float | None = _as(_real)
+    compared: int
+    name: str | None = None
+    type_a: str | None = None
+    type_b: str | None = None
+
+
+@dataclass(frozen=True)
 class Converted(Result):
     """A written file. bytes: its size.
 
     share, shares: number of the share that was written, and of all shares, or None. missing: shares
-    that are not written yet; with 0 the file is complete."""
+    that are not written yet; with 0 the file is complete.
+
+    quality: with verify_quality, how far each quantised tensor is from that of the source, and
+    total_quality, all of them together; else None."""
     file: pathlib.Path = _as(pathlib.Path)
     format: str
     bytes: int
@@ -86,6 +103,8 @@ class Converted(Result):
     share: int | None = None
     shares: int | None = None
     missing: int = 0
+    quality: tuple[Quality, ...] | None = None
+    total_quality: Quality | None = None
 
 
 @dataclass(frozen=True)

@@ -242,6 +242,20 @@ def test_convert_split_merge_edit_and_append(model, tmp_path):
     assert "ema.step" in heft.hash(done.file).tensors
 
 
+def test_the_quality_of_quantised_weights_is_measured(tmp_path):
+    numbers = f32(*(i % 17 - 8 for i in range(4 * 64)))
+    source = write_safetensors(tmp_path / "in.safetensors",
+                               {"a.weight": ("F32", [4, 64], numbers),
+                                "b.weight": ("F32", [4, 64], bytes(4 * 64 * 4))})
+    done = heft.convert(source, tmp_path / "out.pt", quantize="int4:32", verify_quality=True)
+    a, b = done.quality
+    assert (a.name, a.type_a, a.type_b, a.compared) == ("a.weight", "f32", "pack-quantized", 256)
+    assert 0 < a.rmse < a.max_abs < 1 and 0.99 < a.cosine < 1
+    assert (b.rmse, b.cosine) == (0, None)
+    assert done.total_quality.compared == 512 and done.total_quality.rmse == a.rmse / 2**0.5
+    assert heft.convert(source, tmp_path / "b.pt", quantize="int4:32").quality is None
+
+
 def test_a_dry_run_writes_nothing(model, tmp_path):
     done = heft.convert(model, tmp_path / "out.zt", dry_run=True)
     assert done.dry_run and done.bytes > 0 and not done.file.exists()

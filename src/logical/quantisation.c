@@ -53,6 +53,9 @@ static heft_status add_encoding(heft_quantisation *q, uint32_t tensor, heft_quan
     }
     row->item.scheme = e->encoder->scheme;
     row->is_exempt = row->is_exempt && !e->encoder->scheme;
+    if (q->opt.quality && e->encoder->scheme)
+        HEFT_TRY(heft_quality_add(&e->quality, q->opt.quality, e->name, e->from, e->encoder->scheme,
+                                  q->err));
     q->number[tensor] = ++q->count;
     q->is_kept[tensor] = 0;
     return add_row(q, row);

@@ -44,9 +44,15 @@ static heft_status read_part(quantised_source *s, const heft_encoded *e, uint32_
         return heft_error_no_memory(err, "to quantise a tensor");
     if (!kept)
         memset(r, 0, sizeof *r);
+    heft_quality *quality = s->q->opt.quality;
+    heft_pair_sums sums = { .pairs = 0 };
     heft_encoder_begin(r, e, err);
+    r->sums = quality && quality->is_writing && e->encoder->scheme ? &sums : NULL;
     heft_file_enter(e->f);
     heft_status st = heft_file_leave_after(e->f, heft_encoder_read(r, k, from, buf, len), err);
+    r->sums = NULL;
+    if (quality)
+        heft_quality_collect(quality, e->quality, &sums);
     if (kept) {
         heft_atomic_publish(&kept->is_taken, 0);
     } else {

@@ -63,6 +63,12 @@ static void store(const heft_encoded *e, float *x, size_t n, uint8_t *out)
             out[i] = (uint8_t)x[i];
 }
 
+static void load(const heft_encoded *e, const uint8_t *in, size_t n, float *x)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = e->bits == 4 ? (float)(in[i / 2] >> 4 * (i % 2) & 15) - 8 : (float)in[i] - 128;
+}
+
 const heft_scheme_encoder heft_encoder_of_integers = {
-    .scheme = "pack-quantized", .prepare = prepare, .scale = scale, .store = store
+    .scheme = "pack-quantized", .prepare = prepare, .scale = scale, .store = store, .load = load
 };

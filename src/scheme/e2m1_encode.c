@@ -16,6 +16,7 @@ enum { WANTED = 64 * HEFT_RUN }; /* elements to read ahead */
 typedef struct codes {
     uint8_t code[HEFT_RUN];
     uint8_t scale[HEFT_RUN / 16];
+    float by[HEFT_RUN / 16]; /* the numbers that the scales stand for, if they are known */
 } codes;
 
 static uint64_t group_of(const heft_encoded *e)
@@ -44,6 +45,42 @@ bool heft_has_e2m1(const heft_encoded *e, const heft_scheme *scheme, heft_dtype 
            (d->part[HEFT_ROLE_SCALE].dtype == scale && has_scale_of_each_group(e));
 }
 
+/* ---- how far the codes are from the numbers ---- */
+
+/* Set the numbers that scales stand for. */
+static void load_scales(const heft_encoded *e, codes *c, size_t groups)
+{
+    bool is_power = group_of(e) == 32, divides = !e->choice->form;
+    (void)heft_dtype_cast(c->by, HEFT_F32, c->scale, is_power ? HEFT_F8_E8M0 : HEFT_F8_E4M3FN,
+                          groups);
+    for (size_t g = 0; g < groups && !is_power; g++)
+        c->by[g] = divides ? c->by[g] / e->factor : c->by[g] * e->factor;
+}
+
+/* Compare the numbers of the run in r->x with what the codes decode to. */
+static void measure_codes(heft_encoder *r, const codes *c, const float *from, size_t count)
+{
+    static const float magnitudes[] = { 0, 0.5F, 1, 1.5F, 2, 3, 4, 6 };
+    size_t group = (size_t)group_of(r->e);
+    float decoded[HEFT_RUN];
+    for (size_t i = 0; i < count; i++) {
+        float x = magnitudes[c->code[i] & 7] * c->by[i / group];
+        decoded[i] = c->code[i] & 8 ? -x : x;
+    }
+    heft_pairs_add(r->sums, from, decoded, count);
+}
+
+/* Compare codes that are copied with the numbers of the source, which are the same but for the
+ * rounding of a factor. */
+static bool measure_copy(heft_encoder *r, uint64_t row, uint64_t column, size_t count, codes *c)
+{
+    if (!heft_encoder_run(r, row, column, count))
+        return false;
+    load_scales(r->e, c, count / (size_t)group_of(r->e));
+    measure_codes(r, c, r->x, count);
+    return true;
+}
+
 /* ---- sources ---- */
 
 static bool encode_codes(heft_encoder *r, uint64_t row, uint64_t column, size_t count, codes *c)
@@ -51,14 +88,18 @@ static bool encode_codes(heft_encoder *r, uint64_t row, uint64_t column, size_t 
     const heft_encoded *e = r->e;
     size_t group = (size_t)group_of(e);
     uint8_t pairs[HEFT_RUN / 2];
+    float from[HEFT_RUN]; /* the numbers of a run that is measured */
     if (!heft_encoder_run(r, row, column, count))
         return false;
+    if (r->measures)
+        memcpy(from, r->x, count * sizeof *from);
     for (size_t i = 0; i < count; i += group) {
         float most;
         if (!heft_encoder_magnitude(r, i, group, &most))
             return false;
         heft_encoded_scale s = e->encoder->scale(e, most);
         c->scale[i / group] = s.stored[0];
+        c->by[i / group] = s.by;
         for (size_t k = i; k < i + group; k++)
             r->x[k] /= s.by;
     }
@@ -67,6 +108,8 @@ static bool encode_codes(heft_encoder *r, uint64_t row, uint64_t column, size_t 
     (void)heft_dtype_cast(pairs, HEFT_F4_E2M1, r->x, HEFT_F32, count); /* saturates */
     for (size_t i = 0; i < count; i++)
         c->code[i] = (uint8_t)(pairs[i / 2] >> 4 * (i % 2) & 15);
+    if (r->measures)
+        measure_codes(r, c, from, count);
     return true;
 }
 
@@ -121,7 +164,9 @@ static bool read_codes(heft_encoder *r, uint64_t row, uint64_t column, size_t co
     r->input.matrix = heft_div(row, e->rows);
     bool is_block = !e->decoding || heft_dtype_kind_of(e->decoding->part[HEFT_ROLE_WEIGHT].dtype) ==
                                         HEFT_DTYPE_BLOCK;
-    return is_block ? copy_blocks(r, first, count, c) : copy_pairs(r, first, count, c);
+    if (!(is_block ? copy_blocks(r, first, count, c) : copy_pairs(r, first, count, c)))
+        return false;
+    return !r->measures || measure_copy(r, row, column, count, c);
 }
 
 /* ---- layouts ---- */

@@ -242,25 +242,44 @@ static void divide(float *x, size_t n, float by)
         x[i] /= by;
 }
 
+/* Compare a run with what its stored numbers and the scales of its elements decode to. */
+static void measure_run(heft_encoder *r, const float *from, const float *scale, const uint8_t *out,
+                        size_t count)
+{
+    float decoded[HEFT_RUN];
+    r->e->encoder->load(r->e, out, count, decoded);
+    for (size_t i = 0; i < count; i++)
+        decoded[i] *= scale[i];
+    heft_pairs_add(r->sums, from, decoded, count);
+}
+
 /* Encode the run that begins at a column, a multiple of HEFT_RUN. */
 static bool encode_run(heft_encoder *r, uint64_t row, uint64_t column, size_t count, uint8_t *out)
 {
     const heft_encoded *e = r->e;
+    float from[HEFT_RUN], scale[HEFT_RUN]; /* the numbers of a run that is measured */
     uint64_t width = e->grid.width, cell = heft_div(column, width);
     bool local = is_local(e);
     if ((!local && !fill_band(r, band_of(e, row))) || !heft_encoder_run(r, row, column, count))
         return false;
+    if (r->measures)
+        memcpy(from, r->x, count * sizeof *from);
     for (size_t i = 0, n; i < count && !r->st; i += n, cell++) {
         uint64_t left = (cell + 1) * width - column - i;
         n = left < count - i ? (size_t)left : count - i;
         float most = local ? 0 : r->band[cell];
         if (local && !heft_encoder_magnitude(r, i, n, &most))
             return false;
-        divide(r->x + i, n, e->encoder->scale(e, most).by);
+        float by = e->encoder->scale(e, most).by;
+        divide(r->x + i, n, by);
+        for (size_t k = i; r->measures && k < i + n; k++)
+            scale[k] = by;
     }
     r->has_run = false;
     if (!r->st)
         e->encoder->store(e, r->x, count, out);
+    if (!r->st && r->measures)
+        measure_run(r, from, scale, out, count);
     return !r->st;
 }
 
@@ -270,6 +289,7 @@ heft_status heft_encoder_read_runs(heft_encoder *r, uint32_t run_bytes, heft_run
 {
     const heft_encoded *e = r->e;
     uint64_t row_bytes = e->columns * run_bytes / HEFT_RUN;
+    bool measures = r->measures;
     uint8_t cut[HEFT_RUN * sizeof(float)];
     while (len && !r->st) {
         uint64_t row = heft_div(from, row_bytes), in_row = from - row * row_bytes;
@@ -278,6 +298,7 @@ heft_status heft_encoder_read_runs(heft_encoder *r, uint32_t run_bytes, heft_run
         size_t count = e->columns - column < HEFT_RUN ? (size_t)(e->columns - column) : HEFT_RUN;
         size_t bytes = count * run_bytes / HEFT_RUN, n = bytes - skip < len ? bytes - skip : len;
         bool is_whole = n == bytes;
+        r->measures = measures && !skip;
         if (write(r, row, column, count, is_whole ? buf : cut) && !is_whole)
             memcpy(buf, cut + skip, n);
         buf += n;
@@ -336,6 +357,7 @@ heft_status heft_encoder_read(heft_encoder *r, uint32_t k, uint64_t from, uint8_
     const heft_encoded_part *p = &r->e->parts[k];
     if (!len)
         return HEFT_OK;
+    r->measures = r->sums && p->role == HEFT_ROLE_WEIGHT;
     if (r->e->encoder->read)
         return r->e->encoder->read(r, k, from, buf, len);
     if (p->role == HEFT_ROLE_WEIGHT)

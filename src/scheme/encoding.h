@@ -6,6 +6,7 @@
  * scaled numbers.  Rows count through the whole tensor, as for decoding. */
 #ifndef HEFT_ENCODING_H
 #define HEFT_ENCODING_H
+#include "model/quality.h"
 #include "scheme/decoding.h"
 
 enum {
@@ -60,6 +61,7 @@ typedef struct heft_encoded {
     bool needs_largest;   /* `largest` is found before anything is read */
     float largest;        /* magnitude in the whole tensor, and those that are joined with it */
     float factor;         /* scale of the whole tensor, set by `begin` */
+    uint32_t quality;     /* record of heft_quality, if that measures the tensor */
     uint32_t part_count;
     heft_encoded_part parts[HEFT_ENCODED_PARTS];
 } heft_encoded;
@@ -86,7 +88,9 @@ typedef struct heft_scheme_encoder {
     heft_encoded_scale (*scale)(const heft_encoded *e, float largest);
     /* Store n scaled numbers, which may lie beyond the largest that can be stored. */
     void (*store)(const heft_encoded *e, float *x, size_t n, uint8_t *out);
-    /* Read bytes of part k; NULL: by `scale` and `store`. */
+    /* Load what `store` has stored, before it is multiplied with the scale. */
+    void (*load)(const heft_encoded *e, const uint8_t *in, size_t n, float *x);
+    /* Read bytes of part k; NULL: by `scale`, `store` and `load`. */
     heft_status (*read)(struct heft_encoder *r, uint32_t k, uint64_t from, uint8_t *buf,
                         size_t len);
 } heft_scheme_encoder;
@@ -110,6 +114,8 @@ typedef struct heft_encoder {
     bool has_band, has_run;
     uint64_t run_row, run_column; /* position of the numbers in x */
     float x[HEFT_RUN];
+    heft_pair_sums *sums; /* get how far encoded numbers are from those of the source; or NULL */
+    bool measures;        /* the run that is encoded now is to be added to `sums` */
     heft_status st;
     heft_error *err;
 } heft_encoder;
@@ -117,7 +123,8 @@ typedef struct heft_encoder {
 /* Begin to encode; keeps the memory of an encoder that was used before.  *r is zero at first. */
 void heft_encoder_begin(heft_encoder *r, const heft_encoded *e, heft_error *err);
 void heft_encoder_free(heft_encoder *r, const heft_allocator *al);
-/* Read bytes [from, from + len) of part k. */
+/* Read bytes [from, from + len) of part k.  Runs of the weight that begin in the range are added to
+ * r->sums. */
 heft_status heft_encoder_read(heft_encoder *r, uint32_t k, uint64_t from, uint8_t *buf, size_t len);
 /* Set *largest to the largest magnitude in `count` rows from `row` on. */
 heft_status heft_encoder_largest(heft_encoder *r, uint64_t row, uint64_t count, float *largest);
@@ -138,6 +145,8 @@ typedef bool heft_run_function(heft_encoder *r, uint64_t row, uint64_t column, s
 /* Read bytes of a part in which HEFT_RUN elements have run_bytes, at most 4096. */
 heft_status heft_encoder_read_runs(heft_encoder *r, uint32_t run_bytes, heft_run_function *write,
                                    uint64_t from, uint8_t *buf, size_t len);
+/* The member `load` for numbers of E4M3. */
+void heft_load_e4m3(const heft_encoded *e, const uint8_t *in, size_t n, float *x);
 /* Store NaN as 0 in a type without NaN. */
 void heft_drop_nan(float *x, size_t n);
 /* Return the power of two for numbers up to `largest` in a type whose largest number has the

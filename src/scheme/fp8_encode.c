@@ -32,5 +32,5 @@ static void store(const heft_encoded *e, float *x, size_t n, uint8_t *out)
 }
 
 const heft_scheme_encoder heft_encoder_of_fp8 = {
-    .scheme = "fp8", .prepare = prepare, .scale = scale, .store = store
+    .scheme = "fp8", .prepare = prepare, .scale = scale, .store = store, .load = heft_load_e4m3
 };

@@ -29,5 +29,5 @@ static void store(const heft_encoded *e, float *x, size_t n, uint8_t *out)
 }
 
 const heft_scheme_encoder heft_encoder_of_mxfp8 = {
-    .scheme = "mxfp8", .prepare = prepare, .scale = scale, .store = store
+    .scheme = "mxfp8", .prepare = prepare, .scale = scale, .store = store, .load = heft_load_e4m3
 };

@@ -10,6 +10,7 @@
 #include "core/write/convert/dedup.h"
 #include "core/write/convert/same_format.h"
 #include "core/write/plan/sink_calls.h"
+#include "model/quality.h"
 #include "scheme/refuse.h"
 
 /* ---- the plan ---- */
@@ -204,8 +205,8 @@ static heft_status count_cast_losses(heft_conversion *c)
     heft_progress progress = { .fn = c->opt.progress,
                                .ctx = c->opt.ctx,
                                .total = payload_bytes(c) };
-    heft_copy_context copying = { &c->p, c->in, c->origins.ptr,  NULL, &off, &progress,
-                                  NULL,  NULL,  c->opt.allow_nan };
+    heft_copy_context copying = { &c->p, c->in, c->origins.ptr,   NULL, &off, &progress,
+                                  NULL,  NULL,  c->opt.allow_nan, NULL };
     heft_status st = heft_source_verifier_begin(&off, c->in, true, NULL, NULL, c->err);
     if (!st)
         st = heft_cast_losses_begin(&copying, c->err);
@@ -324,13 +325,43 @@ heft_status heft_conversion_plan(heft_conversion *c, const heft_file *in, const 
     return st ? st : plan_conversion(c);
 }
 
+/* Add the tensors whose rows are encoded to those that are measured. */
+static heft_status begin_quality(const heft_conversion *c)
+{
+    heft_quality *q = HEFT_IS_LEAN ? NULL : c->opt.quality;
+    heft_origin *o = c->origins.ptr;
+    for (uint32_t i = 0; q && i < c->p.plan.order_count; i++) {
+        uint32_t part = c->p.plan.order[i];
+        const heft_ix_part_row *row = heft_ix_part_row_at(&c->p.x, part);
+        if (o[part].row)
+            HEFT_TRY(heft_quality_add(&o[part].quality, q,
+                                      heft_ix_name(&c->p.x, heft_ix_owner(&c->p.x, part)),
+                                      o[part].dtype, heft_dtype_get(row->dtype)->name, c->err));
+    }
+    return HEFT_OK;
+}
+
+/* Write the payload.  Earlier reads, as of equal tensors, are not measured. */
+static heft_status copy_payload(heft_conversion *c, const heft_copy_context *copying)
+{
+    heft_quality *q = HEFT_IS_LEAN ? NULL : c->opt.quality;
+    HEFT_TRY(begin_quality(c));
+    if (q)
+        q->is_writing = true;
+    heft_status st = c->p.plan.appended ? heft_copy_encoded(copying, c->err)
+                                        : heft_copy(copying, c->err);
+    if (q)
+        q->is_writing = false;
+    return st;
+}
+
 heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink)
 {
     const heft_plan *plan = &c->p.plan;
     heft_ledger ledger;
     heft_progress progress = { .fn = c->opt.progress, .ctx = c->opt.ctx };
-    heft_copy_context copying = { &c->p, c->in, c->origins.ptr,  sink, &ledger, &progress,
-                                  NULL,  NULL,  c->opt.allow_nan };
+    heft_copy_context copying = { &c->p, c->in, c->origins.ptr,   sink,          &ledger, &progress,
+                                  NULL,  NULL,  c->opt.allow_nan, c->opt.quality };
     if (c->opt.dry_run)
         return count_cast_losses(c);
     if (!sink)
@@ -352,7 +383,7 @@ heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink)
     if (!st)
         st = heft_planner_emit(&c->p, HEFT_HEADER, sink, c->err);
     if (!st)
-        st = plan->appended ? heft_copy_encoded(&copying, c->err) : heft_copy(&copying, c->err);
+        st = copy_payload(c, &copying);
     if (!st)
         st = heft_source_verifier_end(&ledger, c->err);
     if (!st)

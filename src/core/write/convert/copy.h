@@ -21,6 +21,7 @@ typedef struct heft_origin { /* source of a part to write, by number of that par
      * the importance of its columns, or NULL.  Else 0. */
     uint64_t row, matrix_rows;
     const float *importance;
+    uint32_t quality; /* record of heft_quality, if rows are measured */
 } heft_origin;
 
 typedef struct heft_copy_context {
@@ -34,6 +35,7 @@ typedef struct heft_copy_context {
         [HEFT_CAST_LOSSES]; /* by part: values that the cast loses, by kind; NULL: not counted */
     const heft_range *only; /* range of the target to write; NULL: everything */
     bool allow_nan;         /* encode NaN and infinities */
+    heft_quality *quality;  /* measures encoded rows; or NULL */
 } heft_copy_context;
 
 /* Write everything between header and trailer, or in the range `only`, padding included. */

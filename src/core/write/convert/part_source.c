@@ -151,7 +151,8 @@ static heft_status produce_units(heft_part_source *w, const unit *u, uint64_t fi
         return read_elements(w, u, at, elements, dst);
     HEFT_TRY(read_elements(w, u, at, elements, w->scratch));
     if (w->c->origins[w->part].row)
-        return heft_rows_encode(dst, w->c, w->part, w->scratch, first, count, w->values, &w->err);
+        return heft_rows_encode(dst, w->c, w->part, w->scratch, first, count, w->values,
+                                counts && w->c->quality ? &w->sums : NULL, &w->err);
     uint64_t *lost = counts && w->c->lost ? w->lost : NULL;
     if (!heft_cast_counted(dst, u->to, w->scratch, u->from, (size_t)elements, lost))
         return heft_error_plain(&w->err, HEFT_E_UNSUPPORTED, "%s cannot be cast to %s",
@@ -161,7 +162,7 @@ static heft_status produce_units(heft_part_source *w, const unit *u, uint64_t fi
 
 /* Produce a unit cut by a buffer boundary, and keep the unit for the next buffer.  If another
  * worker has the next buffer, both produce the unit, and the worker with the first byte counts
- * the lost values. */
+ * the lost values and measures the row. */
 static heft_status produce_cut_unit(heft_part_source *w, const unit *u, uint64_t first, bool counts)
 {
     if (w->unit_first == first)
@@ -346,6 +347,8 @@ heft_status heft_part_source_read(heft_part_source *w, uint32_t part, uint64_t f
         HEFT_TRY(read_source(w, from, dst, len));
     if (w->in_order)
         heft_running_digest_update(&w->target_digest, dst, len);
+    if (!HEFT_IS_LEAN && w->c->quality)
+        heft_quality_collect(w->c->quality, o->quality, &w->sums);
     if (from + len == row->length)
         finish_part(w);
     return HEFT_OK;

@@ -5,6 +5,7 @@
 #include "core/read/stream.h"
 #include "core/write/convert/copy.h"
 #include "model/blocks.h"
+#include "model/quality.h"
 
 enum {
     HEFT_MAX_ELEMENT_BYTES = 16,                  /* bytes of the largest element type */
@@ -24,6 +25,7 @@ typedef struct heft_part_source {
     heft_spill transpose_spill; /* the whole decoded part, if a compressed part is transposed */
     uint64_t unit_first;        /* number of the unit in `unit`, or HEFT_NOWHERE */
     uint64_t lost[HEFT_CAST_LOSSES]; /* values of the part lost by casts so far */
+    heft_pair_sums sums;             /* rows of the part that are not collected yet */
     uint8_t *unit;                   /* `block`, or memory for an encoded row */
     float *values;  /* a row before it is encoded; NULL: no such part has been open */
     size_t columns; /* capacity of `values`, and of `unit` in elements */

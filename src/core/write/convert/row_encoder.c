@@ -84,9 +84,24 @@ static heft_status check_scales(const heft_copy_context *c, uint32_t part, const
     return HEFT_OK;
 }
 
+/* Compare a row with what its blocks decode to, while both are in cache. */
+static void measure_row(heft_pair_sums *sums, const float *values, const uint8_t *blocks,
+                        heft_dtype to, size_t columns)
+{
+    float decoded[HEFT_QUALITY_RUN]; /* whole blocks of any type */
+    const heft_dtype_info *d = heft_dtype_get(to);
+    for (size_t at = 0, n; at < columns; at += n) {
+        n = columns - at < HEFT_QUALITY_RUN ? columns - at : HEFT_QUALITY_RUN;
+        (void)heft_dtype_cast(decoded, HEFT_F32, blocks + at / d->block_elems * d->block_bytes, to,
+                              n);
+        heft_f32_from_little(decoded, n);
+        heft_pairs_add(sums, values + at, decoded, n);
+    }
+}
+
 heft_status heft_rows_encode(uint8_t *dst, const heft_copy_context *c, uint32_t part,
                              const uint8_t *src, uint64_t first, uint64_t count, float *values,
-                             heft_error *err)
+                             heft_pair_sums *sums, heft_error *err)
 {
     const heft_origin *o = &c->origins[part];
     heft_dtype to = heft_ix_part_row_at(&c->p->x, part)->dtype;
@@ -102,6 +117,8 @@ heft_status heft_rows_encode(uint8_t *dst, const heft_copy_context *c, uint32_t 
         if (most > heft_f32_bits(largest_of(to)))
             return refuse_row(c, part, values, i, err);
         heft_row_encode(dst, to, values, (size_t)o->row, importance);
+        if (!HEFT_IS_LEAN && sums)
+            measure_row(sums, values, dst, to, (size_t)o->row);
         if (most > heft_f32_bits(MOST_F16))
             HEFT_TRY(check_scales(c, part, dst, values, i, err));
     }
