@@ -195,6 +195,10 @@ static int find_config(quantised_model *q, const char *in, quantise_output to)
         return CODE_DONE;
     const char *slash = strrchr(to.path, '/');
     size_t dir = slash ? (size_t)(slash - to.path) + 1 : 0;
+    if (!strcmp(to.path + dir, name))
+        return say_status(HEFT_E_ARGUMENT, to.path,
+                          "is the name of the settings that are written beside the weights: name "
+                          "OUT otherwise");
     q->config = malloc(dir + sizeof name);
     if (!q->config)
         return say_status(HEFT_E_NOMEM, in, "no memory for a path");
