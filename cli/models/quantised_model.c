@@ -171,7 +171,9 @@ static void say_plan(const quantised_model *q, const session *s, const char *pat
     if (!q->config && !has_settings)
         say(MESSAGE_WARNING, path,
             "no config.json is written with this output: programs need its "
-            "\"quantization_config\" to load the weights. A file of safetensors gets one");
+            "\"quantization_config\" to load the weights. A file of safetensors gets one, unless "
+            "it is "
+            "written in shares");
 }
 
 static int refuse_nothing(const quantised_model *q, const char *path)
