@@ -105,9 +105,9 @@ static int check_set_files(const job *j, const char *name, const struct stat *ou
     return code;
 }
 
-/* Refuse an output that is an input, a directory or an existing file without --force. A pipe or a
- * device is always accepted. f is the open model; NULL on the first call, before opening. */
-static int check_output(const request *r, const heft_file *f)
+/* Refuse to write the file `name` if it is an input. f is the open model, or NULL. */
+static int check_inputs(const request *r, const heft_file *f, const char *name,
+                        const struct stat *out)
 {
     const job *j = &r->job;
     const input all[] = {
@@ -117,19 +117,31 @@ static int check_output(const request *r, const heft_file *f)
         { j->mix.imatrix, "the imatrix file", NULL },
         { r->folder.config, "the configuration file", NULL },
     };
+    int code = inputs_check(name, all, sizeof all / sizeof *all, out);
+    return code || f ? code : check_set_files(j, name, out);
+}
+
+/* Refuse an output that is an input, a directory or an existing file without --force. A pipe or a
+ * device is always accepted. f is the open model; NULL on the first call, before opening. */
+static int check_output(const request *r, const heft_file *f)
+{
+    const job *j = &r->job;
     struct stat out;
     if (j->to_stdout ? fstat(STDOUT_FILENO, &out) : stat(j->out, &out))
         return CODE_DONE;
-    const char *name = j->to_stdout ? "standard output" : j->out;
-    int code = inputs_check(name, all, sizeof all / sizeof *all, &out);
+    int code = check_inputs(r, f, j->to_stdout ? "standard output" : j->out, &out);
     if (code || f)
-        return code;
-    code = check_set_files(j, name, &out);
-    if (code)
         return code;
     if (j->to_stdout && isatty(STDOUT_FILENO) && !j->force)
         return say_usage("convert", "stdout is a terminal: redirect it, or use --force");
     return job_check_output(j, &out);
+}
+
+/* Refuse to replace an input by the settings of quantised weights. */
+static int check_settings(const request *r, const char *path)
+{
+    struct stat out;
+    return path && !stat(path, &out) ? check_inputs(r, NULL, path, &out) : CODE_DONE;
 }
 
 /* Find the companion files in the folder. For an EMBD target, read vocabulary and metadata. */
@@ -367,6 +379,8 @@ static int convert(request *r)
     j->rules.is_decoded = d.model != NULL;
     if (!code && j->quantise.args.count && !j->mix.info.name)
         code = quantise(&q, &j->quantise, j->session, f, r->in, quantise_target(r));
+    if (!code)
+        code = check_settings(r, q.config);
     if (!code && !d.model && !q.plan && !j->rules.raw_tensors)
         code = dequantise_check_target(j->session, f, r->in, j->target);
     const heft_file *in = q.plan ? heft_quantisation_file(q.plan) : d.model ? d.model : f;

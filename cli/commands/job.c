@@ -42,9 +42,9 @@ const shared_opt job_options[] = {
     { C,
       { "requantize", 0, OPT_FLAG, AT(job, quantise.requantise), NULL,
         "quantise weights that are quantised already" } },
-    { C,
+    { C | A,
       { "allow-nan", 0, OPT_FLAG, AT(job, quantise.allow_nan), NULL,
-        "quantise weights with NaN and infinities" } },
+        "quantise weights with NaN and infinities, also by --cast" } },
     { C,
       { "verify-quality", 0, OPT_FLAG, AT(job, verify_quality), NULL,
         "print how far quantised weights are from those of IN" } },
@@ -353,6 +353,7 @@ void job_set_options(job *j, const char *source)
     j->write.ctx = &j->losses;
     j->write.sums = &j->sums;
     o->no_verify = j->session->no_verify;
+    o->allow_nan = j->quantise.allow_nan;
     o->dry_run = j->dry_run;
     o->planned_bytes = &j->bytes;
     o->progress = convert_step;

@@ -334,7 +334,6 @@ int job_mix_choose(job *j, const heft_file *f)
         return say_status(HEFT_E_NOMEM, j->source, "no memory for metadata");
     j->rules.mix = m->mix;
     j->rules.mixed = f;
-    j->convert.allow_nan = j->quantise.allow_nan;
     bool has_rules = heft_dtype_get(m->info.dtype)->kind == HEFT_DTYPE_BLOCK && !m->pure &&
                      m->info.dtype != HEFT_Q8_0;
     if (has_rules && !count_known_names(j, f))

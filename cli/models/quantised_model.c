@@ -171,7 +171,9 @@ static void say_plan(const quantised_model *q, const session *s, const char *pat
     if (!q->config && !has_settings)
         say(MESSAGE_WARNING, path,
             "no config.json is written with this output: programs need its "
-            "\"quantization_config\" to load the weights. A file of safetensors gets one");
+            "\"quantization_config\" to load the weights. A file of safetensors gets one, unless "
+            "it is "
+            "written in shares");
 }
 
 static int refuse_nothing(const quantised_model *q, const char *path)
@@ -195,6 +197,10 @@ static int find_config(quantised_model *q, const char *in, quantise_output to)
         return CODE_DONE;
     const char *slash = strrchr(to.path, '/');
     size_t dir = slash ? (size_t)(slash - to.path) + 1 : 0;
+    if (!strcmp(to.path + dir, name))
+        return say_status(HEFT_E_ARGUMENT, to.path,
+                          "is the name of the settings that are written beside the weights: name "
+                          "OUT otherwise");
     q->config = malloc(dir + sizeof name);
     if (!q->config)
         return say_status(HEFT_E_NOMEM, in, "no memory for a path");

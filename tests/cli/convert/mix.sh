@@ -72,3 +72,7 @@ echo "== a cast"; $HEFT convert -qf --cast '*.weight=q5_1' nan.gguf no.gguf || e
 $HEFT convert -qf --cast '*ffn*=q5_1' good.gguf out.gguf; $HEFT ls --raw out.gguf 'blk.0.f*' | cut -f 1,2
 $HEFT convert -qf --cast '*=q8_0' odd.gguf no.gguf || echo "= $?"
 [ -e no.gguf ] || echo "nothing is left"
+echo "== a cast of NaN"; $HEFT convert -qf --allow-nan --cast '*.weight=q8_0' nan.gguf cast.gguf && $HEFT ls --raw cast.gguf | cut -f 1,2
+$HEFT convert -qf --allow-nan --quantize q8_0 nan.gguf mixed.gguf && $HEFT diff --ignore-metadata cast.gguf mixed.gguf
+$HEFT append -q --rename a.weight=b.weight --cast q8_0 cast.gguf nan.gguf || echo "= $?"
+$HEFT append -q --rename a.weight=b.weight --cast q8_0 --allow-nan cast.gguf nan.gguf && $HEFT ls --raw cast.gguf | cut -f 1,2

@@ -35,3 +35,8 @@ write_safetensors("kinds.safetensors", {
 P
 mkdir kinds && $HEFT convert -q --quantize mxfp4 kinds.safetensors kinds/m.safetensors && $HEFT ls kinds/m.safetensors | cut -f 1,2
 grep -o 'modules_to_not_convert.*\|"ignore".*' kinds/config.json
+echo "== settings replace neither the weights nor an input"
+mkdir self && $HEFT convert --force --to safetensors --quantize mxfp4 in.safetensors self/config.json || echo "= $?"
+ls self && echo '{"note": 1}' > self/config.json
+$HEFT convert -q --force --set-file note=self/config.json --quantize mxfp4 in.safetensors self/m.safetensors || echo "= $?"
+ls self && cat self/config.json
