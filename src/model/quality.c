@@ -43,7 +43,7 @@ static void add_sum(heft_exact_sum *a, const heft_exact_sum *b)
         int64_t limb = a->limb[i] + b->limb[i] + carry;
         int64_t kept = i + 1 < HEFT_SUM_LIMBS ? (int64_t)((uint64_t)limb & limb_mask) : limb;
         a->limb[i] = kept;
-        carry = (limb - kept) / (INT64_C(1) << LIMB_BITS);
+        carry = (limb - kept) >> LIMB_BITS; /* exact: the bits that go are 0 */
     }
 }
 

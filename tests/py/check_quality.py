@@ -100,6 +100,22 @@ def check_scheme(row, scratch):
     yield from document_differs(document, {n: (numbers(weights[n]), decoded[n]) for n in weights})
 
 
+def check_cut_runs(row, scratch):
+    """Runs that lie in two buffers count once."""
+    method, decoder, roles = row
+    name = schemes.PREFIX + "mlp.up_proj.weight"
+    x = np.random.default_rng(7).normal(0, 0.05, (2500, 2592)).astype(np.float32)
+    models.write(scratch / "in", {name: rounded(x, "F32")}, {})
+    out = scratch / "out.safetensors"
+    document, why = converted(scratch / "in", out, "--quantize", method)
+    if why:
+        yield why
+        return
+    parts = models.unpack(out)
+    decoded = decoder({role: parts[name + suffix] for role, suffix in roles.items()})
+    yield from document_differs(document, {name: (x, decoded)})
+
+
 def check_nan(_, scratch):
     """NaN and infinities are left out of the sums."""
     name = schemes.PREFIX + "mlp.up_proj.weight"
@@ -158,6 +174,25 @@ def check_formats(_, scratch):
             return
 
 
+def check_layouts(row, scratch):
+    """Layouts of the same numbers have the same quality."""
+    plain, other, suffix, name = row
+    x = np.random.default_rng(6).normal(0, 1, (2, 64, 128)).astype(np.float32)
+    results = []
+    other_values = x.swapaxes(1, 2) if "oss" in other else x
+    for method, values, end in ((plain, x, ".pt"), (other, other_values, suffix)):
+        folder = scratch / method.replace(":", "-")
+        models.write(folder, {name: rounded(np.ascontiguousarray(values), "F32")}, {})
+        document, why = converted(folder, folder / ("out" + end), "--quantize", method)
+        if why:
+            yield why
+            return
+        results.append(document["total"])
+    if results[0]["compared"] != x.size or results[0]["rmse"] == 0:
+        yield f"measured: {results[0]}"
+    yield from differ(other, results[1], results[0])
+
+
 # ---- blocks of GGUF ---------------------------------------------------------------------------
 
 NAME = "blk.0.ffn_up.weight"
@@ -203,8 +238,16 @@ def main():
     types += [("q4_k", "BF16", (3, 2304)), ("q8_0", "F16", (7, 1056)), ("q8_0", "F32", (30000, 32)),
               ("q8_0", "F32", (2500, 4128))] # rows that buffers and spans cut
     checks = [(f"{row[0]} is measured", check_scheme, row) for row in schemes.METHODS]
+    checks += [(f"runs of {row[0]} that buffers cut", check_cut_runs, (row[0], row[3], row[4]))
+               for row in schemes.METHODS
+               if row[0] in ("fp8:64x48", "mxfp8", "mxfp4", "int4:32", "int8")]
     checks += [("NaN and infinities", check_nan, None), ("a copy of codes", check_copy, None),
                ("formats that compare or compress", check_formats, None)]
+    experts, up = schemes.PREFIX + "mlp.experts.gate_up_proj", "blk.0.ffn_up_exps.weight"
+    checks += [(f"{row[1]} is as good as {row[0]}", check_layouts, row)
+               for row in (("mxfp4", "mxfp4:gpt-oss", ".pt", experts),
+                           ("mxfp4", "mxfp4:gguf", ".gguf", up),
+                           ("nvfp4:modelopt", "nvfp4:gguf", ".gguf", up))]
     checks += [(f"{t[0]} from {t[1]} {t[2]} is measured", check_blocks, t) for t in types]
     return tap.report((title, schemes.run(check, row)) for title, check, row in checks)
 
