@@ -209,18 +209,16 @@ static heft_status choose(heft_mix *m, chosen *t, heft_dtype from, bool has_outp
     const heft_mix_options *o = &m->opt;
     bool is_tied = t->kind == HEFT_MIX_EMBEDDING && !has_output;
     heft_dtype given = o->type ? o->type(o->ctx, t->name, from) : HEFT_UNTYPED;
+    bool has_rules = heft_dtype_kind_of(m->info.dtype) == HEFT_DTYPE_BLOCK && !o->pure;
+    bool is_output = t->kind == HEFT_MIX_OUTPUT || (is_tied && has_rules && !given);
     t->to = m->info.dtype;
     if (t->kind == HEFT_MIX_EMBEDDING && o->embedding_type)
         t->to = o->embedding_type;
-    else if (t->kind == HEFT_MIX_OUTPUT && o->output_type)
+    else if (is_output && o->output_type)
         t->to = o->output_type;
     else if (given)
         t->to = given;
-    else if (heft_dtype_kind_of(m->info.dtype) != HEFT_DTYPE_BLOCK)
-        return HEFT_OK;
-    else if (is_tied && o->output_type && !o->pure)
-        t->to = o->output_type;
-    else if (!o->pure) {
+    else if (has_rules) {
         t->kind = is_tied ? HEFT_MIX_OUTPUT : t->kind;
         return apply_rules(m, t, &t->to);
     }

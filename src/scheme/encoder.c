@@ -290,7 +290,7 @@ heft_status heft_encoder_read_runs(heft_encoder *r, uint32_t run_bytes, heft_run
     const heft_encoded *e = r->e;
     uint64_t row_bytes = e->columns * run_bytes / HEFT_RUN;
     bool measures = r->measures;
-    uint8_t cut[HEFT_RUN * sizeof(float)];
+    uint8_t cut[HEFT_RUN * sizeof(float)] = { 0 };
     while (len && !r->st) {
         uint64_t row = heft_div(from, row_bytes), in_row = from - row * row_bytes;
         uint64_t run = heft_div(in_row, run_bytes), column = run * HEFT_RUN;

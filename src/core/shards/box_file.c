@@ -106,7 +106,7 @@ heft_status heft_box_find_elements(uint64_t *offset, const heft_file *f, uint32_
 heft_status heft_box_verify(const heft_file *f, uint32_t row, uint32_t box, bool *is_compared,
                             heft_error *err)
 {
-    bool unused;
+    bool unused = false;
     const heft_ix_box *at = heft_ix_boxes(&f->x, row).rows + box;
     uint32_t number = heft_global_offset_file(&f->x, at->offset);
     heft_source *s = heft_file_source(f, number);
