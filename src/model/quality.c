@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "model/float.h"
 
-enum { LANES = 8, LIMB_BITS = 32 };
+enum { LANES = 8, LIMB_BITS = 32, PIECE = 128 };
 enum { F64_MANTISSA = 52, F64_BIAS = 1023, F64_EXPONENTS = 0x7FF };
 
 static const uint64_t limb_mask = 0xFFFFFFFF;
@@ -115,7 +115,7 @@ static void add_special(heft_pair_sums *s, float a, float b)
 
 void heft_pairs_add(heft_pair_sums *s, const float *a, const float *b, size_t n)
 {
-    float x[HEFT_QUALITY_RUN], y[HEFT_QUALITY_RUN];
+    float x[PIECE], y[PIECE];
     size_t kept = 0;
     float all = 0;
     for (size_t i = 0; i < n; i++)
@@ -132,6 +132,10 @@ void heft_pairs_add(heft_pair_sums *s, const float *a, const float *b, size_t n)
         kept += is_number;
         if (!is_number)
             add_special(s, a[i], b[i]);
+        if (kept == PIECE) {
+            add_finite(s, x, y, kept);
+            kept = 0;
+        }
     }
     add_finite(s, x, y, kept);
 }

@@ -62,7 +62,7 @@ static void measure_codes(heft_encoder *r, const codes *c, const float *from, si
 {
     static const float magnitudes[] = { 0, 0.5F, 1, 1.5F, 2, 3, 4, 6 };
     size_t group = (size_t)group_of(r->e);
-    float decoded[HEFT_RUN];
+    float *decoded = r->measured.decoded;
     for (size_t i = 0; i < count; i++) {
         float x = magnitudes[c->code[i] & 7] * c->by[i / group];
         decoded[i] = c->code[i] & 8 ? -x : x;
@@ -88,11 +88,10 @@ static bool encode_codes(heft_encoder *r, uint64_t row, uint64_t column, size_t 
     const heft_encoded *e = r->e;
     size_t group = (size_t)group_of(e);
     uint8_t pairs[HEFT_RUN / 2];
-    float from[HEFT_RUN]; /* the numbers of a run that is measured */
     if (!heft_encoder_run(r, row, column, count))
         return false;
     if (r->measures)
-        memcpy(from, r->x, count * sizeof *from);
+        memcpy(r->measured.from, r->x, count * sizeof *r->x);
     for (size_t i = 0; i < count; i += group) {
         float most;
         if (!heft_encoder_magnitude(r, i, group, &most))
@@ -109,7 +108,7 @@ static bool encode_codes(heft_encoder *r, uint64_t row, uint64_t column, size_t 
     for (size_t i = 0; i < count; i++)
         c->code[i] = (uint8_t)(pairs[i / 2] >> 4 * (i % 2) & 15);
     if (r->measures)
-        measure_codes(r, c, from, count);
+        measure_codes(r, c, r->measured.from, count);
     return true;
 }
 
@@ -119,7 +118,7 @@ static bool copy_pairs(heft_encoder *r, uint64_t first, size_t count, codes *c)
     const uint8_t *p = heft_decoder_bytes(&r->input, HEFT_ROLE_WEIGHT, first / 2, count / 2);
     for (size_t i = 0; p && i < count; i++)
         c->code[i] = (uint8_t)(p[i / 2] >> 4 * (i % 2) & 15);
-    p = p ? heft_decoder_bytes(&r->input, HEFT_ROLE_SCALE, first / group, groups) : NULL;
+    p = p ? heft_decoder_bytes(&r->input, HEFT_ROLE_SCALE, heft_div(first, group), groups) : NULL;
     if (p)
         memcpy(c->scale, p, groups);
     r->st = r->input.st;
@@ -136,7 +135,7 @@ static bool copy_blocks(heft_encoder *r, uint64_t first, size_t count, codes *c)
     const heft_encoded *e = r->e;
     size_t group = (size_t)group_of(e), scales = block_groups(e), block = scales * group;
     size_t bytes = scales + block / 2, blocks = count / block;
-    uint64_t at = first / block * bytes;
+    uint64_t at = heft_div(first, block) * bytes;
     const uint8_t *p = e->decoding
                            ? heft_decoder_bytes(&r->input, HEFT_ROLE_WEIGHT, at, blocks * bytes)
                            : heft_encoder_source(r, at, blocks * bytes);
@@ -185,7 +184,7 @@ static bool write_scales(heft_encoder *r, uint64_t row, uint64_t column, size_t 
     codes c;
     bool ok = read_codes(r, row, column, count, &c);
     if (ok)
-        memcpy(out, c.scale, (size_t)(count / group_of(r->e)));
+        memcpy(out, c.scale, count / (size_t)group_of(r->e));
     return ok;
 }
 
@@ -224,7 +223,7 @@ heft_status heft_read_e2m1(heft_encoder *r, uint32_t k, uint64_t from, uint8_t *
 {
     const heft_encoded *e = r->e;
     const heft_encoded_part *p = &e->parts[k];
-    uint32_t groups = (uint32_t)(HEFT_RUN / group_of(e));
+    uint32_t groups = HEFT_RUN / (uint32_t)group_of(e);
     if (p->role == HEFT_ROLE_SCALE)
         return heft_encoder_read_runs(r, groups, write_scales, from, buf, len);
     if (p->role == HEFT_ROLE_WEIGHT && heft_encoded_has_form(e, "gguf"))

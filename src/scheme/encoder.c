@@ -243,27 +243,25 @@ static void divide(float *x, size_t n, float by)
 }
 
 /* Compare a run with what its stored numbers and the scales of its elements decode to. */
-static void measure_run(heft_encoder *r, const float *from, const float *scale, const uint8_t *out,
-                        size_t count)
+static void measure_run(heft_encoder *r, const uint8_t *out, size_t count)
 {
-    float decoded[HEFT_RUN];
+    float *decoded = r->measured.decoded;
     r->e->encoder->load(r->e, out, count, decoded);
     for (size_t i = 0; i < count; i++)
-        decoded[i] *= scale[i];
-    heft_pairs_add(r->sums, from, decoded, count);
+        decoded[i] *= r->measured.by[i];
+    heft_pairs_add(r->sums, r->measured.from, decoded, count);
 }
 
 /* Encode the run that begins at a column, a multiple of HEFT_RUN. */
 static bool encode_run(heft_encoder *r, uint64_t row, uint64_t column, size_t count, uint8_t *out)
 {
     const heft_encoded *e = r->e;
-    float from[HEFT_RUN], scale[HEFT_RUN]; /* the numbers of a run that is measured */
     uint64_t width = e->grid.width, cell = heft_div(column, width);
     bool local = is_local(e);
     if ((!local && !fill_band(r, band_of(e, row))) || !heft_encoder_run(r, row, column, count))
         return false;
     if (r->measures)
-        memcpy(from, r->x, count * sizeof *from);
+        memcpy(r->measured.from, r->x, count * sizeof *r->x);
     for (size_t i = 0, n; i < count && !r->st; i += n, cell++) {
         uint64_t left = (cell + 1) * width - column - i;
         n = left < count - i ? (size_t)left : count - i;
@@ -273,13 +271,13 @@ static bool encode_run(heft_encoder *r, uint64_t row, uint64_t column, size_t co
         float by = e->encoder->scale(e, most).by;
         divide(r->x + i, n, by);
         for (size_t k = i; r->measures && k < i + n; k++)
-            scale[k] = by;
+            r->measured.by[k] = by;
     }
     r->has_run = false;
     if (!r->st)
         e->encoder->store(e, r->x, count, out);
     if (!r->st && r->measures)
-        measure_run(r, from, scale, out, count);
+        measure_run(r, out, count);
     return !r->st;
 }
 

@@ -116,6 +116,9 @@ typedef struct heft_encoder {
     float x[HEFT_RUN];
     heft_pair_sums *sums; /* get how far encoded numbers are from those of the source; or NULL */
     bool measures;        /* the run that is encoded now is to be added to `sums` */
+    struct {              /* that run: its numbers, their scales, and what they decode to */
+        float from[HEFT_RUN], by[HEFT_RUN], decoded[HEFT_RUN];
+    } measured;
     heft_status st;
     heft_error *err;
 } heft_encoder;

@@ -58,9 +58,9 @@ static bool fits_compressed(const heft_pickle *p, const sparse *s, const heft_to
     const heft_torch_contiguous *pointers = &s->parts[0], *indices = &s->parts[1],
                                 *values = &s->parts[2];
     uint64_t block = l->has_blocks ? dim(p, values->size, 1 + l->compressed) : 1;
+    uint64_t size = dim(p, s->size, l->compressed), lines = block ? heft_div(size, block) : 0;
     return s->rank == 2 && pointers->rank == 1 && indices->rank == 1 && pointers->elements &&
-           block && dim(p, s->size, l->compressed) % block == 0 &&
-           pointers->elements - 1 == heft_div(dim(p, s->size, l->compressed), block) &&
+           block && lines * block == size && pointers->elements - 1 == lines &&
            indices->elements == dim(p, values->size, 0);
 }
 
