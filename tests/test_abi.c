@@ -46,7 +46,7 @@ static const size_row sizes[] = {
     { "heft_identity", sizeof(heft_identity), 48 },
     { "heft_component", sizeof(heft_component), 40 },
     { "heft_tensor_spec", sizeof(heft_tensor_spec), 160 },
-    { "heft_convert_options", sizeof(heft_convert_options), 192 },
+    { "heft_convert_options", sizeof(heft_convert_options), 200 },
     { "heft_mix_info", sizeof(heft_mix_info), 24 },
     { "heft_mix_options", sizeof(heft_mix_options), 128 },
     { "heft_mix_item", sizeof(heft_mix_item), 80 },

@@ -61,6 +61,7 @@ def bits(x):
 def good_models(s):
     listed = dense("params/Dense_0") + dense("params/Dense_1", 2, "bf16")
     s.good("model.msgpack", pack(tree(listed)), listed)
+    s.good("empty_wide.msgpack", b"\xde\0\0", [])
     s.bad("empty.msgpack", pack({}), "reject", "an empty tree, or the first byte of a pickle")
     many = [tensor(f"params/layers_{i}/w", "f32", (i % 4,)) for i in range(700)]
     s.good("many.msgpack", pack(tree(many)), many)

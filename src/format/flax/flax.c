@@ -227,8 +227,8 @@ static bool is_leaf(const uint8_t *p, size_t len)
 }
 
 /* Follow the first keys of nested maps to the first leaf.  A file that has other values first, or
- * longer keys than the bytes at hand, is recognised less surely.  The byte of an empty tree could
- * be the first of a pickle as well. */
+ * longer keys than the bytes at hand, is recognised less surely.  The single byte of an empty tree
+ * could be the first of a pickle as well. */
 static int probe(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len,
                  uint64_t size)
 {
@@ -236,7 +236,8 @@ static int probe(const uint8_t *head, size_t head_len, const uint8_t *tail, size
     size_t at = 0, step;
     (void)tail;
     (void)tail_len;
-    (void)size;
+    if (size == sizeof heft_flax_empty && !memcmp(head, heft_flax_empty, sizeof heft_flax_empty))
+        return PERHAPS;
     if (heft_shard_index_recognise(head, head_len) &&
         is_own(heft_shard_index_first_shard(head, head_len)))
         return LISTED; /* must exceed safetensors' result for the same text */

@@ -10,6 +10,10 @@ enum { /* types of MessagePack's extensions */
 };
 enum { HEFT_FLAX_SEPARATOR = '/' }; /* between the keys of a name */
 
+/* An empty tree as Heft writes it: a map of no pairs, with a wide head. */
+enum { HEFT_FLAX_EMPTY_BYTES = 3 };
+extern const uint8_t heft_flax_empty[HEFT_FLAX_EMPTY_BYTES];
+
 /* Key of a map that stands for an array in pieces. */
 extern const char heft_flax_chunked[];
 

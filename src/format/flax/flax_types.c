@@ -1,6 +1,7 @@
 /* flax_types.c - names of element types, and the key of arrays in pieces. */
 #include "format/flax/flax.h"
 
+const uint8_t heft_flax_empty[HEFT_FLAX_EMPTY_BYTES] = { 0xDE, 0, 0 };
 const char heft_flax_chunked[] = "__msgpack_chunked_array__";
 
 static const heft_dtype_spelling rows[] = {

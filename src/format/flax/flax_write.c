@@ -358,10 +358,14 @@ heft_status heft_flax_write_record_header(const heft_plan *p, uint32_t part, hef
     return o->st;
 }
 
+/* An empty tree has a head of three bytes, because a single one could be the first of a pickle. */
 heft_status heft_flax_write_header(const heft_plan *p, heft_out *o)
 {
     const tree *w = p->priv;
-    heft_msgpack_put_head(o, HEFT_MSGPACK_MAP, w->counts[0]);
+    if (w->counts[0])
+        heft_msgpack_put_head(o, HEFT_MSGPACK_MAP, w->counts[0]);
+    else
+        heft_out_bytes(o, heft_flax_empty, sizeof heft_flax_empty);
     return o->st;
 }
 
