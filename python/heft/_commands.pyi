@@ -348,6 +348,7 @@ def append(
     cast: str | Iterable[str] | Mapping[str, str] | None = ...,
     raw_tensors: bool = ...,
     dequantize: bool | str | None = ...,
+    allow_nan: bool = ...,
     compress: str | Iterable[str] | Mapping[str, str] | None = ...,
     digest: str | Iterable[str] | Mapping[str, str] | None = ...,
     align: int | None = ...,
