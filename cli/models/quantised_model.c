@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <heft/mix.h>
+
 #include "models/change_table.h"
 #include "models/model.h"
 #include "models/quantised.h"
@@ -82,6 +84,12 @@ static int check_target(const char *method, const char *path, const heft_format 
     if (heft_format_caps(target) & HEFT_CAN_SCHEMES ||
         (is_gguf && options && !strcmp(options, ":gguf")))
         return CODE_DONE;
+    heft_mix_info mix;
+    if (heft_mix_find(&mix, str_of(method)))
+        return say_usage("convert",
+                         "--quantize %s takes no GLOB: it chooses by itself. "
+                         "--tensor-type REGEX=TYPE names the type of a tensor",
+                         method);
     heft_error err = { .status = HEFT_E_UNSUPPORTED,
                        .rule = "heft/quantised",
                        .offset = HEFT_NOWHERE };
@@ -172,8 +180,7 @@ static void say_plan(const quantised_model *q, const session *s, const char *pat
         say(MESSAGE_WARNING, path,
             "no config.json is written with this output: programs need its "
             "\"quantization_config\" to load the weights. A file of safetensors gets one, unless "
-            "it is "
-            "written in shares");
+            "it is written in shares");
 }
 
 static int refuse_nothing(const quantised_model *q, const char *path)

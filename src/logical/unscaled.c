@@ -8,11 +8,8 @@
 
 static bool has_word(heft_str s, const char *word)
 {
-    heft_str w = heft_lit(word);
-    for (size_t i = 0; i + w.len <= s.len; i++)
-        if (!memcmp(s.ptr + i, w.ptr, w.len))
-            return true;
-    return false;
+    const uint8_t *p = (const uint8_t *)s.ptr;
+    return s.len && heft_str_seek(p, p + s.len, word, heft_lit(word).len);
 }
 
 static size_t module_length(heft_str name)

@@ -17,17 +17,6 @@ static void encode_again(uint8_t *codes, const float scales[GROUPS], int32_t hal
             fits->codes(codes + GROUP * g, x + GROUP * g, GROUP, 0, scales[g], -half, half - 1);
 }
 
-static float greatest_magnitude(const float scales[GROUPS])
-{
-    float most = 0, greatest = 0;
-    for (uint32_t g = 0; g < GROUPS; g++)
-        if (heft_magnitude(scales[g]) > most) {
-            most = heft_magnitude(scales[g]);
-            greatest = scales[g];
-        }
-    return greatest;
-}
-
 /* ---- q3_k ---- */
 
 enum { Q3_BYTES = 110, Q3_HALF = 4, Q3_SCALE_HALF = 32 };
@@ -36,7 +25,7 @@ enum { Q3_CODES = 32, Q3_SCALES = 96, Q3_SCALE = 108 };
 /* Set group scales from 0 to 63, where 32 means 0, and write the scale of the block. */
 static void round_q3_scales(uint8_t *b, uint8_t codes[GROUPS], const float scales[GROUPS])
 {
-    float greatest = greatest_magnitude(scales);
+    float greatest = heft_extreme(scales, GROUPS);
     float inverse = greatest != 0 ? -(float)Q3_SCALE_HALF / greatest : 0;
     for (uint32_t g = 0; g < GROUPS; g++) {
         int32_t code = heft_clamp(heft_nearest_int(inverse * scales[g]), -Q3_SCALE_HALF,
@@ -106,7 +95,7 @@ static void put_q6_k(uint8_t *b, const float *searched, uint8_t *codes, const fl
 {
     enum { RUN = 64, HIGH_SHIFT = 4, TOP = 127 };
     const float least_magnitude = 1e-15f;
-    float scales[GROUPS], greatest = greatest_magnitude(searched), inverse = -128.0f / greatest;
+    float scales[GROUPS], greatest = heft_extreme(searched, GROUPS), inverse = -128.0f / greatest;
     if (heft_magnitude(greatest) < least_magnitude) {
         memset(b, 0, Q6_BYTES);
         return;

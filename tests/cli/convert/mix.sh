@@ -56,6 +56,7 @@ echo "== patterns that match nothing"
 $HEFT convert --quantize q4_0 --quantize 'blk.0.ffn_dow.weight=q8_0' --tensor-type 'ffn_[u]p=q8_0' good.gguf out2.gguf || echo "= $?"
 $HEFT convert --strict --quantize q4_0 --tensor-type 'ffn_[u]p=q8_0' good.gguf no.gguf || echo "= $?"
 echo "== types that are not written"; $HEFT convert --quantize iq2_m good.gguf no.gguf || echo "= $?"
+echo "== a pattern"; $HEFT convert --quantize 'blk.*=q4_k_m' good.gguf no.gguf || echo "= $?"
 echo "== metadata are missing"; $HEFT convert --quantize q4_k_m bare.gguf no.gguf || echo "= $?"
 $HEFT convert --quantize q2_k good.gguf no.gguf || echo "= $?"
 $HEFT convert -q --quantize q4_k_m --set llama.block_count=8 bare.gguf set.gguf && $HEFT ls --raw set.gguf | head -2 | cut -f 1,2
