@@ -11,7 +11,8 @@ static bool matches(const char *name, const char *pattern)
     return heft_glob(heft_lit(pattern), heft_lit(name));
 }
 
-static const char safetensors[] = "safetensors", torch[] = "torch", flax[] = "flax";
+static const char safetensors[] = "safetensors", torch[] = "torch", flax[] = "flax",
+                  onnx[] = "onnx";
 
 /* Names of weight files, the best first: docs/shards.md. */
 static const struct preference {
@@ -41,6 +42,7 @@ static const struct preference {
     { "flax_model.msgpack.index.json", flax },
     { "*.msgpack.index.json", flax },
     { HEFT_DCP_INDEX, torch },
+    { "*.onnx", onnx },
 };
 enum {
     PREFERENCES = sizeof preferences / sizeof *preferences,
@@ -66,7 +68,6 @@ static const struct {
     { "scaler*.pt", NULL },
     { "rng_state*.pth", NULL },
     { "rng_state*.pt", NULL },
-    { "*.onnx", "ONNX" },
     { "tf_model*.h5", "TensorFlow" },
     { "saved_model.pb", "TensorFlow" },
     { "*.ckpt.index", "TensorFlow" },
@@ -164,7 +165,7 @@ heft_weight_name heft_weight_name_of(const char *name)
     w.rank = BEST - 2 * i - (w.numbered.count > 0); /* an index comes before its shards */
     if (w.family != safetensors && !heft_format_find(heft_str_from(w.family))) {
         w.rank = HEFT_NO_WEIGHTS;
-        w.foreign = w.is_torch ? "PyTorch" : "Flax";
+        w.foreign = w.is_torch ? "PyTorch" : w.family == flax ? "Flax" : "ONNX";
     }
     return w;
 }

@@ -17,6 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
 import quantised_models as models  # noqa: E402
+from onnx_proto import constant, content, number  # noqa: E402
 from quantised_cases import awq, compressed, gptq, method, packed  # noqa: E402
 from quantised_decoders import Stored, numbers  # noqa: E402
 
@@ -25,29 +26,7 @@ F32, U8, I8, U4 = 1, 2, 3, 21
 FLOATS = {"F8_E4M3": 17, "F8_E4M3FNUZ": 18, "F8_E5M2": 19, "F8_E5M2FNUZ": 20}
 
 
-# ---- ONNX, which is protocol buffers ----------------------------------------------------------
-
-
-def varint(n):
-    out = bytearray()
-    while n > 127:
-        out.append(n & 127 | 128)
-        n >>= 7
-    return bytes(out + bytes([n]))
-
-
-def number(field, n):
-    return varint(field << 3) + varint(n)
-
-
-def content(field, data):
-    data = data.encode() if isinstance(data, str) else data
-    return varint(field << 3 | 2) + varint(len(data)) + data
-
-
-def constant(name, kind, shape, raw):
-    dims = b"".join(number(1, d) for d in shape)
-    return content(5, dims + number(2, kind) + content(8, name) + content(9, raw))
+# ---- models of ONNX ---------------------------------------------------------------------------
 
 
 def operator(kind, inputs, domain="", **attributes):
