@@ -259,6 +259,7 @@ def bad_external(s):
         "memory": ([("location", "*/_ORT_MEM_ADDR_/*")], "an address of memory"),
         "offset_text": ([place, ("offset", "two")], "an offset that is a text"),
         "offset_sign": ([place, ("offset", "-4")], "a negative offset"),
+        "offset_vast": ([place, ("offset", str(2**44 + 8))], "an offset of 16 TiB"),
         "length": ([place, ("length", "15")], "a length that the shape does not have"),
         "length_vast": ([place, ("length", "9" * 30)], "a length beyond 64 bits"),
     }

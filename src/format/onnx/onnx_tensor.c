@@ -225,6 +225,8 @@ static heft_status find_data(heft_onnx *o, const heft_onnx_tensor *t, heft_dtype
     *e = HEFT_RAW;
     *where = (heft_range){ t->message.offset, 0 };
     if (t->is_external) {
+        if (t->offset >> HEFT_GLOBAL_OFFSET_BITS)
+            return fail(o, t, t->name, "the offset of its external data is out of range");
         HEFT_TRY(number_of_file(o, t, &file));
         *where = (heft_range){ heft_global_offset(file, t->offset), t->length };
     } else if (t->is_one_record && (t->data_field == RAW || is_fixed))
