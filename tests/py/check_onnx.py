@@ -152,6 +152,59 @@ def converted(scratch):
                 yield f"{name} differs"
 
 
+def decoding(operator, inputs, arrays, **attributes):
+    """A graph with a node that decodes the first array."""
+    node = helper.make_node(operator, inputs, ["y"], **attributes)
+    return graph_of([numpy_helper.from_array(a, n) for n, a in arrays.items()], [node])
+
+
+def refused_weights(scratch):
+    """quantised weights whose parts contradict the node"""
+    q, b = numpy.ones((4, 6), "i1"), numpy.ones((4, 2, 16), "u1")
+    s = numpy.ones(6, "<f4")
+    linear, matmul = ("DequantizeLinear", ["q", "s", "z"]), ("MatMulNBits", ["a", "q", "s", "z"])
+    cases = {
+        "too few scales": (linear, {"q": q, "s": s[:5]}, {"axis": 1}),
+        "an axis that is not there": (linear, {"q": q, "s": s}, {"axis": 2}),
+        "a negative axis that is not there": (linear, {"q": q, "s": s}, {"axis": -3}),
+        "a scale for each row, axis of columns": (linear, {"q": q, "s": s[:4]}, {"axis": 1}),
+        "other blocks than scales": (linear, {"q": q, "s": s.reshape(2, 3)},
+                                     {"axis": 0, "block_size": 3}),
+        "too few zero points": (linear, {"q": q, "s": s, "z": q[0, :5]}, {"axis": 1}),
+        "another number of columns": (matmul, {"q": b, "s": s[:8], "z": b[0, 0, :4]},
+                                      {"K": 100, "N": 4, "bits": 4, "block_size": 32}),
+        "blocks of other bytes": (matmul, {"q": b, "s": s[:8]},
+                                  {"K": 64, "N": 4, "bits": 8, "block_size": 32}),
+        "no columns": (matmul, {"q": b, "s": s[:8]}, {"N": 4, "bits": 4, "block_size": 32}),
+        "too few scales of blocks": (matmul, {"q": b, "s": s[:6]},
+                                     {"K": 64, "N": 4, "bits": 4, "block_size": 32}),
+    }
+    for title, ((operator, inputs), arrays, attributes) in cases.items():
+        path, out = scratch / "refused.onnx", scratch / "refused.safetensors"
+        names = [n if n in arrays or n == "a" else "" for n in inputs]
+        save(decoding(operator, names, arrays, **attributes), path)
+        p = heft("convert", "--dequantize=f32", path, out)
+        message = p.stderr.decode()
+        if p.returncode != 3 or "'q'" not in message or out.exists():
+            yield f"{title}: {p.returncode}: {message}"
+
+
+def stored_weights(scratch):
+    """casts of quantised weights are refused, raw tensors are their integers"""
+    q, s = numpy.arange(24, dtype="i1").reshape(4, 6), numpy.full(6, 0.5, "<f4")
+    path = scratch / "quantised.onnx"
+    save(decoding("DequantizeLinear", ["q", "s"], {"q": q, "s": s}, axis=1), path)
+    p = heft("convert", "--cast", "bf16", path, scratch / "cast.safetensors")
+    if p.returncode == 0 or b"--dequantize" not in p.stderr:
+        yield f"a cast: {p.returncode}: {p.stderr.decode()}"
+    got = numpy.frombuffer(heft("cat", "--raw-tensors", path, "q").stdout, "i1")
+    if not numpy.array_equal(got, q.flatten()):
+        yield f"raw: {got}"
+    logical = json.loads(heft("ls", "--json", path).stdout)["tensors"]
+    if [t["name"] for t in logical] != ["q"]:
+        yield f"listed: {logical}"
+
+
 def sample(path):
     """Compare the arrays of the graph's initializers, as far as this release reads them."""
     model = onnx.load(str(path))
@@ -175,7 +228,8 @@ def main():
         scratch = pathlib.Path(name)
         subprocess.run([sys.executable, generator, scratch], check=True)
         results = [(f.__doc__, list(f(scratch)))
-                   for f in (raw_data, typed_data, inner_places, external_data, converted)]
+                   for f in (raw_data, typed_data, inner_places, external_data, converted, refused_weights,
+                             stored_weights)]
         for n in ("raw", "packed", "apart", "mixed_i64", "mixed_f32", "places", "many"):
             path = scratch / f"onnx/good/{n}.onnx"
             results.append((f"{path.name}, read by both", list(sample(path))))

@@ -77,12 +77,18 @@ static heft_status push_number(walk *w, uint32_t n)
     return push(w, (heft_str){ digits, heft_u64_text(digits, n) });
 }
 
+/* The path, until it changes. */
+static heft_str path_of(const walk *w)
+{
+    return (heft_str){ w->path.ptr ? w->path.ptr : "", w->path.len };
+}
+
 /* Get the name of a tensor: the path, and a name of its own unless that is empty. */
 static heft_status tensor_name(walk *w, heft_str own, heft_str *out)
 {
     uint32_t len = w->path.len;
     heft_status st = own.len ? push(w, own) : HEFT_OK;
-    heft_str name = { w->path.ptr ? w->path.ptr : "", w->path.len };
+    heft_str name = path_of(w);
     w->path.len = len;
     HEFT_TRY(st);
     if (name.len > w->budget)
@@ -179,6 +185,8 @@ static heft_status enter(walk *w, const heft_field *field, kind k)
         st = push_number(w, parent->count[0]++);
     f->path_len = w->path.len;
     w->frames.len++;
+    if (!st && k == GRAPH)
+        st = heft_onnx_find_uses(&w->o, field->bytes, path_of(w));
     return st;
 }
 
@@ -327,6 +335,7 @@ static heft_status parse(heft_window *in, heft_index *x)
     heft_vec_free(&x->mem, &w.frames, sizeof(frame));
     heft_vec_free(&x->mem, &w.path, 1);
     heft_names_free(&x->mem, &w.o.files);
+    heft_onnx_free_uses(&w.o);
     if (!st)
         st = add_counts(&w);
     return st ? st : heft_meta_unique(x, what);

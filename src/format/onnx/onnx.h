@@ -9,6 +9,8 @@ typedef struct heft_onnx {
     heft_window *in;
     heft_index *x;
     heft_names files; /* of external data: numbers of shards, from 0 */
+    heft_names used;  /* numbers of uses, by the name of the weight; onnx_uses.c */
+    heft_vec uses;
 } heft_onnx;
 
 /* What TensorProto states, without its dimensions. */
@@ -54,6 +56,14 @@ heft_status heft_onnx_add_sparse(heft_onnx *o, heft_range message, heft_str name
 
 /* Add the tensor of an AttributeProto, if it has one. */
 heft_status heft_onnx_add_constant(heft_onnx *o, heft_range attribute, heft_str name);
+
+/* ---- quantised weights: onnx_uses.c ---- */
+
+/* Note the nodes of a graph that decode its weights.  path: the names on the way to the graph. */
+heft_status heft_onnx_find_uses(heft_onnx *o, heft_range graph, heft_str path);
+/* Say how the tensor added last is decoded, if a node decodes it. */
+heft_status heft_onnx_add_use(heft_onnx *o, uint32_t id);
+void heft_onnx_free_uses(heft_onnx *o);
 
 /* ---- metadata: onnx_facts.c ---- */
 

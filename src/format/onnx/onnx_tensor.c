@@ -291,7 +291,8 @@ heft_status heft_onnx_add_tensor(heft_onnx *o, const heft_onnx_tensor *t, heft_s
         HEFT_TRY(pack(o, id, type));
     if (!heft_product(&count, heft_ix_dims(o->x, id), (uint32_t)t->rank))
         count = UINT64_MAX;
-    return heft_onnx_add_part(o, t, id, heft_ix_data, type->dtype, count);
+    HEFT_TRY(heft_onnx_add_part(o, t, id, heft_ix_data, type->dtype, count));
+    return heft_onnx_add_use(o, id);
 }
 
 /* ---- sparse tensors ---- */
