@@ -11,8 +11,7 @@ static bool matches(const char *name, const char *pattern)
     return heft_glob(heft_lit(pattern), heft_lit(name));
 }
 
-static const char safetensors[] = "safetensors", torch[] = "torch", flax[] = "flax",
-                  onnx[] = "onnx";
+static const char safetensors[] = "safetensors", torch[] = "torch", flax[] = "flax";
 
 /* Names of weight files, the best first: docs/shards.md. */
 static const struct preference {
@@ -42,7 +41,6 @@ static const struct preference {
     { "flax_model.msgpack.index.json", flax },
     { "*.msgpack.index.json", flax },
     { HEFT_DCP_INDEX, torch },
-    { "*.onnx", onnx },
 };
 enum {
     PREFERENCES = sizeof preferences / sizeof *preferences,
@@ -68,6 +66,7 @@ static const struct {
     { "scaler*.pt", NULL },
     { "rng_state*.pth", NULL },
     { "rng_state*.pt", NULL },
+    { "*.onnx", "ONNX" },
     { "tf_model*.h5", "TensorFlow" },
     { "saved_model.pb", "TensorFlow" },
     { "*.ckpt.index", "TensorFlow" },
@@ -82,10 +81,13 @@ static const struct {
 };
 enum { OTHER_FILES = sizeof other_files / sizeof *other_files };
 
+/* A build may read a format that another does not. */
 static size_t find_other(const char *name)
 {
     size_t i = 0;
-    while (i < OTHER_FILES && !matches(name, other_files[i].pattern))
+    bool is_read = heft_format_for_path(name);
+    while (i < OTHER_FILES &&
+           (!matches(name, other_files[i].pattern) || (is_read && other_files[i].format)))
         i++;
     return i;
 }
@@ -165,7 +167,7 @@ heft_weight_name heft_weight_name_of(const char *name)
     w.rank = BEST - 2 * i - (w.numbered.count > 0); /* an index comes before its shards */
     if (w.family != safetensors && !heft_format_find(heft_str_from(w.family))) {
         w.rank = HEFT_NO_WEIGHTS;
-        w.foreign = w.is_torch ? "PyTorch" : w.family == flax ? "Flax" : "ONNX";
+        w.foreign = w.is_torch ? "PyTorch" : "Flax";
     }
     return w;
 }

@@ -1,12 +1,12 @@
 /* protobuf.c - reads the fields of a message in the encoding of protocol buffers. */
 #include "grammar/protobuf.h"
 
-heft_cur heft_message_open(heft_window *in, heft_range message, const char *what)
+heft_cur heft_protobuf_open(heft_window *in, heft_range message, const char *what)
 {
     return heft_cur_open(in, message.offset, message.length, what);
 }
 
-uint64_t heft_varint(heft_cur *c)
+uint64_t heft_protobuf_varint(heft_cur *c)
 {
     enum { MOST_BITS = 63 };
     uint64_t v = 0, at = heft_cur_pos(c);
@@ -22,20 +22,20 @@ uint64_t heft_varint(heft_cur *c)
     return 0;
 }
 
-bool heft_field_next(heft_cur *c, heft_field *f)
+bool heft_protobuf_next(heft_cur *c, heft_protobuf_field *f)
 {
     if (c->st || !heft_cur_left(c))
         return false;
-    *f = (heft_field){ .at = heft_cur_pos(c) };
-    uint64_t tag = heft_varint(c), length = 0;
+    *f = (heft_protobuf_field){ .at = heft_cur_pos(c) };
+    uint64_t tag = heft_protobuf_varint(c), length = 0;
     f->wire = (heft_wire)(tag & 7);
     f->number = (uint32_t)(tag >> 3);
     if (!c->st && (!f->number || tag >> 32))
         heft_cur_fail_at(c, f->at, "%s: a field has the number %U", c->what, tag >> 3);
     if (f->wire == HEFT_WIRE_VARINT)
-        f->u = heft_varint(c);
+        f->u = heft_protobuf_varint(c);
     else if (f->wire == HEFT_WIRE_BYTES)
-        length = heft_varint(c);
+        length = heft_protobuf_varint(c);
     else if (f->wire == HEFT_WIRE_64 || f->wire == HEFT_WIRE_32)
         length = f->wire == HEFT_WIRE_64 ? 8 : 4;
     else
@@ -45,7 +45,7 @@ bool heft_field_next(heft_cur *c, heft_field *f)
     return !c->st;
 }
 
-heft_str heft_field_text(heft_cur *c, const heft_field *f)
+heft_str heft_protobuf_text(heft_cur *c, const heft_protobuf_field *f)
 {
     if (f->wire != HEFT_WIRE_BYTES) {
         heft_cur_fail_at(c, f->at, "%s: field %U is not a text", c->what, (uint64_t)f->number);

@@ -67,10 +67,10 @@ static heft_status begin_value(heft_protobuf_numbers *n, heft_error *err)
     if (wire != BYTES && !n->is_other && wire != own)
         return format_error(err, "a number has the wire type of other numbers");
     n->left = wire == FIXED_64 ? 8 : 4;
-    n->step = wire == BYTES     ? LENGTH
-              : !n->is_other    ? SINGLE
-              : wire == VARINT  ? OTHER_VARINT
-                                : OTHER;
+    n->step = wire == BYTES    ? LENGTH
+              : !n->is_other   ? SINGLE
+              : wire == VARINT ? OTHER_VARINT
+                               : OTHER;
     return HEFT_OK;
 }
 

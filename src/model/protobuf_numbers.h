@@ -8,12 +8,12 @@
 #include <heft/heft.h>
 
 typedef struct heft_protobuf_numbers {
-    uint64_t decoded; /* bytes of the numbers that are not yet decoded */
-    uint64_t left;    /* bytes of a value of known length that are not yet read */
-    uint64_t first;   /* number of the first field; 0: not read yet */
-    uint64_t bits;    /* of a varint or number, as far as it is read */
-    uint8_t shift;    /* number of bits that are read */
-    uint8_t step;     /* what the next byte belongs to */
+    uint64_t decoded;     /* bytes of the numbers that are not yet decoded */
+    uint64_t left;        /* bytes of a value of known length that are not yet read */
+    uint64_t first;       /* number of the first field; 0: not read yet */
+    uint64_t bits;        /* a varint or number, as far as it is read */
+    uint8_t shift;        /* number of bits that are read */
+    uint8_t step;         /* the next byte belongs to this */
     uint8_t width, fixed; /* bytes of an element; bytes of a fixed number, 0: a varint */
     bool is_other;        /* the field is not the first one */
     uint8_t element[8], element_left; /* bytes that are not yet written are the last ones */

@@ -38,7 +38,7 @@ def facts(array):
 
 
 def listed(path):
-    """What heft says: name -> (dtype, shape, digest of the bytes)."""
+    """Return name -> (dtype, shape, digest of the bytes) by heft."""
     tensors = json.loads(heft("ls", "--json", path).stdout)["tensors"]
     return {t["name"]: (t["dtype"], t["shape"],
                         hashlib.sha256(heft("cat", path, t["name"]).stdout).hexdigest())
@@ -228,8 +228,8 @@ def main():
         scratch = pathlib.Path(name)
         subprocess.run([sys.executable, generator, scratch], check=True)
         results = [(f.__doc__, list(f(scratch)))
-                   for f in (raw_data, typed_data, inner_places, external_data, converted, refused_weights,
-                             stored_weights)]
+                   for f in (raw_data, typed_data, inner_places, external_data, converted,
+                             refused_weights, stored_weights)]
         for n in ("raw", "packed", "apart", "mixed_i64", "mixed_f32", "places", "many"):
             path = scratch / f"onnx/good/{n}.onnx"
             results.append((f"{path.name}, read by both", list(sample(path))))

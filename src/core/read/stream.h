@@ -16,11 +16,11 @@ struct heft_stream {
     heft_ix_part_row row;
     const heft_codec *codec; /* NULL: raw */
     void *state;
-    union {                       /* decoders of HEFT_MSGPACK and HEFT_PROTOBUF, without a state */
+    union { /* decoders of HEFT_MSGPACK and HEFT_PROTOBUF, without a state */
         heft_msgpack_numbers msgpack;
         heft_protobuf_numbers protobuf;
     } numbers;
-    uint8_t *buf;                 /* stored bytes; NULL if the source is mapped */
+    uint8_t *buf; /* stored bytes; NULL if the source is mapped */
     const uint8_t *in;
     size_t in_len;
     uint64_t content_bytes;               /* decoded bytes, including bytes that a view skips */

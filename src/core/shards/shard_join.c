@@ -273,7 +273,7 @@ bool heft_join_reserve(heft_file *f, uint32_t count)
     return f->joined_files;
 }
 
-/* Report the tensors that lie past the end of a file of bytes, whose size the parser did not know. */
+/* Report tensors that lie past the end of a file of bytes, whose size the parser did not know. */
 static heft_status check_extents(heft_file *f)
 {
     heft_status st = HEFT_OK;

@@ -22,7 +22,7 @@ static const char what[] = "the model";
 
 typedef enum kind { MODEL, GRAPH, NODE, ATTRIBUTE, FUNCTION, TRAINING, LEAF } kind;
 
-enum { MAX_DEPTH = 96 }; /* of messages; protobuf allows 100 */
+enum { MAX_DEPTH = 96 }; /* nested messages; protobuf allows 100 */
 
 typedef struct frame { /* an open message */
     heft_cur c;
@@ -102,12 +102,12 @@ static heft_status tensor_name(walk *w, heft_str own, heft_str *out)
 /* Set texts[n] to the first text in field n of a message, for each n of the mask. */
 static heft_status read_texts(walk *w, heft_range message, uint32_t mask, heft_str texts[16])
 {
-    heft_cur c = heft_message_open(w->o.in, message, what);
+    heft_cur c = heft_protobuf_open(w->o.in, message, what);
     for (int i = 0; i < 16; i++)
         texts[i] = (heft_str){ "", 0 };
-    for (heft_field f; mask && heft_field_next(&c, &f);)
+    for (heft_protobuf_field f; mask && heft_protobuf_next(&c, &f);)
         if (f.number < 16 && mask >> f.number & 1) {
-            texts[f.number] = heft_field_text(&c, &f);
+            texts[f.number] = heft_protobuf_text(&c, &f);
             mask &= ~(1u << f.number);
         }
     return c.st;
@@ -152,7 +152,7 @@ static heft_status enter_attribute(walk *w, heft_range message)
 
 /* The graphs of training are its initialization and its algorithm; an attribute may have a list of
  * graphs. */
-static heft_status enter_graph(walk *w, frame *parent, const heft_field *field)
+static heft_status enter_graph(walk *w, frame *parent, const heft_protobuf_field *field)
 {
     enum { INITIALIZATION = 1, LIST = 11 };
     if (parent->kind == TRAINING)
@@ -162,7 +162,7 @@ static heft_status enter_graph(walk *w, frame *parent, const heft_field *field)
 }
 
 /* Open a message inside the innermost one. */
-static heft_status enter(walk *w, const heft_field *field, kind k)
+static heft_status enter(walk *w, const heft_protobuf_field *field, kind k)
 {
     uint32_t depth = w->frames.len;
     if (depth == MAX_DEPTH)
@@ -171,7 +171,7 @@ static heft_status enter(walk *w, const heft_field *field, kind k)
     if (!heft_vec_reserve(&w->o.x->mem, &w->frames, 1, sizeof(frame)))
         return no_memory(w);
     frame *f = frame_at(w, depth), *parent = depth ? f - 1 : NULL;
-    *f = (frame){ .c = heft_message_open(w->o.in, field->bytes, what), .kind = k };
+    *f = (frame){ .c = heft_protobuf_open(w->o.in, field->bytes, what), .kind = k };
     heft_status st = HEFT_OK;
     if (k == NODE)
         st = enter_node(w, field->bytes, f);
@@ -213,8 +213,8 @@ static heft_status add_sparse(walk *w, heft_range message, bool is_named)
 {
     heft_onnx_tensor values = { .name = { "", 0 } };
     heft_str name;
-    heft_cur c = heft_message_open(w->o.in, message, what);
-    for (heft_field f; is_named && heft_field_next(&c, &f);)
+    heft_cur c = heft_protobuf_open(w->o.in, message, what);
+    for (heft_protobuf_field f; is_named && heft_protobuf_next(&c, &f);)
         if (f.number == 1)
             HEFT_TRY(heft_onnx_read_tensor(&w->o, f.bytes, &values));
     HEFT_TRY(c.st);
@@ -223,7 +223,7 @@ static heft_status add_sparse(walk *w, heft_range message, bool is_named)
 }
 
 /* Add a tensor of a list, which has its number in the name. */
-static heft_status add_item(walk *w, frame *f, const heft_field *field)
+static heft_status add_item(walk *w, frame *f, const heft_protobuf_field *field)
 {
     enum { TENSORS = 10 };
     bool is_sparse = field->number != TENSORS;
@@ -242,14 +242,14 @@ typedef enum action { OPEN, TENSOR, SPARSE, ITEM, CONSTANT } action;
 static const struct {
     uint8_t in, field, action, opens;
 } inner[] = {
-    { MODEL, 7, OPEN, GRAPH },        { MODEL, 20, OPEN, TRAINING },
-    { MODEL, 25, OPEN, FUNCTION },    { TRAINING, 1, OPEN, GRAPH },
-    { TRAINING, 2, OPEN, GRAPH },     { FUNCTION, 7, OPEN, NODE },
+    { MODEL, 7, OPEN, GRAPH },         { MODEL, 20, OPEN, TRAINING },
+    { MODEL, 25, OPEN, FUNCTION },     { TRAINING, 1, OPEN, GRAPH },
+    { TRAINING, 2, OPEN, GRAPH },      { FUNCTION, 7, OPEN, NODE },
     { FUNCTION, 11, OPEN, ATTRIBUTE }, { GRAPH, 1, OPEN, NODE },
-    { GRAPH, 5, TENSOR, LEAF },       { GRAPH, 15, SPARSE, LEAF },
-    { NODE, 5, OPEN, ATTRIBUTE },     { ATTRIBUTE, 5, TENSOR, LEAF },
-    { ATTRIBUTE, 22, SPARSE, LEAF },  { ATTRIBUTE, 10, ITEM, LEAF },
-    { ATTRIBUTE, 23, ITEM, LEAF },    { ATTRIBUTE, 6, OPEN, GRAPH },
+    { GRAPH, 5, TENSOR, LEAF },        { GRAPH, 15, SPARSE, LEAF },
+    { NODE, 5, OPEN, ATTRIBUTE },      { ATTRIBUTE, 5, TENSOR, LEAF },
+    { ATTRIBUTE, 22, SPARSE, LEAF },   { ATTRIBUTE, 10, ITEM, LEAF },
+    { ATTRIBUTE, 23, ITEM, LEAF },     { ATTRIBUTE, 6, OPEN, GRAPH },
     { ATTRIBUTE, 11, OPEN, GRAPH },
 };
 
@@ -260,7 +260,7 @@ static heft_status add_constant(walk *w, heft_range attribute)
     return heft_onnx_add_constant(&w->o, attribute, name);
 }
 
-static heft_status take_inner(walk *w, frame *f, const heft_field *field, size_t row)
+static heft_status take_inner(walk *w, frame *f, const heft_protobuf_field *field, size_t row)
 {
     bool is_named = f->kind == GRAPH;
     if (f->kind == NODE && f->is_constant)
@@ -277,7 +277,7 @@ static heft_status take_inner(walk *w, frame *f, const heft_field *field, size_t
     }
 }
 
-static heft_status take(walk *w, frame *f, const heft_field *field)
+static heft_status take(walk *w, frame *f, const heft_protobuf_field *field)
 {
     enum { INPUT = 11, OUTPUT = 12 };
     bool is_main = f->kind == GRAPH && w->frames.len == 2;
@@ -294,10 +294,10 @@ static heft_status take(walk *w, frame *f, const heft_field *field)
 static heft_status step(walk *w)
 {
     frame *f = frame_at(w, w->frames.len - 1);
-    heft_field field;
+    heft_protobuf_field field;
     w->path.len = f->path_len;
     pass_pages(w->o.x, &f->c);
-    if (heft_field_next(&f->c, &field))
+    if (heft_protobuf_next(&f->c, &field))
         return take(w, f, &field);
     w->frames.len -= !f->c.st;
     return f->c.st;
@@ -328,7 +328,7 @@ static heft_status parse(heft_window *in, heft_index *x)
 {
     enum { TIMES = 8, BASE = 32 << 10 };
     walk w = { .o = { .in = in, .x = x } };
-    heft_field root = { .bytes = { 0, in->size } };
+    heft_protobuf_field root = { .bytes = { 0, in->size } };
     w.budget = in->size > (UINT64_MAX - BASE) / TIMES ? UINT64_MAX : in->size * TIMES + BASE;
     heft_status st = enter(&w, &root, MODEL);
     st = st ? st : walk_messages(&w);
@@ -348,8 +348,14 @@ static heft_status parse(heft_window *in, heft_index *x)
 static int probe(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len,
                  uint64_t size)
 {
-    enum { SURE = 24, IR_VERSION = 0x08, NEWEST = 64, PRODUCER = 0x12, GRAPH_FIELD = 0x3A,
-           OPERATORS = 0x42 };
+    enum {
+        SURE = 24,
+        IR_VERSION = 0x08,
+        NEWEST = 64,
+        PRODUCER = 0x12,
+        GRAPH_FIELD = 0x3A,
+        OPERATORS = 0x42
+    };
     (void)tail;
     (void)tail_len;
     (void)size;

@@ -8,12 +8,12 @@
 typedef struct heft_onnx {
     heft_window *in;
     heft_index *x;
-    heft_names files; /* of external data: numbers of shards, from 0 */
+    heft_names files; /* numbers of the shards of external data, from 0 */
     heft_names used;  /* numbers of uses, by the name of the weight; onnx_uses.c */
     heft_vec uses;
 } heft_onnx;
 
-/* What TensorProto states, without its dimensions. */
+/* A TensorProto, without its dimensions. */
 typedef struct heft_onnx_tensor {
     heft_range message;
     heft_str name;
@@ -24,7 +24,7 @@ typedef struct heft_onnx_tensor {
     heft_range packed;   /* content of the last record */
     bool is_external;
     heft_str location;
-    uint64_t offset, length; /* of the external data; length HEFT_UNKNOWN_LENGTH: not stated */
+    uint64_t offset, length; /* external data; length HEFT_UNKNOWN_LENGTH: not stated */
 } heft_onnx_tensor;
 
 /* ---- element types: onnx_types.c ---- */
@@ -32,7 +32,7 @@ typedef struct heft_onnx_tensor {
 typedef struct heft_onnx_type {
     const char *name;
     heft_dtype dtype; /* HEFT_UNTYPED: texts */
-    uint8_t field;    /* of TensorProto, with numbers of the type */
+    uint8_t field;    /* field of TensorProto with numbers of the type */
     uint8_t per_byte; /* elements in a byte, if Heft has no such type; or 0 */
 } heft_onnx_type;
 
@@ -68,7 +68,7 @@ void heft_onnx_free_uses(heft_onnx *o);
 /* ---- metadata: onnx_facts.c ---- */
 
 /* Add the metadata of a field of ModelProto, unless it has none; c: the cursor after the field. */
-heft_status heft_onnx_add_fact(heft_onnx *o, heft_cur *c, const heft_field *f);
+heft_status heft_onnx_add_fact(heft_onnx *o, heft_cur *c, const heft_protobuf_field *f);
 /* Add an unsigned number under a key of Heft's. */
 heft_status heft_onnx_add_count(heft_onnx *o, const char *key, uint64_t count);
 

@@ -1,5 +1,5 @@
-/* onnx_constant.c - reads the value of a Constant, which is an attribute: a tensor, a sparse tensor,
- * a number, or a list of numbers. */
+/* onnx_constant.c - reads the value of a Constant, an attribute: a tensor, a sparse tensor, or
+ * numbers. */
 #include "format/onnx/onnx.h"
 
 enum { FLOAT = 2, INT = 3, TEXT = 4, TENSOR = 5, FLOATS = 7, INTS = 8, TEXTS = 9, SPARSE = 22 };
@@ -8,23 +8,24 @@ enum { TYPE_FLOAT = 1, TYPE_INT64 = 7, TYPE_STRING = 8 };
 static const char what[] = "the value of a Constant";
 
 /* Count the numbers of a record. */
-static heft_status count_numbers(heft_onnx *o, heft_cur *c, const heft_field *f, uint64_t *count)
+static heft_status count_numbers(heft_onnx *o, heft_cur *c, const heft_protobuf_field *f,
+                                 uint64_t *count)
 {
     if (f->wire != HEFT_WIRE_BYTES)
         ++*count;
     else if (f->number == FLOATS)
         *count += f->bytes.length / sizeof(float);
     else {
-        heft_cur list = heft_message_open(o->in, f->bytes, what);
+        heft_cur list = heft_protobuf_open(o->in, f->bytes, what);
         for (; heft_cur_left(&list) && !list.st; ++*count)
-            heft_varint(&list);
+            heft_protobuf_varint(&list);
         c->st = list.st;
     }
     return c->st;
 }
 
 /* Note the records of a number or list of numbers. */
-static void take(const heft_cur *c, const heft_field *f, heft_onnx_tensor *t)
+static void take(const heft_cur *c, const heft_protobuf_field *f, heft_onnx_tensor *t)
 {
     bool is_fixed = f->number == FLOAT || f->number == FLOATS;
     if (!t->data_field)
@@ -34,7 +35,9 @@ static void take(const heft_cur *c, const heft_field *f, heft_onnx_tensor *t)
     t->packed = f->bytes;
     t->data.length = heft_cur_pos(c) - t->data.offset;
     t->data_field = f->number;
-    t->type = is_fixed ? TYPE_FLOAT : f->number == INT || f->number == INTS ? TYPE_INT64 : TYPE_STRING;
+    t->type = is_fixed                                ? TYPE_FLOAT
+              : f->number == INT || f->number == INTS ? TYPE_INT64
+                                                      : TYPE_STRING;
 }
 
 static heft_status add_numbers(heft_onnx *o, const heft_onnx_tensor *t, heft_str name,
@@ -56,8 +59,8 @@ heft_status heft_onnx_add_constant(heft_onnx *o, heft_range attribute, heft_str 
 {
     heft_onnx_tensor t = { .message = attribute, .name = name }, inner;
     uint64_t count = 0;
-    heft_cur c = heft_message_open(o->in, attribute, what);
-    for (heft_field f; heft_field_next(&c, &f);)
+    heft_cur c = heft_protobuf_open(o->in, attribute, what);
+    for (heft_protobuf_field f; heft_protobuf_next(&c, &f);)
         switch (f.number) {
         case TENSOR:
             HEFT_TRY(heft_onnx_read_tensor(o, f.bytes, &inner));

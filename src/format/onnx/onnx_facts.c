@@ -7,9 +7,9 @@ static const struct {
     const char *key;
     uint8_t field, kind;
 } facts[] = {
-    { "onnx.ir_version", 1, NUMBER }, { "onnx.producer_name", 2, TEXT },
+    { "onnx.ir_version", 1, NUMBER },     { "onnx.producer_name", 2, TEXT },
     { "onnx.producer_version", 3, TEXT }, { "onnx.domain", 4, TEXT },
-    { "onnx.model_version", 5, NUMBER }, { "onnx.doc_string", 6, TEXT },
+    { "onnx.model_version", 5, NUMBER },  { "onnx.doc_string", 6, TEXT },
 };
 enum { OPERATORS = 8, PROPERTIES = 14 };
 
@@ -22,14 +22,14 @@ heft_status heft_onnx_add_count(heft_onnx *o, const char *key, uint64_t count)
 }
 
 /* Add a set of operators, "onnx.opset.ai.onnx": the version of its domain. */
-static heft_status add_operators(heft_onnx *o, const heft_field *f)
+static heft_status add_operators(heft_onnx *o, const heft_protobuf_field *f)
 {
     heft_value v = { .kind = HEFT_KIND_INT, .stored = HEFT_I64 };
     heft_str domain = { "", 0 };
-    heft_cur c = heft_message_open(o->in, f->bytes, "a set of operators");
-    for (heft_field g; heft_field_next(&c, &g);)
+    heft_cur c = heft_protobuf_open(o->in, f->bytes, "a set of operators");
+    for (heft_protobuf_field g; heft_protobuf_next(&c, &g);)
         if (g.number == 1)
-            domain = heft_field_text(&c, &g);
+            domain = heft_protobuf_text(&c, &g);
         else if (g.number == 2)
             v.as.i = (int64_t)g.u;
     if (c.st)
@@ -40,17 +40,17 @@ static heft_status add_operators(heft_onnx *o, const heft_field *f)
 }
 
 /* Add an entry of metadata_props, whose key is the program's own. */
-static heft_status add_property(heft_onnx *o, const heft_field *f)
+static heft_status add_property(heft_onnx *o, const heft_protobuf_field *f)
 {
     heft_str texts[3] = { { "", 0 }, { "", 0 }, { "", 0 } };
-    heft_cur c = heft_message_open(o->in, f->bytes, "a property");
-    for (heft_field g; heft_field_next(&c, &g);)
+    heft_cur c = heft_protobuf_open(o->in, f->bytes, "a property");
+    for (heft_protobuf_field g; heft_protobuf_next(&c, &g);)
         if (g.number == 1 || g.number == 2)
-            texts[g.number] = heft_field_text(&c, &g);
+            texts[g.number] = heft_protobuf_text(&c, &g);
     return c.st ? c.st : heft_ix_meta_text(o->x, texts[1], texts[2]);
 }
 
-heft_status heft_onnx_add_fact(heft_onnx *o, heft_cur *c, const heft_field *f)
+heft_status heft_onnx_add_fact(heft_onnx *o, heft_cur *c, const heft_protobuf_field *f)
 {
     if (f->wire == HEFT_WIRE_BYTES && (f->number == OPERATORS || f->number == PROPERTIES))
         return f->number == OPERATORS ? add_operators(o, f) : add_property(o, f);
@@ -61,7 +61,7 @@ heft_status heft_onnx_add_fact(heft_onnx *o, heft_cur *c, const heft_field *f)
         v.as.i = (int64_t)f->u;
         if (facts[i].kind == NUMBER)
             return f->wire == HEFT_WIRE_VARINT ? heft_ix_meta(o->x, v) : HEFT_OK;
-        heft_str text = heft_field_text(c, f);
+        heft_str text = heft_protobuf_text(c, f);
         return c->st || !text.len ? c->st : heft_ix_meta_text(o->x, v.key, text);
     }
     return HEFT_OK;

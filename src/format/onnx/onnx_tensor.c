@@ -18,21 +18,22 @@ static const char what[] = "a tensor";
 /* ---- external data ---- */
 
 /* Read a number in decimal. */
-static heft_status read_decimal(heft_cur *c, const heft_field *f, heft_str value, uint64_t *out)
+static heft_status read_decimal(heft_cur *c, const heft_protobuf_field *f, heft_str value,
+                                uint64_t *out)
 {
     return heft_json_u64(out, value)
                ? HEFT_OK
                : heft_cur_fail_at(c, f->at, "external data: %q is not a number", value);
 }
 
-static heft_status read_external(heft_onnx *o, heft_cur *c, const heft_field *entry,
+static heft_status read_external(heft_onnx *o, heft_cur *c, const heft_protobuf_field *entry,
                                  heft_onnx_tensor *t)
 {
     heft_str texts[3] = { { "", 0 }, { "", 0 }, { "", 0 } };
-    heft_cur e = heft_message_open(o->in, entry->bytes, what);
-    for (heft_field f; heft_field_next(&e, &f);)
+    heft_cur e = heft_protobuf_open(o->in, entry->bytes, what);
+    for (heft_protobuf_field f; heft_protobuf_next(&e, &f);)
         if (f.number == 1 || f.number == 2)
-            texts[f.number] = heft_field_text(&e, &f);
+            texts[f.number] = heft_protobuf_text(&e, &f);
     if (e.st)
         return c->st = e.st;
     if (heft_str_is(texts[1], "location"))
@@ -75,7 +76,7 @@ static heft_status number_of_file(heft_onnx *o, const heft_onnx_tensor *t, uint3
 /* ---- reading ---- */
 
 /* Note a record of the field that has the numbers. */
-static heft_status take_numbers(heft_cur *c, const heft_field *f, heft_onnx_tensor *t)
+static heft_status take_numbers(heft_cur *c, const heft_protobuf_field *f, heft_onnx_tensor *t)
 {
     if (t->data_field && t->data_field != f->number)
         return heft_cur_fail_at(c, f->at, "tensor %q has numbers in two fields, %U and %U", t->name,
@@ -92,13 +93,13 @@ static heft_status take_numbers(heft_cur *c, const heft_field *f, heft_onnx_tens
 }
 
 /* Count the dimensions in a record of dims; dims NULL: only count. */
-static heft_status read_dims(heft_onnx *o, heft_cur *c, const heft_field *f, uint64_t *dims,
-                             uint64_t *rank)
+static heft_status read_dims(heft_onnx *o, heft_cur *c, const heft_protobuf_field *f,
+                             uint64_t *dims, uint64_t *rank)
 {
-    heft_cur list = heft_message_open(o->in, f->bytes, what);
+    heft_cur list = heft_protobuf_open(o->in, f->bytes, what);
     bool is_list = f->wire == HEFT_WIRE_BYTES;
     while (is_list ? heft_cur_left(&list) && !list.st : true) {
-        uint64_t dim = is_list ? heft_varint(&list) : f->u;
+        uint64_t dim = is_list ? heft_protobuf_varint(&list) : f->u;
         if ((int64_t)dim < 0)
             return heft_cur_fail_at(c, f->at, "%s has a dimension of %D", what, (int64_t)dim);
         if (dims)
@@ -110,7 +111,8 @@ static heft_status read_dims(heft_onnx *o, heft_cur *c, const heft_field *f, uin
     return list.st ? (c->st = list.st) : HEFT_OK;
 }
 
-static heft_status read_field(heft_onnx *o, heft_cur *c, const heft_field *f, heft_onnx_tensor *t)
+static heft_status read_field(heft_onnx *o, heft_cur *c, const heft_protobuf_field *f,
+                              heft_onnx_tensor *t)
 {
     switch (f->number) {
     case DIMS:
@@ -122,7 +124,7 @@ static heft_status read_field(heft_onnx *o, heft_cur *c, const heft_field *f, he
         return heft_error_set(o->x->err, HEFT_E_UNSUPPORTED, f->at, "%s is stored in segments",
                               what);
     case NAME:
-        t->name = heft_field_text(c, f);
+        t->name = heft_protobuf_text(c, f);
         return c->st;
     case EXTERNAL:
         return read_external(o, c, f, t);
@@ -130,10 +132,10 @@ static heft_status read_field(heft_onnx *o, heft_cur *c, const heft_field *f, he
         t->is_external = f->u == 1;
         return HEFT_OK;
     case RAW:
-    case 4: /* float_data */
-    case 5: /* int32_data */
-    case 6: /* string_data */
-    case 7: /* int64_data */
+    case 4:  /* float_data */
+    case 5:  /* int32_data */
+    case 6:  /* string_data */
+    case 7:  /* int64_data */
     case 10: /* double_data */
     case 11: /* uint64_data */
         return take_numbers(c, f, t);
@@ -144,12 +146,11 @@ static heft_status read_field(heft_onnx *o, heft_cur *c, const heft_field *f, he
 
 heft_status heft_onnx_read_tensor(heft_onnx *o, heft_range message, heft_onnx_tensor *t)
 {
-    heft_cur c = heft_message_open(o->in, message, what);
-    *t = (heft_onnx_tensor){ .message = message,
-                             .name = { "", 0 },
-                             .location = { "", 0 },
-                             .length = HEFT_UNKNOWN_LENGTH };
-    for (heft_field f; heft_field_next(&c, &f);)
+    heft_cur c = heft_protobuf_open(o->in, message, what);
+    *t = (heft_onnx_tensor){
+        .message = message, .name = { "", 0 }, .location = { "", 0 }, .length = HEFT_UNKNOWN_LENGTH
+    };
+    for (heft_protobuf_field f; heft_protobuf_next(&c, &f);)
         HEFT_TRY(read_field(o, &c, &f, t));
     return c.st;
 }
@@ -165,8 +166,8 @@ static heft_status fail(const heft_onnx *o, const heft_onnx_tensor *t, heft_str 
 static heft_status fill_dims(heft_onnx *o, const heft_onnx_tensor *t, uint64_t *dims)
 {
     uint64_t rank = 0;
-    heft_cur c = heft_message_open(o->in, t->message, what);
-    for (heft_field f; heft_field_next(&c, &f);)
+    heft_cur c = heft_protobuf_open(o->in, t->message, what);
+    for (heft_protobuf_field f; heft_protobuf_next(&c, &f);)
         if (f.number == DIMS)
             HEFT_TRY(read_dims(o, &c, &f, dims, &rank));
     return c.st;
@@ -215,8 +216,8 @@ static heft_status pack(heft_onnx *o, uint32_t id, const heft_onnx_type *type)
 
 /* ---- adding ---- */
 
-/* Where the elements are.  They are copied if they are external, in raw_data, or in one record of
- * numbers of fixed size. */
+/* Find the elements.  They are raw if they are external, in raw_data, or in a record of numbers of
+ * fixed size. */
 static heft_status find_data(heft_onnx *o, const heft_onnx_tensor *t, heft_dtype type,
                              heft_range *where, heft_encoding *e)
 {
@@ -299,15 +300,15 @@ heft_status heft_onnx_add_tensor(heft_onnx *o, const heft_onnx_tensor *t, heft_s
 
 typedef struct sparse {
     heft_onnx_tensor values, indices;
-    uint64_t rank, at, count; /* of the tensor; count: values */
+    uint64_t rank, at, count; /* count: values */
     bool has_values, has_indices;
 } sparse;
 
 static heft_status read_sparse(heft_onnx *o, heft_range message, sparse *s, uint64_t *dims)
 {
-    heft_cur c = heft_message_open(o->in, message, "a sparse tensor");
+    heft_cur c = heft_protobuf_open(o->in, message, "a sparse tensor");
     s->rank = 0;
-    for (heft_field f; heft_field_next(&c, &f);) {
+    for (heft_protobuf_field f; heft_protobuf_next(&c, &f);) {
         if (f.number == 1 || f.number == 2)
             HEFT_TRY(heft_onnx_read_tensor(o, f.bytes, f.number == 1 ? &s->values : &s->indices));
         s->has_values = s->has_values || f.number == 1;
@@ -348,8 +349,9 @@ heft_status heft_onnx_add_sparse(heft_onnx *o, heft_range message, heft_str name
     uint32_t id;
     HEFT_TRY(read_sparse(o, message, &s, NULL));
     if (!s.has_values || !s.has_indices || s.rank > UINT16_MAX)
-        return heft_error_set(o->x->err, HEFT_E_FORMAT, s.at,
-                              "a sparse tensor has no values or no indices, or too many dimensions");
+        return heft_error_set(
+            o->x->err, HEFT_E_FORMAT, s.at,
+            "a sparse tensor has no values or no indices, or too many dimensions");
     name = name.ptr ? name : s.values.name;
     const heft_onnx_type *type = heft_onnx_type_of(s.values.type);
     HEFT_TRY(heft_ix_tensor(o->x, name, type ? type->dtype : HEFT_UNTYPED, (uint32_t)s.rank, &dims,

@@ -39,10 +39,10 @@ static heft_status read_number(heft_onnx *o, use *u, heft_range attribute)
 {
     heft_str name = { "", 0 };
     int64_t value = 0;
-    heft_cur c = heft_message_open(o->in, attribute, "an attribute");
-    for (heft_field f; heft_field_next(&c, &f);)
+    heft_cur c = heft_protobuf_open(o->in, attribute, "an attribute");
+    for (heft_protobuf_field f; heft_protobuf_next(&c, &f);)
         if (f.number == 1)
-            name = heft_field_text(&c, &f);
+            name = heft_protobuf_text(&c, &f);
         else if (f.number == 3 && f.wire == HEFT_WIRE_VARINT)
             value = (int64_t)f.u;
     for (size_t i = 0; i < NUMBERS; i++)
@@ -54,8 +54,7 @@ static heft_status read_number(heft_onnx *o, use *u, heft_range attribute)
 /* Return the name of an input of a graph as the walk names tensors. */
 static heft_status full_name(heft_onnx *o, heft_str path, heft_str own, heft_str *out)
 {
-    *out = !path.len || !own.len ? own
-                                 : heft_arena_join(&o->x->arena, path, heft_lit("/"), own);
+    *out = !path.len || !own.len ? own : heft_arena_join(&o->x->arena, path, heft_lit("/"), own);
     return out->ptr ? HEFT_OK : heft_ix_no_memory(o->x);
 }
 
@@ -63,10 +62,10 @@ static heft_status full_name(heft_onnx *o, heft_str path, heft_str own, heft_str
 static heft_status read_use(heft_onnx *o, heft_range node, heft_str path, use *u)
 {
     uint32_t input = 0, first = operators[u->op].weight;
-    heft_cur c = heft_message_open(o->in, node, "a node");
-    for (heft_field f; heft_field_next(&c, &f);) {
+    heft_cur c = heft_protobuf_open(o->in, node, "a node");
+    for (heft_protobuf_field f; heft_protobuf_next(&c, &f);) {
         if (f.number == INPUT) {
-            heft_str name = heft_field_text(&c, &f);
+            heft_str name = heft_protobuf_text(&c, &f);
             if (!c.st && input >= first && input - first < 3)
                 HEFT_TRY(full_name(o, path, name, &u->inputs[input - first]));
             input++;
@@ -92,9 +91,9 @@ static heft_status add_use(heft_onnx *o, const use *u)
 static heft_status take_node(heft_onnx *o, heft_range node, heft_str path)
 {
     use u = { .inputs = { { "", 0 }, { "", 0 }, { "", 0 } }, .axis = 1, .op = OPERATORS };
-    heft_cur c = heft_message_open(o->in, node, "a node");
-    for (heft_field f; u.op == OPERATORS && heft_field_next(&c, &f);) {
-        heft_str name = f.number == OPERATOR ? heft_field_text(&c, &f) : (heft_str){ "", 0 };
+    heft_cur c = heft_protobuf_open(o->in, node, "a node");
+    for (heft_protobuf_field f; u.op == OPERATORS && heft_protobuf_next(&c, &f);) {
+        heft_str name = f.number == OPERATOR ? heft_protobuf_text(&c, &f) : (heft_str){ "", 0 };
         for (uint32_t i = 0; i < OPERATORS && name.len; i++)
             u.op = heft_str_is(name, operators[i].name) ? i : u.op;
     }
@@ -106,8 +105,8 @@ static heft_status take_node(heft_onnx *o, heft_range node, heft_str path)
 
 heft_status heft_onnx_find_uses(heft_onnx *o, heft_range graph, heft_str path)
 {
-    heft_cur c = heft_message_open(o->in, graph, "a graph");
-    for (heft_field f; heft_field_next(&c, &f);)
+    heft_cur c = heft_protobuf_open(o->in, graph, "a graph");
+    for (heft_protobuf_field f; heft_protobuf_next(&c, &f);)
         if (f.number == NODE && f.wire == HEFT_WIRE_BYTES)
             HEFT_TRY(take_node(o, f.bytes, path));
     return c.st;
@@ -120,8 +119,9 @@ heft_status heft_onnx_add_use(heft_onnx *o, uint32_t id)
     static const char *const keys[] = { "onnx.operator", "onnx.scale", "onnx.zero_point" };
     heft_names_of of = { use_name, o };
     heft_str name = heft_ix_name(o->x, id);
-    uint32_t i = o->uses.len ? heft_names_find(&o->used, of, heft_names_hash(&o->x->key, name), name)
-                             : HEFT_NONE;
+    uint32_t i = o->uses.len
+                     ? heft_names_find(&o->used, of, heft_names_hash(&o->x->key, name), name)
+                     : HEFT_NONE;
     if (i == HEFT_NONE)
         return HEFT_OK;
     const use *u = (const use *)o->uses.ptr + i;

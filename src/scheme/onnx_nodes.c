@@ -1,5 +1,5 @@
-/* onnx.c - weights of ONNX that a node decodes, as the reader of ONNX files states them: integers or
- * floats of 8 bits or less, a scale and perhaps a zero point.
+/* onnx_nodes.c - weights of ONNX that a node decodes, as the reader of ONNX states them: integers
+ * or floats of 8 bits or less, a scale and perhaps a zero point.
  *
  *   DequantizeLinear  (x - zero) * scale; one scale, one for each index of an axis, or one for each
  *                     block of an axis
@@ -44,8 +44,9 @@ static uint32_t packed_bits(const heft_index *x, uint32_t tensor, bool *is_signe
         const char *name;
         uint8_t bits;
         bool is_signed;
-    } types[] = { { "uint4", 4, false }, { "int4", 4, true }, { "uint2", 2, false },
-                  { "int2", 2, true } };
+    } types[] = {
+        { "uint4", 4, false }, { "int4", 4, true }, { "uint2", 2, false }, { "int2", 2, true }
+    };
     *is_signed = false;
     if (find_attribute(&v, x, tensor, "onnx.type") && v.kind == HEFT_KIND_STR)
         for (size_t i = 0; i < sizeof types / sizeof *types; i++)
