@@ -29,6 +29,8 @@ LEFT_OUT = re.compile(r"core/edit/|core/write/(?!convert/dedup)|format/.*_(write
 WRITER = re.compile(r"heft_plan_|heft_\w+_plan(_|$)|heft_\w+_write_(header|record_header|trailer)$|"
                     r"heft_(zt2|torch)_sharding$|heft_shard_index_put(_name)?$|"
                     r"heft_mag_put_checked$|heft_loss")
+# Formats that would make the modules larger than their bound.
+NO_FORMATS = {"onnx"}
 # Sources that run for every byte or tensor: compiled for speed, the rest for size.
 FAST = re.compile(r"src/grammar/json(_u64)?\.c$|src/format/safetensors/safetensors_header|"
                   r"web/web_columns")
@@ -69,7 +71,8 @@ def version():
 
 def sources():
     """Return the sources of the core to compile, and the ones that only write files."""
-    found = sorted(p for layer in LAYERS for p in (ROOT / "src" / layer).rglob("*.c"))
+    found = sorted(p for layer in LAYERS for p in (ROOT / "src" / layer).rglob("*.c")
+                   if p.parent.name not in NO_FORMATS)
     out = [p for p in found if LEFT_OUT.search(p.relative_to(ROOT / "src").as_posix())]
     return [p for p in found if p not in out], out
 
@@ -96,6 +99,10 @@ def ninja_file(into):
     (into / "include/model/block_grids.h").write_text(
         (ROOT / "src/model/block_grids.h").read_text().replace("extern const", "extern"))
     (into / "include/block_bits.h").write_text(gen_block_grids.bits_header())
+    (into / "include/format").mkdir(parents=True, exist_ok=True)
+    rows = (ROOT / "src/format/formats.def").read_text().splitlines(keepends=True)
+    (into / "include/format/formats.def").write_text(
+        "".join(r for r in rows if re.match(r"X\((\w+)", r)[1] not in NO_FORMATS))
     lines.append(f"rule copy\n  command = cp $in $out\nbuild include/xxhash.h: copy "
                  f"{xxhash}/xxhash.h\n")
     targets = []

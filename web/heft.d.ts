@@ -243,7 +243,7 @@ export interface Part {
     stored: number;
     /** Number of decoded bytes, or null if not known. */
     length: number | null;
-    encoding: "raw" | "zstd" | "deflate" | "msgpack" | "other";
+    encoding: "raw" | "zstd" | "deflate" | "msgpack" | "protobuf" | "other";
     /** Digest as spelled in the file, "crc32c:0x1A2B3C4D", or null. */
     digest: string | null;
     /** Name of the shard that holds the part; missing for the opened file. */

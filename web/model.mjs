@@ -6,7 +6,7 @@ import { platform } from "./platform.mjs";
 import { Session } from "./session.mjs";
 import { useWorker, work } from "./work.mjs";
 
-const ENCODINGS = ["raw", "zstd", "deflate", "other", "msgpack"];
+const ENCODINGS = ["raw", "zstd", "deflate", "other", "msgpack", "protobuf"];
 const KINDS = ["none", "bool", "uint", "int", "float", "complex", "block"];
 const SPECIALS = 5;
 const F32 = 12, F64 = 13, RAW = 0, ZSTD = 1;

@@ -463,7 +463,7 @@ uint32_t *model_find_tied(const heft_file *f, const char *path)
 
 const char *encoding_name(uint8_t encoding)
 {
-    static const char *const names[] = { "raw", "zstd", "deflate", "other", "msgpack" };
+    static const char *const names[] = { "raw", "zstd", "deflate", "other", "msgpack", "protobuf" };
     return encoding < sizeof names / sizeof *names ? names[encoding] : "unknown";
 }
 

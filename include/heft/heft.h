@@ -307,7 +307,8 @@ typedef enum heft_encoding {
     HEFT_ZSTD,
     HEFT_DEFLATE,
     HEFT_ENCODING_OTHER, /* an unknown encoding: parts are listed, but not decoded */
-    HEFT_MSGPACK         /* consecutive MessagePack numbers, each with a type byte */
+    HEFT_MSGPACK,        /* consecutive MessagePack numbers, each with a type byte */
+    HEFT_PROTOBUF        /* fields of a protobuf message with numbers, packed or not */
 } heft_encoding;
 
 /* How a part of a tensor is to be stored: see write.h. */

@@ -83,7 +83,8 @@ static PyObject *fact_layout(const heft_file *f, uint32_t id)
 /* Return a dict of a part's facts. */
 static PyObject *part_object(heft_part p)
 {
-    static const char *const encodings[] = { "raw", "zstd", "deflate", "other", "msgpack" };
+    static const char *const encodings[] = { "raw", "zstd", "deflate", "other", "msgpack",
+                                        "protobuf" };
     const heft_dtype_info *type = heft_dtype_get(p.dtype);
     bool is_known = p.encoding < sizeof encodings / sizeof *encodings;
     bool has_length = p.length != HEFT_UNKNOWN_LENGTH;

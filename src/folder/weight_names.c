@@ -81,10 +81,13 @@ static const struct {
 };
 enum { OTHER_FILES = sizeof other_files / sizeof *other_files };
 
+/* A build may read a format that another does not. */
 static size_t find_other(const char *name)
 {
     size_t i = 0;
-    while (i < OTHER_FILES && !matches(name, other_files[i].pattern))
+    bool is_read = heft_format_for_path(name);
+    while (i < OTHER_FILES &&
+           (!matches(name, other_files[i].pattern) || (is_read && other_files[i].format)))
         i++;
     return i;
 }

@@ -94,7 +94,8 @@ typedef struct heft_scheme_decoder {
 extern const heft_scheme_decoder heft_decoder_of_awq, heft_decoder_of_bitnet,
     heft_decoder_of_bitsandbytes, heft_decoder_of_comfyui, heft_decoder_of_compressed_tensors,
     heft_decoder_of_fp8, heft_decoder_of_gptq, heft_decoder_of_mlx, heft_decoder_of_modelopt,
-    heft_decoder_of_mxfp4, heft_decoder_of_mxfp8, heft_decoder_of_nvfp4, heft_decoder_of_torch;
+    heft_decoder_of_mxfp4, heft_decoder_of_mxfp8, heft_decoder_of_nvfp4, heft_decoder_of_onnx,
+    heft_decoder_of_torch;
 /* Return the decoder of a scheme; NULL: the scheme is recognised, and not decoded. */
 const heft_scheme_decoder *heft_scheme_decoder_of(const heft_scheme *s);
 

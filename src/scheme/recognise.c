@@ -194,6 +194,22 @@ static uint32_t find_free(const search *q, heft_str name)
     return found == HEFT_NONE || q->s->owner[found] ? HEFT_NONE : found;
 }
 
+/* Return the tensor that an attribute of the anchor names; several anchors may name it. */
+static uint32_t find_named(const search *q, uint32_t tensor, const char *key)
+{
+    heft_value v;
+    for (uint32_t i = 0; heft_ix_attribute(&v, q->x, tensor, i); i = heft_value_next(&v, i))
+        if (heft_str_is(v.key, key) && v.kind == HEFT_KIND_STR)
+            return heft_ix_find(q->x, v.as.s);
+    return HEFT_NONE;
+}
+
+static uint32_t find_part(const search *q, uint32_t tensor, heft_str stem, const char *suffix)
+{
+    return *suffix == '@' ? find_named(q, tensor, suffix + 1)
+                          : find_free(q, build_name(q, stem, suffix));
+}
+
 /* Add the quantised tensor to which the anchor belongs by this naming, if the parts exist. */
 static bool try_naming(search *q, const naming *n, uint32_t tensor)
 {
@@ -204,7 +220,7 @@ static bool try_naming(search *q, const naming *n, uint32_t tensor)
         (void)find_stem(&stem, name, part[0].suffix);
     for (uint32_t k = 0; k < HEFT_SCHEME_PARTS; k++) {
         g.tensor[k] = !k             ? tensor
-                      : part[k].role ? find_free(q, build_name(q, stem, part[k].suffix))
+                      : part[k].role ? find_part(q, tensor, stem, part[k].suffix)
                                      : HEFT_NONE;
         if (part[k].role && g.tensor[k] == HEFT_NONE && !part[k].is_optional)
             return true;

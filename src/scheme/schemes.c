@@ -12,6 +12,8 @@ static const heft_scheme *const schemes[] = {
 
 const heft_scheme *heft_scheme_at(uint32_t i)
 {
-    enum { COUNT = sizeof schemes / sizeof *schemes };
-    return i < COUNT ? schemes[i] : heft_other_scheme_at(i - COUNT);
+    enum { COUNT = sizeof schemes / sizeof *schemes, ALL = COUNT + !HEFT_IS_LEAN };
+    if (i < COUNT)
+        return schemes[i];
+    return i < ALL ? &heft_scheme_onnx : heft_other_scheme_at(i - ALL); /* no page reads ONNX */
 }

@@ -13,6 +13,7 @@ import zipfile
 
 from checks import heft, heft_json, require, run
 import gen_flax
+import gen_onnx
 import gen_shards
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
@@ -236,7 +237,7 @@ CHOICES = [
     ([MODEL, "model.gguf"], MODEL, ["model.gguf"]),
     ([MODEL, "vocoder.pth", "last.ckpt"], MODEL, ["vocoder.pth", "last.ckpt"]),
     ([MODEL, "model.onnx", "optimizer.pt", "scheduler.pt", "rng_state_0.pth", "scaler.pt",
-      "training_args.bin", "tokenizer.model", "events.out.tfevents.1"], MODEL, []),
+      "training_args.bin", "tokenizer.model", "events.out.tfevents.1"], MODEL, ["model.onnx"]),
     (["pytorch_model.bin", "vocoder.pth"], "pytorch_model.bin", ["!vocoder.pth"]),
     (["model.pt", "last.ckpt"], "model.pt", ["!last.ckpt"]),
     (["model.fp16.safetensors"], "model.fp16.safetensors", None),
@@ -301,9 +302,9 @@ CHOICES = [
     (["modules.json", "2_Dense/model.safetensors", "0_Transformer/model.safetensors"], 4,
      "weights in folders of modules only, such as '0_Transformer/model.safetensors'"),
     (["tf_model.h5"], 5, "'tf_model.h5' is a file of TensorFlow"),
-    (["model.onnx"], 5, "'model.onnx' is a file of ONNX"),
+    (["model.onnx"], "model.onnx", None),
     (["openvino_model.bin"], 5, "'openvino_model.bin' is a file of OpenVINO"),
-    (["tf_model.h5", "model.onnx", MODEL], MODEL, None),
+    (["tf_model.h5", "model.onnx", MODEL], MODEL, ["model.onnx"]),
     (["README.md", "config.json"], 4, "the folder has no weight file"),
     (["training_args.bin"], 4, "the folder has no weight file"),
     ([".hidden.safetensors"], 4, "the folder has no weight file"),
@@ -329,6 +330,9 @@ def make_weights(folder, item):
             make_weights(folder, shard)
     elif suffix == "msgpack":
         (folder / name).write_bytes(gen_flax.pack({name: gen_flax.array(("", "u8", (1,), b"x"))}))
+    elif suffix == "onnx":
+        (folder / name).write_bytes(gen_onnx.model(gen_onnx.graph([gen_onnx.raw((name, "u8", (1,),
+                                                                                b"x"))])))
     elif suffix == "safetensors":
         (folder / name).write_bytes(gen_shards.pack({name: ("U8", [1], b"x")}))
     elif suffix in ("bin", "pt", "pth", "ckpt"):

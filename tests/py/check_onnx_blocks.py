@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""check_onnx_blocks.py HEFT DIR: decode quantised weights with Heft and with ONNX Runtime.
+"""check_onnx_blocks.py HEFT DIR: decode quantised weights with Heft and with ONNX Runtime,
+those of other conventions and those of the models of ONNX themselves.
 
 DIR has onnxruntime-node as npm ships it. The stored integers, floats of 8 bits, scales and zero
 points of random weights become constants of a model with one operator: DequantizeLinear, or
@@ -17,37 +18,16 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
 import quantised_models as models  # noqa: E402
+from onnx_proto import constant, content, number  # noqa: E402
 from quantised_cases import awq, compressed, gptq, method, packed  # noqa: E402
 from quantised_decoders import Stored, numbers  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
-F32, U8, I8, U4 = 1, 2, 3, 21
+F32, U8, I8, U4, I4 = 1, 2, 3, 21, 22
 FLOATS = {"F8_E4M3": 17, "F8_E4M3FNUZ": 18, "F8_E5M2": 19, "F8_E5M2FNUZ": 20}
 
 
-# ---- ONNX, which is protocol buffers ----------------------------------------------------------
-
-
-def varint(n):
-    out = bytearray()
-    while n > 127:
-        out.append(n & 127 | 128)
-        n >>= 7
-    return bytes(out + bytes([n]))
-
-
-def number(field, n):
-    return varint(field << 3) + varint(n)
-
-
-def content(field, data):
-    data = data.encode() if isinstance(data, str) else data
-    return varint(field << 3 | 2) + varint(len(data)) + data
-
-
-def constant(name, kind, shape, raw):
-    dims = b"".join(number(1, d) for d in shape)
-    return content(5, dims + number(2, kind) + content(8, name) + content(9, raw))
+# ---- models of ONNX ---------------------------------------------------------------------------
 
 
 def operator(kind, inputs, domain="", **attributes):
@@ -193,9 +173,46 @@ CASES = [ # title, weight, arguments, settings, whether columns come out
 ]
 
 
-def decoded_by_heft(folder, out):
-    subprocess.run([sys.argv[1], "convert", "-q", "--dequantize=f32", folder, out], check=True)
-    return numbers(models.unpack(out)["m.weight"])
+def own_models(rng):
+    """Models that no other convention has: axes, signs, blocks that are cut."""
+    def node(kind, shape, raw, scale, zero, **attributes):
+        constants = [constant("q", kind, shape, raw),
+                     constant("s", F32, scale.shape, scale.tobytes())]
+        if zero is not None:
+            constants.append(constant("z", kind, scale.shape, zero))
+        names = ["q", "s", "z"][:len(constants)]
+        return model(operator("DequantizeLinear", names, **attributes), constants, shape)
+
+    for shape, axis, block in (((6, 5, 4), 1, 0), ((6, 5, 4), -3, 0), ((6, 5, 4), 2, 0),
+                               ((7, 5, 4), 1, 2), ((8, 6), 0, 4), ((10, 6), 0, 4), ((3, 70), 1, 16),
+                               ((5, 3, 9), 0, 2)):
+        dims = list(shape)
+        if block:
+            dims[axis] = -(-dims[axis] // block)
+        scale = numbers(plain(rng, "F32", tuple(dims) if block else (dims[axis],)))
+        more = {"axis": axis, **({"block_size": block} if block else {})}
+        for title, kind, low in (("int8", I8, -128), ("uint8", U8, 0), ("int4", I4, -8),
+                                 ("uint4", U4, 0)):
+            bits = 4 if kind in (I4, U4) else 8
+            codes, zero = (rng.integers(low, low + 2**bits, n) for n in (shape, scale.shape))
+            raw, zeros = ((halves(v & 15) if bits == 4 else (v & 255).astype(np.uint8).tobytes())
+                          for v in (codes, zero))
+            yield (f"{title} of {shape}, axis {axis}, blocks of {block}", "q", shape,
+                   node(kind, shape, raw, scale, zeros, **more))
+    codes = rng.integers(0, 16, (8, 64))
+    scale = numbers(plain(rng, "F32", (8, 2)))
+    one = np.eye(40, dtype=np.float32)
+    parts = [constant("a", F32, one.shape, one.tobytes()),
+             constant("b", U8, (8, 2, 16), halves(codes)),
+             constant("s", F32, (16,), scale.tobytes())]
+    yield ("MatMulNBits without zero points, the last block cut", "b", (8, 40),
+           model(operator("MatMulNBits", ["a", "b", "s"], "com.microsoft", K=40, N=8, bits=4,
+                          block_size=32), parts, (40, 8)))
+
+
+def decoded_by_heft(model, out, name="m.weight"):
+    subprocess.run([sys.argv[1], "convert", "-q", "-f", "--dequantize=f32", model, out], check=True)
+    return numbers(models.unpack(out)[name])
 
 
 def differ(got, want):
@@ -214,6 +231,10 @@ def results(scratch):
         files.append(scratch / f"{i}.onnx")
         files[-1].write_bytes(onnx)
         models.write(scratch / str(i), {"m" + name: part for name, part in parts.items()}, settings)
+    own = list(own_models(rng))
+    for i, (_, _, _, onnx) in enumerate(own):
+        (scratch / f"own{i}.onnx").write_bytes(onnx)
+    files += [scratch / f"own{i}.onnx" for i in range(len(own))]
     subprocess.run(["node", HERE / "run_onnx.mjs", pathlib.Path(sys.argv[2]).resolve(), *files],
                    check=True)
     for i, (title, _, _, _, is_transposed) in enumerate(CASES):
@@ -222,6 +243,16 @@ def results(scratch):
         got = decoded_by_heft(scratch / str(i), scratch / f"{i}.safetensors")
         want = want.reshape(got.shape[::-1]).T if is_transposed else want.reshape(got.shape)
         yield f"ONNX Runtime decodes {title} to the same numbers", list(differ(got, want))
+        got = decoded_by_heft(scratch / f"{i}.onnx", scratch / f"{i}.safetensors",
+                              "b" if is_transposed else "q")
+        yield f"Heft decodes the model of ONNX, {title}", list(differ(got, want))
+
+
+    for i, (title, name, shape, _) in enumerate(own):
+        want = np.fromfile(scratch / f"own{i}.onnx.out", np.float32)
+        got = decoded_by_heft(scratch / f"own{i}.onnx", scratch / "own.safetensors", name)
+        want = want.reshape(shape[::-1]).T if name == "b" else want.reshape(shape)
+        yield f"Heft decodes the model of ONNX, {title}", list(differ(got, want))
 
 
 def main():

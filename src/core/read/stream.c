@@ -6,10 +6,13 @@
 
 enum { CHUNK = 128 << 10 };
 
-/* decode() handles this codec without a library. */
+/* decode() handles these codecs without a library. */
 static const heft_codec msgpack_codec = { .size = sizeof(heft_codec),
                                           .encoding = HEFT_MSGPACK,
                                           .name = "msgpack" };
+static const heft_codec protobuf_codec = { .size = sizeof(heft_codec),
+                                           .encoding = HEFT_PROTOBUF,
+                                           .name = "protobuf" };
 
 /* Name the tensor, the byte and the shard in the error that was just set, st. */
 static heft_status name_place(const heft_file *f, uint32_t part, uint64_t at, heft_status st,
@@ -40,6 +43,18 @@ static heft_status format_error(const heft_stream *s, heft_error *err, const cha
     return error_here(s, heft_error_plain(err, HEFT_E_FORMAT, fmt, a, b), err);
 }
 
+static void begin_codec(heft_stream *s)
+{
+    if (s->row.encoding == HEFT_MSGPACK) {
+        s->numbers.msgpack = heft_msgpack_numbers_of(s->content_bytes);
+        s->codec = &msgpack_codec;
+    } else if (s->row.encoding == HEFT_PROTOBUF && !HEFT_IS_LEAN) {
+        s->numbers.protobuf = heft_protobuf_numbers_of(s->content_bytes, s->row.dtype);
+        s->codec = &protobuf_codec;
+    } else
+        s->codec = heft_host_codec(s->f->host, s->row.encoding);
+}
+
 static heft_status start_with_row(heft_stream *s, const heft_file *f, uint32_t part,
                                   const heft_ix_part_row *row, bool is_for_finding, heft_error *err)
 {
@@ -54,9 +69,7 @@ static heft_status start_with_row(heft_stream *s, const heft_file *f, uint32_t p
     s->content_bytes = v ? v->content : row->length;
     if (s->row.encoding == HEFT_RAW)
         return HEFT_OK;
-    s->numbers = heft_msgpack_numbers_of(s->content_bytes);
-    s->codec = s->row.encoding == HEFT_MSGPACK ? &msgpack_codec
-                                               : heft_host_codec(f->host, s->row.encoding);
+    begin_codec(s);
     if (!s->codec)
         return error_here(
             s, heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot decode this part"),
@@ -133,8 +146,11 @@ static heft_status decode(heft_stream *s, uint8_t *out, size_t *len, heft_error 
     if (st) /* the error says what cannot be read */
         return st;
     if (s->codec == &msgpack_codec)
-        st = heft_msgpack_numbers_decode(&s->numbers, s->in, &consumed, out, len, &s->frame_ended,
-                                         err);
+        st = heft_msgpack_numbers_decode(&s->numbers.msgpack, s->in, &consumed, out, len,
+                                         &s->frame_ended, err);
+    else if (s->codec == &protobuf_codec && !HEFT_IS_LEAN)
+        st = heft_protobuf_numbers_decode(&s->numbers.protobuf, s->in, &consumed, out, len,
+                                          &s->frame_ended, err);
     else
         st = s->codec->decode(s->state, s->in, &consumed, out, len, &s->frame_ended, err);
     if (!st)

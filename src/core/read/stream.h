@@ -6,6 +6,7 @@
 #include "core/read/spill.h"
 #include "core/read/strided.h"
 #include "model/msgpack_numbers.h"
+#include "model/protobuf_numbers.h"
 
 enum { HEFT_STREAM_PARTIAL = 16 }; /* a complex number whose sign changes */
 
@@ -15,8 +16,11 @@ struct heft_stream {
     heft_ix_part_row row;
     const heft_codec *codec; /* NULL: raw */
     void *state;
-    heft_msgpack_numbers numbers; /* decoder of HEFT_MSGPACK, used instead of state */
-    uint8_t *buf;                 /* stored bytes; NULL if the source is mapped */
+    union { /* decoders of HEFT_MSGPACK and HEFT_PROTOBUF, without a state */
+        heft_msgpack_numbers msgpack;
+        heft_protobuf_numbers protobuf;
+    } numbers;
+    uint8_t *buf; /* stored bytes; NULL if the source is mapped */
     const uint8_t *in;
     size_t in_len;
     uint64_t content_bytes;               /* decoded bytes, including bytes that a view skips */

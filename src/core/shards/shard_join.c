@@ -273,6 +273,26 @@ bool heft_join_reserve(heft_file *f, uint32_t count)
     return f->joined_files;
 }
 
+/* Report tensors that lie past the end of a file of bytes, whose size the parser did not know. */
+static heft_status check_extents(heft_file *f)
+{
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < f->x.parts.len && !st; i++) {
+        const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, i);
+        uint32_t number = heft_global_offset_file(&f->x, p->offset);
+        heft_range where = { heft_global_offset_local(&f->x, p->offset), p->stored };
+        const heft_source *s = number ? f->opened_shards[number - 1].source : NULL;
+        uint32_t owner = heft_ix_owner(&f->x, i);
+        if (s && !heft_range_in(where, s->size))
+            st = heft_join_note(f, HEFT_FAULT, "heft/shard-tensor", HEFT_NOWHERE, owner,
+                                "tensor %q: %U bytes at offset %U pass the end of %q, which has "
+                                "%U bytes",
+                                heft_ix_name(&f->x, owner), where.length, where.offset,
+                                heft_shard_name(f, number), s->size);
+    }
+    return st;
+}
+
 heft_status heft_join_shards(heft_file *f, heft_error *err)
 {
     bool is_set = false;
@@ -291,7 +311,7 @@ heft_status heft_join_shards(heft_file *f, heft_error *err)
                    ? heft_error_no_memory(err, purpose)
                    : HEFT_OK;
     if (!is_set)
-        return HEFT_OK;
+        return HEFT_IS_LEAN || !check_extents(f) ? HEFT_OK : heft_error_no_memory(err, purpose);
     if (!heft_join_reserve(f, f->opened_shard_count))
         return heft_error_no_memory(err, purpose);
     for (uint32_t i = 0; i < f->opened_shard_count; i++)
