@@ -116,14 +116,17 @@ static void change_row(float *row, uint32_t kind)
 
 static guarded memory;
 
+/* Rows of three, so that kernels which take many groups at a time have all they take. */
+enum { THREE = 3 };
+
 static void check_row(const heft_kernels *k, heft_dtype t, const float *row, const float *weights)
 {
-    uint8_t out[ROW_BYTES + 1], expected[ROW_BYTES + 1];
+    uint8_t out[THREE * ROW_BYTES + 1], expected[THREE * ROW_BYTES + 1];
     memset(out, 0xA5, sizeof out);
     memset(expected, 0xA5, sizeof expected);
-    const float *last = guarded_last(&memory, row, COLUMNS * sizeof *row);
-    heft_row_encode_with(k->fits, out, t, last, COLUMNS, weights);
-    heft_row_encode_with(&heft_portable_fits, expected, t, last, COLUMNS, weights);
+    const float *last = guarded_last(&memory, row, THREE * COLUMNS * sizeof *row);
+    heft_row_encode_with(k->fits, out, t, last, THREE * COLUMNS, weights);
+    heft_row_encode_with(&heft_portable_fits, expected, t, last, THREE * COLUMNS, weights);
     if (memcmp(out, expected, sizeof out) != 0)
         fail_msg("%s: %s differs%s", k->name, heft_dtype_get(t)->name,
                  weights ? ", by importance" : "");
@@ -132,12 +135,16 @@ static void check_row(const heft_kernels *k, heft_dtype t, const float *row, con
 static void check_type(const heft_kernels *k, heft_dtype t)
 {
     enum { KINDS = 8 };
+    float row[THREE * COLUMNS], weights[THREE * COLUMNS];
     for (uint32_t i = 0; i < ROWS; i++) {
-        float row[COLUMNS];
-        memcpy(row, rows[i], sizeof row);
-        change_row(row, i % KINDS);
+        for (uint32_t part = 0; part < THREE; part++) {
+            float *at = row + part * COLUMNS;
+            memcpy(at, rows[(i + part) % ROWS], COLUMNS * sizeof *at);
+            memcpy(weights + part * COLUMNS, importance, COLUMNS * sizeof *at);
+            change_row(at, i % KINDS);
+        }
         check_row(k, t, row, NULL);
-        check_row(k, t, row, importance);
+        check_row(k, t, row, weights);
     }
 }
 

@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "base/blake3.h"
+#include "base/compiler.h"
 #include "model/blocks.h"
 #include "model/cast_batch.h"
 #include "model/dtype.h"
 #include "model/number.h"
+#include "model/packed_loops.h"
 #include "test_memory.h"
 
 #include "guarded.h"
@@ -360,6 +362,76 @@ static void blocks_equal_the_portable_form(void **state)
     assert_int_equal(known, BLOCK_TYPES * sets);
 }
 
+/* ---- packed numbers ---- */
+
+enum { PACKED = 70 };
+
+/* Return number i of a list in which each word has eight numbers of 4 bits. */
+static uint32_t half_at(const uint8_t *p, size_t i)
+{
+    return p[i / 2] >> 4 * (i % 2) & 15U;
+}
+
+static void check_unpacking(const heft_packed_loops *k, const uint8_t *p, size_t n)
+{
+    static const float e2m1[16] = { 0,    0.5F,  1,   1.5F,  2,   3,   4,   6,
+                                    -0.F, -0.5F, -1., -1.5F, -2., -3., -4., -6. };
+    static const uint8_t awq[8] = { 0, 4, 1, 5, 2, 6, 3, 7 };
+    float got[4][8 * PACKED + 1], want[4][8 * PACKED + 1];
+    memset(got, 0xA5, sizeof got);
+    memset(want, 0xA5, sizeof want);
+    uint32_t bits = 1 + (uint32_t)n % 8, shift = (uint32_t)n * 5 % (33 - bits);
+    uint32_t mask = (1U << bits) - 1;
+    k->words(got[0], p, n, shift, mask);
+    k->halves(got[1], p, 2 * n);
+    k->e2m1(got[2], p, 2 * n);
+    k->awq(got[3], p, n);
+    for (size_t i = 0; i < 8 * n; i++) {
+        if (i < n)
+            want[0][i] = (float)(heft_le32(p + 4 * i) >> shift & mask);
+        if (i < 2 * n) {
+            want[1][i] = (float)half_at(p, i);
+            want[2][i] = e2m1[half_at(p, i)];
+        }
+        want[3][i] = (float)half_at(p, i / 8 * 8 + awq[i % 8]);
+    }
+    assert_memory_equal(got, want, sizeof got);
+}
+
+static void check_scaling(const heft_packed_loops *k, const float *x, size_t n)
+{
+    float got[2][PACKED + 1], want[2][PACKED + 1];
+    for (int i = 0; i < 2; i++)
+        memcpy(got[i], x, sizeof got[i]);
+    memcpy(want, got, sizeof want);
+    k->columns(got[0], x + PACKED, x + 2 * PACKED, n);
+    k->group(got[1], x[3], x[4], n);
+    for (size_t i = 0; i < n; i++) {
+        want[0][i] = (x[i] - x[PACKED + i]) * x[2 * PACKED + i];
+        want[1][i] = (x[i] - x[3]) * x[4];
+    }
+    assert_memory_equal(got, want, sizeof got);
+}
+
+static void packed_numbers_are_those_of_the_definition(void **state)
+{
+    float x[3 * PACKED];
+    (void)state;
+    fill(input, sizeof input);
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++)
+        x[i] = ((float)input[i] - 100) / 7;
+    for (const heft_simd_set *s = heft_simd_sets;; s++) {
+        for (size_t n = 0; s->is_supported() && n < PACKED; n++) {
+            check_unpacking(s->kernels->packed, input + n, n);
+            check_scaling(s->kernels->packed, x, n);
+            check_unpacking(&heft_portable_packed, input + n, n);
+            check_scaling(&heft_portable_packed, x, n);
+        }
+        if (s->kernels == &heft_portable_kernels)
+            break;
+    }
+}
+
 static void the_chosen_kernels_are_supported(void **state)
 {
     (void)state;
@@ -377,6 +449,7 @@ int main(void)
         cmocka_unit_test(casts_equal_the_portable_form),
         cmocka_unit_test(whole_blocks_are_cast_up_to_a_loss),
         cmocka_unit_test(blocks_equal_the_portable_form),
+        cmocka_unit_test(packed_numbers_are_those_of_the_definition),
         cmocka_unit_test(the_chosen_kernels_are_supported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -282,9 +282,9 @@ static int say_unused_vocab(const request *r, const heft_file *f)
     return code;
 }
 
-static int say_done(const request *r, const heft_file *in)
+static int say_done(request *r, const heft_file *in)
 {
-    const job *j = &r->job;
+    job *j = &r->job;
     if (j->session->verbose && !j->written.missing)
         say(MESSAGE_INFO, j->out, "%s, %llu bytes", heft_format_name(j->target),
             (unsigned long long)j->bytes);

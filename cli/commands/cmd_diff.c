@@ -1,6 +1,5 @@
 /* cmd_diff.c - `heft diff`: compare names, element types, shapes, layouts and values of two
  * files. */
-#include <math.h>
 #include <unistd.h>
 
 #include "models/array_types.h"
@@ -88,23 +87,7 @@ static void json_first(json *j, const comparison *c, const pair *p)
 static void json_value_change(json *j, const comparison *c, const pair *p)
 {
     const difference *d = &p->d;
-    bool has_numbers = !d->bytewise && !d->incomparable;
-    const struct {
-        const char *key;
-        double value;
-    } rows[] = {
-        { "max_abs", d->max_abs },
-        { "max_rel", d->max_rel },
-        { "mean_abs", difference_mean_abs(d) },
-        { "rmse", difference_rmse(d) },
-        { "nmse", difference_nmse(d) },
-        { "cosine", difference_cosine(d) },
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (has_numbers && !isnan(rows[i].value))
-            json_member_f64(j, rows[i].key, rows[i].value);
-        else
-            json_member_null(j, rows[i].key);
+    json_statistics(j, d, !d->bytewise && !d->incomparable, true);
     json_member_length(j, "differing", d->incomparable ? HEFT_UNKNOWN_LENGTH : d->differing);
     json_member_length(j, "compared", d->incomparable ? HEFT_UNKNOWN_LENGTH : d->compared);
     json_first(j, c, p);

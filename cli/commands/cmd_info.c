@@ -168,6 +168,8 @@ static void put_shards(outbuf *o, const heft_file *f)
 {
     for (uint32_t i = 0; i < heft_shard_file_count(f); i++) {
         heft_shard_file s = heft_shard_file_at(f, i);
+        if (s.is_assembled)
+            continue;
         label(o, i ? "" : pipeline_is(f) ? "Files" : "Shards");
         out_name(o, s.name);
         out_text(o, ", ");
@@ -368,6 +370,8 @@ static void json_shards(json *j, const heft_file *f)
     json_member_begin(j, "shards", '[');
     for (uint32_t i = 0; i < heft_shard_file_count(f); i++) {
         heft_shard_file s = heft_shard_file_at(f, i);
+        if (s.is_assembled)
+            continue;
         json_begin(j, '{');
         json_member_str(j, "name", s.name);
         if (s.size != HEFT_UNKNOWN_LENGTH)

@@ -37,7 +37,8 @@ typedef struct bill {
     model_sums sums;
     uint32_t *tied;
     heft_hash digest;
-    digest_request *files; /* the opened file, then the shards */
+    digest_request *files; /* the opened file, then the shards that are files */
+    uint32_t *numbers;     /* of the files: 0, then that of the shard, counted from 1 */
     struct stat *states;   /* of the files, before the model was opened */
     size_t file_count;
 } bill;
@@ -226,13 +227,13 @@ static void put_files(json *j, const bill *b)
 {
     char ref[32];
     json_member_begin(j, "components", '[');
-    for (uint32_t i = 0; i <= heft_shard_file_count(b->f); i++) {
+    for (uint32_t i = 0; i < b->file_count; i++) {
         snprintf(ref, sizeof ref, "file-%u", i + 1);
         json_line(j);
         json_begin(j, '{');
         json_member_str(j, "type", str_of("file"));
         json_member_str(j, "bom-ref", str_of(ref));
-        json_member_str(j, "name", name_of_file(b, i));
+        json_member_str(j, "name", name_of_file(b, b->numbers[i]));
         put_digest(j, &b->files[i].digest);
         json_member_begin(j, "properties", '[');
         put_count(j, "heft:size", b->files[i].size);
@@ -312,14 +313,19 @@ static int list_files(bill *b)
         code = model_find_dir(&dir, b->path);
     if (code)
         return code;
-    b->file_count = (size_t)heft_shard_file_count(b->f) + 1;
-    b->files = calloc(b->file_count, sizeof *b->files);
-    bool has_memory = b->files;
-    for (uint32_t i = 0; has_memory && i < b->file_count; i++) {
-        b->files[i] = (digest_request){ .path = path_of(b, dir, is_folder, i),
-                                        .algorithm = "sha256",
-                                        .to = HEFT_UNKNOWN_LENGTH };
-        has_memory = b->files[i].path != NULL;
+    size_t most = (size_t)heft_shard_file_count(b->f) + 1;
+    b->files = calloc(most, sizeof *b->files);
+    b->numbers = calloc(most, sizeof *b->numbers);
+    bool has_memory = b->files && b->numbers;
+    for (uint32_t i = 0; has_memory && i < most; i++) {
+        if (i && heft_shard_file_at(b->f, i - 1).is_assembled)
+            continue;
+        digest_request *file = &b->files[b->file_count];
+        b->numbers[b->file_count++] = i;
+        *file = (digest_request){ .path = path_of(b, dir, is_folder, i),
+                                  .algorithm = "sha256",
+                                  .to = HEFT_UNKNOWN_LENGTH };
+        has_memory = file->path != NULL;
     }
     free(dir);
     return has_memory ? CODE_DONE : say_status(HEFT_E_NOMEM, b->path, "no memory for digests");
@@ -330,6 +336,7 @@ static void free_files(bill *b)
     for (size_t i = 0; b->files && i < b->file_count; i++)
         free((char *)b->files[i].path);
     free(b->files);
+    free(b->numbers);
     free(b->states);
 }
 

@@ -207,10 +207,10 @@ static uint32_t count_known_names(const job *j, const heft_file *f)
     return count;
 }
 
-static void say_fallbacks(const job *j, const heft_file *f)
+static void say_fallbacks(job *j, const heft_file *f)
 {
     for (uint32_t i = 0; i < heft_tensor_count(f); i++) {
-        heft_mix_item item = heft_mix_at(j->mix.mix, i);
+        heft_mix_item item = rules_mix_item(&j->rules, i);
         if (!item.instead_of)
             continue;
         outbuf text;
@@ -224,26 +224,21 @@ static void say_fallbacks(const job *j, const heft_file *f)
     }
 }
 
-static void say_unmeasured(const job *j, const heft_file *f)
+/* A float is quantised only if the mix is one of floats. */
+static bool is_quantised(const job *j, const heft_mix_item *item)
 {
-    uint32_t quantised = 0, measured = 0;
-    for (uint32_t i = 0; i < heft_tensor_count(f); i++) {
-        heft_mix_item item = heft_mix_at(j->mix.mix, i);
-        quantised += item.to != item.from;
-        measured += item.importance != NULL;
-    }
-    if (j->mix.importance)
-        say(MESSAGE_NOTE, j->source, "%u of %u quantised tensors use the imatrix", measured,
-            quantised);
+    return !item->is_left_out && item->to != item->from &&
+           (item->to == j->mix.info.dtype || heft_dtype_get(item->to)->kind == HEFT_DTYPE_BLOCK);
 }
 
-static void say_choice(const job *j, const heft_file *f)
+static void say_choice(job *j, const heft_file *f)
 {
-    uint32_t count = heft_tensor_count(f), quantised = 0;
+    uint32_t count = heft_tensor_count(f), quantised = 0, measured = 0;
     uint64_t before = 0, after = 0;
     for (uint32_t i = 0; i < count; i++) {
-        heft_mix_item item = heft_mix_at(j->mix.mix, i);
-        quantised += !item.is_left_out && item.to != item.from;
+        heft_mix_item item = rules_mix_item(&j->rules, i);
+        quantised += is_quantised(j, &item);
+        measured += is_quantised(j, &item) && item.importance;
         before += item.is_left_out ? 0 : item.bytes;
         after += item.is_left_out ? 0 : item.new_bytes;
     }
@@ -256,7 +251,9 @@ static void say_choice(const job *j, const heft_file *f)
     say(MESSAGE_NOTE, j->source, "%s", out_cstr(&text));
     out_free(&text);
     say_fallbacks(j, f);
-    say_unmeasured(j, f);
+    if (j->mix.importance)
+        say(MESSAGE_NOTE, j->source, "%u of %u quantised tensors use the imatrix", measured,
+            quantised);
 }
 
 static int open_mix(job *j, const heft_file *f)
@@ -300,12 +297,11 @@ static int check_rules(job *j, const heft_file *f)
 }
 
 /* Refuse to measure a mix that quantises nothing. */
-static int check_quality(const job *j, const heft_file *f)
+static int check_quality(job *j, const heft_file *f)
 {
     for (uint32_t i = 0; i < heft_tensor_count(f); i++) {
-        heft_mix_item item = heft_mix_at(j->mix.mix, i);
-        if (!item.is_left_out && item.to != item.from &&
-            heft_dtype_get(item.to)->kind == HEFT_DTYPE_BLOCK)
+        heft_mix_item item = rules_mix_item(&j->rules, i);
+        if (is_quantised(j, &item) && heft_dtype_get(item.to)->kind == HEFT_DTYPE_BLOCK)
             return CODE_DONE;
     }
     return say_usage("convert",
@@ -323,6 +319,8 @@ int job_mix_choose(job *j, const heft_file *f)
     int code = m->imatrix ? read_importance(j) : CODE_DONE;
     if (!code)
         code = open_mix(j, f);
+    j->rules.mix = m->mix;
+    j->rules.mixed = f;
     if (!code)
         code = check_rules(j, f);
     if (!code && j->verify_quality)
@@ -332,8 +330,6 @@ int job_mix_choose(job *j, const heft_file *f)
     const heft_value *values = heft_mix_metadata(&count, m->mix);
     if (!set_options_add(&j->rules.set, values, count))
         return say_status(HEFT_E_NOMEM, j->source, "no memory for metadata");
-    j->rules.mix = m->mix;
-    j->rules.mixed = f;
     bool has_rules = heft_dtype_get(m->info.dtype)->kind == HEFT_DTYPE_BLOCK && !m->pure &&
                      m->info.dtype != HEFT_Q8_0;
     if (has_rules && !count_known_names(j, f))
@@ -361,9 +357,9 @@ void job_mix_release(job *j)
 
 /* ---- the table of a dry run ---- */
 
-static change change_at(const void *ctx, uint32_t i)
+static change change_at(void *ctx, uint32_t i)
 {
-    heft_mix_item item = heft_mix_at(ctx, i);
+    heft_mix_item item = rules_mix_item(ctx, i);
     const heft_dtype_info *wanted = heft_dtype_get(item.instead_of);
     return (change){ .name = item.name,
                      .from = dtype_name(item.from),
@@ -377,8 +373,8 @@ static change change_at(const void *ctx, uint32_t i)
                      .instead_of = wanted && !item.is_left_out ? wanted->name : NULL };
 }
 
-void job_mix_print(outbuf *o, const job *j, const heft_file *f)
+void job_mix_print(outbuf *o, job *j, const heft_file *f)
 {
     if (j->mix.mix)
-        change_table_print(o, j->session, heft_tensor_count(f), change_at, j->mix.mix);
+        change_table_print(o, j->session, heft_tensor_count(f), change_at, &j->rules);
 }

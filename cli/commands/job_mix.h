@@ -25,7 +25,7 @@ int job_mix_prepare(struct job *j);
  * what differs from the mix. Return an exit code. */
 int job_mix_choose(struct job *j, const heft_file *f);
 /* Print the table of types and sizes of a dry run, if a mix is asked for. */
-void job_mix_print(outbuf *o, const struct job *j, const heft_file *f);
+void job_mix_print(outbuf *o, struct job *j, const heft_file *f);
 void job_mix_release(struct job *j);
 
 #endif

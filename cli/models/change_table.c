@@ -5,8 +5,8 @@
 enum { FIELD_NAME, FIELD_FROM, FIELD_TO, FIELD_SIZE, FIELD_NEW_SIZE, FIELD_NOTE };
 
 typedef struct changes {
-    change (*at)(const void *ctx, uint32_t i);
-    const void *ctx;
+    change (*at)(void *ctx, uint32_t i);
+    void *ctx;
 } changes;
 
 static void put_cell(outbuf *o, const table_row *row, int field)
@@ -26,7 +26,7 @@ static void put_cell(outbuf *o, const table_row *row, int field)
 }
 
 void change_table_print(outbuf *o, const session *s, uint32_t count,
-                        change (*at)(const void *ctx, uint32_t i), const void *ctx)
+                        change (*at)(void *ctx, uint32_t i), void *ctx)
 {
     static const column columns[] = {
         { "NAME", false, FIELD_NAME },       { "FROM", false, FIELD_FROM },

@@ -14,6 +14,6 @@ typedef struct change {
 
 /* Print a row for each of `count` changes; at(ctx, i) returns one. */
 void change_table_print(outbuf *o, const session *s, uint32_t count,
-                        change (*at)(const void *ctx, uint32_t i), const void *ctx);
+                        change (*at)(void *ctx, uint32_t i), void *ctx);
 
 #endif

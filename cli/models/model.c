@@ -243,7 +243,7 @@ uint64_t model_size(const heft_file *f)
     uint64_t size = heft_file_size(f);
     for (uint32_t i = 0; i < heft_shard_file_count(f); i++) {
         heft_shard_file s = heft_shard_file_at(f, i);
-        if (!s.status)
+        if (!s.status && !s.is_assembled)
             size += s.size;
     }
     return size;

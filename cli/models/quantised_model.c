@@ -108,12 +108,14 @@ static int say_no_memory(const char *path)
     return say_status(HEFT_E_NOMEM, path, "no memory to match tensor names");
 }
 
-static int say_refusal(const char *path, heft_error *err)
+static int say_refusal(const quantised_model *q, const char *path, heft_error *err)
 {
     size_t used = strlen(err->message);
+    bool has_schemes = heft_schemes_count(q->schemes);
+    const char *again = has_schemes ? ". --requantize insists, --dequantize only decodes"
+                                    : ". --requantize insists, --cast f16 only decodes";
     const char *way = !err->rule                              ? ""
-                      : !strcmp(err->rule, "heft/requantise") ? ". --requantize insists, "
-                                                                "--dequantize only decodes"
+                      : !strcmp(err->rule, "heft/requantise") ? again
                       : !strcmp(err->rule, "heft/not-finite")
                           ? ". --allow-nan stores the nearest numbers"
                           : "";
@@ -250,7 +252,7 @@ int quantise(quantised_model *q, const quantise_options *o, const session *s, co
     opt.plan_only = to.dry_run;
     opt.verify = !s->no_verify && !to.dry_run;
     if (!code && heft_quantisation_open(&q->plan, f, &opt, &err))
-        code = say_refusal(path, &err);
+        code = say_refusal(q, path, &err);
     if (!code && names.no_memory)
         code = say_no_memory(path);
     if (!code)
@@ -274,7 +276,7 @@ void quantised_release(quantised_model *q)
 
 /* ---- the table of a dry run ---- */
 
-static change change_at(const void *ctx, uint32_t i)
+static change change_at(void *ctx, uint32_t i)
 {
     heft_quantise_item item = heft_quantisation_at(ctx, i);
     const heft_dtype_info *type = heft_dtype_get(item.from);

@@ -1,6 +1,5 @@
 #include "options/rules.h"
 
-#include <heft/mix.h>
 #include <heft/scheme.h>
 
 #include <stdlib.h>
@@ -72,6 +71,21 @@ static heft_dtype cast(void *ctx, const heft_tensor *t)
     rules *r = ctx;
     heft_dtype to = cast_rules_find(&r->no_memory, &r->cast, t);
     return to || !r->mix ? to : mix_item(r, t).to;
+}
+
+heft_mix_item rules_mix_item(rules *r, uint32_t tensor)
+{
+    heft_tensor t = heft_tensor_at(r->mixed, tensor);
+    heft_mix_item item = heft_mix_at(r->mix, tensor);
+    heft_dtype to = cast_rules_find(&r->no_memory, &r->cast, &t);
+    const heft_dtype_info *type = heft_dtype_get(to);
+    if (!to)
+        return item;
+    item.to = to;
+    item.instead_of = HEFT_UNTYPED;
+    item.reason = to == item.from ? item.reason : "--cast";
+    item.new_bytes = tensor_elements(&t) / type->block_elems * type->block_bytes;
+    return item;
 }
 
 static const float *importance(void *ctx, const heft_tensor *t, uint64_t *count)

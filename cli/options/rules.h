@@ -1,6 +1,8 @@
 /* rules.h - options that change a model: patterns, renames, casts, metadata, identities. */
 #ifndef HEFT_CLI_RULES_H
 #define HEFT_CLI_RULES_H
+#include <heft/mix.h>
+
 #include "options/cast_rules.h"
 #include "options/glob_rules.h"
 #include "options/identity.h"
@@ -23,7 +25,7 @@ typedef struct rules {
     bool raw_tensors; /* cast parts of quantised tensors as numbers */
     bool is_decoded;  /* by --dequantize: no tensor is quantised any more */
     /* The types that --quantize has chosen for the tensors of `mixed`; or NULL. */
-    const struct heft_mix *mix;
+    const heft_mix *mix;
     const heft_file *mixed;
     heft_schemes *schemes; /* found in the input if tensors are cast or transposed; else NULL */
     bool no_memory;        /* out of memory in a callback; the callback then ends the conversion */
@@ -36,6 +38,8 @@ int rules_prepare(rules *r, const char *cmd, heft_write_options *o);
 /* Set the callbacks of a conversion that the rules need; their context is r. */
 void rules_set(rules *r, heft_convert_options *o);
 void rules_release(rules *r);
+/* Return what becomes of a tensor of r->mixed: by --cast, or else by the mix. */
+heft_mix_item rules_mix_item(rules *r, uint32_t tensor);
 
 /* Find the quantised tensors of the file. Report patterns and expressions that no tensor of the
  * file matches. Return CODE_USAGE if --keep and --drop leave no tensor, or if a pattern matches

@@ -318,29 +318,3 @@ void compare_tensors(difference *d, work *w, const side *a, const side *b, toler
             return;
     }
 }
-
-/* ---- statistics ---- */
-
-double difference_mean_abs(const difference *d)
-{
-    return d->finite ? d->sum_abs / (double)d->finite : NAN;
-}
-
-double difference_rmse(const difference *d)
-{
-    return d->finite ? sqrt(d->sum_squares / (double)d->finite) : NAN;
-}
-
-double difference_nmse(const difference *d)
-{
-    return d->sum_squares == 0 ? (d->finite ? 0 : NAN)
-           : d->squares_b == 0 ? HUGE_VAL
-                               : d->sum_squares / d->squares_b;
-}
-
-double difference_cosine(const difference *d)
-{
-    double norms = sqrt(d->squares_a) * sqrt(d->squares_b);
-    /* Rounding may exceed the range. */
-    return norms > 0 ? fmax(-1, fmin(1, d->products / norms)) : NAN;
-}

@@ -4,23 +4,12 @@
 #include <heft/check.h>
 
 #include "process/work.h"
+#include "values/difference.h"
 
 typedef struct tolerance {
     double absolute, relative;
     uint64_t ulp; /* spacings of the less precise type at the larger of the two values */
 } tolerance;
-
-typedef struct difference {
-    uint64_t differing, compared; /* numbers of elements, or of bytes if bytewise */
-    uint64_t first;               /* first differing element or byte; HEFT_NOWHERE: none */
-    double max_abs, max_rel;      /* over all numbers that are not equal; never NaN */
-    /* Sums over all pairs of finite numbers a and b. */
-    uint64_t finite;
-    double sum_abs, sum_squares; /* sums of |a - b| and of its square */
-    double squares_a, squares_b, products;
-    bool incomparable; /* the parts have other roles, types or lengths */
-    bool bytewise;     /* the values are not numbers; maxima and sums are unset */
-} difference;
 
 typedef struct side {
     const heft_file *f;
@@ -36,12 +25,5 @@ bool compare_suits(heft_dtype a, heft_dtype b);
  * NaN. Numbers of two types are compared as doubles, 64-bit integers exactly. Errors stop the
  * work. */
 void compare_tensors(difference *d, work *w, const side *a, const side *b, tolerance t);
-
-/* Statistics of a comparison of numbers; NaN if undefined. */
-double difference_mean_abs(const difference *d);
-double difference_rmse(const difference *d);
-/* Mean square of a - b divided by the mean square of b. */
-double difference_nmse(const difference *d);
-double difference_cosine(const difference *d);
 
 #endif

@@ -1,7 +1,6 @@
 #include "values/diff_table.h"
 #include "text/number_text.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -150,7 +149,7 @@ typedef struct sort_row {
 static int by_number(const void *a, const void *b)
 {
     const sort_row *x = a, *y = b;
-    int order = (x->number < y->number) - (x->number > y->number);
+    int order = statistic_order(x->number, y->number);
     return order ? order : (x->at > y->at) - (x->at < y->at);
 }
 
@@ -166,7 +165,7 @@ static bool sort_lines(diff_table *t, size_t key)
     sort_row *rows = malloc(((size_t)t->count + 1) * sizeof *rows);
     for (uint32_t i = 0; rows && i < t->count; i++) {
         double v = keys[key].number ? keys[key].number(&t->lines[i]) : 0;
-        rows[i] = (sort_row){ isnan(v) ? -HUGE_VAL : v, i, t->lines[i] };
+        rows[i] = (sort_row){ v, i, t->lines[i] };
     }
     if (rows)
         qsort(rows, t->count, sizeof *rows, keys[key].number ? by_number : by_name);
@@ -326,14 +325,6 @@ static void put_detail(outbuf *o, const diff_table *t, const diff_line *l)
     }
 }
 
-static void put_real(outbuf *o, const diff_table *t, double v)
-{
-    if (isnan(v))
-        out_char(o, '-');
-    else
-        out_format(o, "%.*g", t->digits, v);
-}
-
 /* Write a number of a tensor whose values differ. */
 static void put_number(outbuf *o, const diff_table *t, const diff_line *l, int field)
 {
@@ -353,10 +344,8 @@ static void put_number(outbuf *o, const diff_table *t, const diff_line *l, int f
         out_shape(o, at, diff_first_position(at, t->c, l->first));
     else if (field == FIRST || !has_reals)
         out_char(o, '-');
-    else if (field == COSINE && !isnan(reals[COSINE]))
-        out_format(o, "%.9g", reals[COSINE]);
     else
-        put_real(o, t, reals[field]);
+        out_statistic(o, field == COSINE ? COSINE_DIGITS : t->digits, reals[field]);
 }
 
 static void put_name(outbuf *o, const diff_table *t, uint32_t row, const diff_line *l)

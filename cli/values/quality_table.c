@@ -1,15 +1,13 @@
 #include "values/quality_table.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "process/columns.h"
 #include "process/message.h"
-#include "text/jsonout.h"
-#include "values/compare.h"
+#include "values/difference.h"
 
-enum { WORST = 10, COSINE_DIGITS = 9 };
+enum { WORST = 10 };
 
 typedef struct row {
     heft_quality_item item;
@@ -49,22 +47,9 @@ static bool read_rows(rows *out, const heft_quality *q)
 
 /* ---- JSON ---- */
 
-static void json_statistics(json *j, const difference *d)
+static void json_row(json *j, const difference *d)
 {
-    const struct {
-        const char *key;
-        double value;
-    } members[] = {
-        { "max_abs", d->max_abs },
-        { "rmse", difference_rmse(d) },
-        { "nmse", difference_nmse(d) },
-        { "cosine", difference_cosine(d) },
-    };
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-        if (isnan(members[i].value))
-            json_member_null(j, members[i].key);
-        else
-            json_member_f64(j, members[i].key, members[i].value);
+    json_statistics(j, d, true, false);
     json_member_u64(j, "compared", d->compared);
 }
 
@@ -79,14 +64,14 @@ static void print_json(outbuf *o, const rows *r, const difference *total)
         json_member_str(&j, "name", of->item.name);
         json_member_str(&j, "type_a", str_of(dtype_name(of->item.from)));
         json_member_str(&j, "type_b", str_of(of->item.type));
-        json_statistics(&j, &of->d);
+        json_row(&j, &of->d);
         json_end(&j, '}');
     }
     json_end(&j, ']');
     json_line(&j);
     json_member_begin(&j, "total", '{');
     json_member_u64(&j, "tensors", r->count);
-    json_statistics(&j, total);
+    json_row(&j, total);
     json_end(&j, '}');
     json_close(&j);
 }
@@ -94,14 +79,6 @@ static void print_json(outbuf *o, const rows *r, const difference *total)
 /* ---- text ---- */
 
 enum { FIELD_NAME, FIELD_TYPES, FIELD_MAX_ABS, FIELD_RMSE, FIELD_NMSE, FIELD_COSINE };
-
-static void put_real(outbuf *o, int digits, double v)
-{
-    if (isnan(v))
-        out_char(o, '-');
-    else
-        out_format(o, "%.*g", digits, v);
-}
 
 static void put_cell(outbuf *o, const table_row *at, int field)
 {
@@ -112,23 +89,20 @@ static void put_cell(outbuf *o, const table_row *at, int field)
     else if (field == FIELD_TYPES)
         out_format(o, "%s -> %s", dtype_name(r->item.from), r->item.type);
     else if (field == FIELD_COSINE)
-        put_real(o, COSINE_DIGITS, difference_cosine(&r->d));
+        out_statistic(o, COSINE_DIGITS, difference_cosine(&r->d));
     else
-        put_real(o, all->digits,
-                 field == FIELD_MAX_ABS ? r->d.max_abs
-                 : field == FIELD_RMSE  ? difference_rmse(&r->d)
-                                        : difference_nmse(&r->d));
+        out_statistic(o, all->digits,
+                      field == FIELD_MAX_ABS ? r->d.max_abs
+                      : field == FIELD_RMSE  ? difference_rmse(&r->d)
+                                             : difference_nmse(&r->d));
 }
 
 /* The farthest apart come first, and of equal ones the first in the model. */
 static int order(const void *a, const void *b)
 {
     const row *x = a, *y = b;
-    double of_x = difference_nmse(&x->d), of_y = difference_nmse(&y->d);
-    if (isnan(of_x) || isnan(of_y) || of_x == of_y)
-        return isnan(of_x) != isnan(of_y) ? (isnan(of_x) ? 1 : -1)
-                                          : (x->number > y->number) - (x->number < y->number);
-    return of_x < of_y ? 1 : -1;
+    int order = statistic_order(difference_nmse(&x->d), difference_nmse(&y->d));
+    return order ? order : (x->number > y->number) - (x->number < y->number);
 }
 
 static void print_text(outbuf *o, rows *r, const session *s, const difference *total)
@@ -152,13 +126,13 @@ static void print_text(outbuf *o, rows *r, const session *s, const difference *t
                    r->count);
     table_print(o, &t);
     out_format(o, "%u quantised tensor%s: RMSE ", r->count, r->count == 1 ? "" : "s");
-    put_real(o, r->digits, difference_rmse(total));
+    out_statistic(o, r->digits, difference_rmse(total));
     out_text(o, ", NMSE ");
-    put_real(o, r->digits, difference_nmse(total));
+    out_statistic(o, r->digits, difference_nmse(total));
     out_text(o, ", max abs ");
-    put_real(o, r->digits, total->max_abs);
+    out_statistic(o, r->digits, total->max_abs);
     out_text(o, ", cosine ");
-    put_real(o, COSINE_DIGITS, difference_cosine(total));
+    out_statistic(o, COSINE_DIGITS, difference_cosine(total));
     out_char(o, '\n');
 }
 

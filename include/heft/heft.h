@@ -588,9 +588,10 @@ HEFT_API uint64_t heft_file_memory(const heft_file *f);
 
 typedef struct heft_shard_file { /* a further file with parts of the model */
     heft_str name;               /* file name; if not known, the label used in this file */
-    uint64_t size;        /* bytes; of a shard that is not open as stated, or HEFT_UNKNOWN_LENGTH */
-    heft_status status;   /* HEFT_E_IO: missing or unreadable; HEFT_E_FORMAT: not that file */
-    uint32_t reserved[3]; /* 0: room for a size and a number */
+    uint64_t size;      /* bytes; of a shard that is not open as stated, or HEFT_UNKNOWN_LENGTH */
+    heft_status status; /* HEFT_E_IO: missing or unreadable; HEFT_E_FORMAT: not that file */
+    uint32_t is_assembled; /* 1: no file; the tensors that are assembled from pieces in others */
+    uint32_t reserved[2];  /* 0: room for a size */
 } heft_shard_file;
 /* Return the number of other files that hold parts of the model.  Tensors that are assembled from
  * pieces have the next number as their heft_part.shard; it is no file. */

@@ -93,8 +93,8 @@ typedef struct heft_mix heft_mix;
  *   HEFT_E_ARGUMENT     there is no such mix: the message lists all; or a tensor's importance has
  *                       another number of columns
  *   HEFT_E_UNSUPPORTED  a type cannot be encoded, or needs importance; or a weight is stored with a
- *                       loss already, and opt->requantise is not set
- *   HEFT_E_FORMAT       metadata that a rule needs are missing: the message names the key */
+ *                       loss already, and opt->requantise is not set; or metadata that a rule needs
+ *                       are missing: the message names the key */
 HEFT_API HEFT_MUST_CHECK heft_status heft_mix_open(heft_mix **out, const heft_file *f,
                                                    const heft_mix_options *opt, heft_error *err);
 /* Close the object.  NULL is ignored. */

@@ -35,6 +35,7 @@ typedef struct heft_kernels {
     heft_decode_function *decode_blocks;
     const struct heft_float_functions *floats; /* defined in simd/float_loops.h */
     const struct heft_fits *fits;              /* defined in model/encode_fits.h */
+    const struct heft_packed_loops *packed;    /* defined in model/packed_loops.h */
 } heft_kernels;
 
 /* Return the kernels for the processor; never NULL.  Static. */

@@ -33,7 +33,9 @@ static bool looks_quantised(const heft_index *x, uint32_t tensor)
     size_t module = module_length(name);
     heft_str own = { name.ptr + module, name.len - module };
     return t->rank > 1 && (heft_is_float8(t->dtype) || heft_is_packed(t->dtype)) &&
-           (has_word(own, "weight") || heft_str_ends(own, "_blocks")) && !is_scale_name(own);
+           (heft_str_ends(own, "weight") || heft_str_ends(own, "weight_packed") ||
+            heft_str_ends(own, "_blocks")) &&
+           !is_scale_name(own);
 }
 
 /* Return a tensor of the same module that may be the scale, or HEFT_NONE. */

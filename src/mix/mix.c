@@ -171,18 +171,18 @@ static heft_status fail_unknown(const heft_mix *m, const chosen *t, uint32_t unk
     bool needs_heads = unknown & (HEFT_MIX_GQA_4 | HEFT_MIX_70B);
     const char *key = needs_layers ? ".block_count" : ".attention.head_count";
     if (!m->architecture.len)
-        return heft_error_plain(m->err, HEFT_E_FORMAT,
+        return heft_error_plain(m->err, HEFT_E_UNSUPPORTED,
                                 "tensor %q: the mix %s needs the metadata "
                                 "'general.architecture', which the model lacks",
                                 t->name, m->info.name);
     if (!needs_layers && !needs_heads)
-        return heft_error_plain(m->err, HEFT_E_FORMAT,
+        return heft_error_plain(m->err, HEFT_E_UNSUPPORTED,
                                 "tensor %q: the mix %s needs its layer, and the name does not "
                                 "begin with \"blk.\" and a number",
                                 t->name, m->info.name);
     heft_str full = heft_arena_join((heft_arena *)&m->arena, m->architecture, heft_lit(key),
                                     heft_lit(""));
-    return heft_error_plain(m->err, HEFT_E_FORMAT,
+    return heft_error_plain(m->err, HEFT_E_UNSUPPORTED,
                             "tensor %q: the mix %s needs the metadata %q, which the model lacks",
                             t->name, m->info.name, full);
 }

@@ -60,27 +60,41 @@ static void put_q3_k(uint8_t *b, const uint8_t group_scales[GROUPS], uint8_t *co
     heft_put_two_bits(b + Q3_CODES, codes, 0);
 }
 
-void heft_encode_q3_k(uint8_t *out, const float *row, size_t n, const float *importance,
-                      const heft_fits *fits)
+static void encode_q3_weighted(uint8_t *out, const float *row, size_t n, const float *importance,
+                               const heft_fits *fits)
 {
     float weights[BATCH], scales[BATCH / GROUP];
     uint8_t codes[BATCH], group_scales[GROUPS];
     for (size_t at = 0, m; at < n; at += m) {
         m = n - at < BATCH ? n - at : BATCH;
-        for (size_t i = 0; importance && i < m; i += SUPER) {
+        for (size_t i = 0; i < m; i += SUPER) {
             float variance = 2 * heft_sum_of_squares(row + at + i, SUPER) / SUPER;
             fits->weigh(weights + i, row + at + i, importance + at + i, SUPER, variance);
         }
-        if (importance)
-            fits->symmetric(GROUP, Q3_HALF, m / GROUP, row + at, weights, scales, codes);
-        else
-            fits->refined(m / GROUP, row + at, scales, codes);
-
+        fits->symmetric(GROUP, Q3_HALF, m / GROUP, row + at, weights, scales, codes);
         for (size_t i = 0; i < m; i += SUPER, out += Q3_BYTES) {
-            if (importance)
-                fit_q3_scales(out, group_scales, scales + i / GROUP, weights + i, fits);
-            else
-                round_q3_scales(out, group_scales, scales + i / GROUP);
+            fit_q3_scales(out, group_scales, scales + i / GROUP, weights + i, fits);
+            put_q3_k(out, group_scales, codes + i, row + at + i, fits);
+        }
+    }
+}
+
+/* The search is faster with more groups: few of them need all of its rounds. */
+void heft_encode_q3_k(uint8_t *out, const float *row, size_t n, const float *importance,
+                      const heft_fits *fits)
+{
+    enum { LARGE = 4 * BATCH };
+    float scales[LARGE / GROUP];
+    uint8_t codes[LARGE], group_scales[GROUPS];
+    if (importance) {
+        encode_q3_weighted(out, row, n, importance, fits);
+        return;
+    }
+    for (size_t at = 0, m; at < n; at += m) {
+        m = n - at < LARGE ? n - at : LARGE;
+        fits->refined(m / GROUP, row + at, scales, codes);
+        for (size_t i = 0; i < m; i += SUPER, out += Q3_BYTES) {
+            round_q3_scales(out, group_scales, scales + i / GROUP);
             put_q3_k(out, group_scales, codes + i, row + at + i, fits);
         }
     }

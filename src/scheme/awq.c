@@ -78,16 +78,6 @@ static heft_status prepare(heft_decoding *d, heft_error *err)
     return st;
 }
 
-/* Unpack a word: constant shifts take less time than those of a table. */
-static void unpack_word(uint32_t word, float out[IN_WORD])
-{
-    uint32_t even = word & 0xFFFF, odd = word >> 16; /* the numbers of even and of odd outputs */
-    for (int i = 0; i < IN_WORD / 2; i++) {
-        out[2 * i] = (float)(int32_t)(even >> WIDTH * i & 15);
-        out[2 * i + 1] = (float)(int32_t)(odd >> WIDTH * i & 15);
-    }
-}
-
 /* Unpack the numbers of a row of words. */
 static bool read_numbers(heft_decoder *r, heft_role role, uint64_t row, uint64_t output,
                          size_t count, float *out)
@@ -98,13 +88,14 @@ static bool read_numbers(heft_decoder *r, heft_role role, uint64_t row, uint64_t
                                           (size_t)(end - first) * WORD);
     size_t skip = (size_t)(output % IN_WORD);
     while (p && count) {
-        size_t n = IN_WORD - skip < count ? IN_WORD - skip : count;
+        size_t whole = skip ? 0 : count / IN_WORD, n = whole * IN_WORD;
         float numbers[IN_WORD];
-        bool is_whole = n == IN_WORD;
-        unpack_word(heft_word_at(p), is_whole ? out : numbers);
-        if (!is_whole)
+        heft_packed_now()->awq(whole ? out : numbers, p, whole ? whole : 1);
+        if (!whole) {
+            n = IN_WORD - skip < count ? IN_WORD - skip : count;
             memcpy(out, numbers + skip, n * sizeof *out);
-        p += WORD;
+        }
+        p += (whole ? whole : 1) * WORD;
         out += n;
         count -= n;
         skip = 0;

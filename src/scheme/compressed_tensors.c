@@ -272,8 +272,7 @@ static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t
     for (size_t i = 0, g = 0, end; i < count; i = end, g++) {
         uint64_t left = (first + g + 1) * d->grid.width - column;
         end = left < count ? (size_t)left : count;
-        for (size_t k = i; k < end; k++)
-            out[k] = (out[k] - zero[g]) * scale[g];
+        heft_packed_now()->group(out + i, zero[g], scale[g], end - i);
     }
     return HEFT_OK;
 }

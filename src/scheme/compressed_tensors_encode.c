@@ -1,7 +1,8 @@
 /* compressed_tensors_encode.c - integers of 4 or 8 bits in words of 32 bits along a row, with a
  * scale for each group or row, without zero points.
  *
- *   scale = largest magnitude / ((2^bits - 1) / 2), rounded to its type, or 1 if that is 0;
+ *   scale = largest magnitude / ((2^bits - 1) / 2), at most largest number / 2^(bits - 1),
+ *           rounded to its type, or 1 if that is 0;
  *   number = x / scale, rounded to the nearest, ties to even, and kept within the bits;
  *   stored = number + 2^(bits - 1) */
 #include "base/checked_math.h"
@@ -31,10 +32,14 @@ static const char *prepare(heft_encoded *e)
     return why;
 }
 
+/* The least number, -2^(bits - 1), is decoded to f16 or bf16 and stays finite. */
 static heft_encoded_scale scale(const heft_encoded *e, float largest)
 {
-    heft_encoded_scale s = { .by = largest / (e->bits == 4 ? 7.5F : 127.5F) };
+    const float most_f16 = 65504, most_bf16 = 0x1.FEp127F;
     heft_dtype t = scale_type(e);
+    float most = (t == HEFT_F16 ? most_f16 : most_bf16) / (e->bits == 4 ? 8 : 128);
+    heft_encoded_scale s = { .by = largest / (e->bits == 4 ? 7.5F : 127.5F) };
+    s.by = s.by < most ? s.by : most;
     (void)heft_dtype_cast(s.stored, t, &s.by, HEFT_F32, 1);
     (void)heft_dtype_cast(&s.by, HEFT_F32, s.stored, t, 1);
     if (s.by == 0) {

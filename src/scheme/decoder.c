@@ -72,12 +72,43 @@ static heft_status read_rows(heft_decoder *r, uint64_t from, size_t count, heft_
 
 /* ---- stored rows that are columns of the result ---- */
 
+/* Transpose four rows of four numbers of 16 bits. */
+static void put_square(uint8_t *to, size_t to_stride, const uint8_t *from, size_t stride)
+{
+    enum { HALF = 32, QUARTER = 16 };
+    const uint64_t even = 0x0000FFFF0000FFFF, low = UINT32_MAX;
+    uint64_t a = heft_le64(from), b = heft_le64(from + stride);
+    uint64_t c = heft_le64(from + 2 * stride), d = heft_le64(from + 3 * stride);
+    uint64_t of_even[] = { (a & even) | (b & even) << QUARTER, (c & even) | (d & even) << QUARTER };
+    uint64_t of_odd[] = { (a >> QUARTER & even) | (b & ~even),
+                          (c >> QUARTER & even) | (d & ~even) };
+    heft_put_le64(to, (of_even[0] & low) | of_even[1] << HALF);
+    heft_put_le64(to + to_stride, (of_odd[0] & low) | of_odd[1] << HALF);
+    heft_put_le64(to + 2 * to_stride, of_even[0] >> HALF | (of_even[1] & ~low));
+    heft_put_le64(to + 3 * to_stride, of_odd[0] >> HALF | (of_odd[1] & ~low));
+}
+
+/* The same as put_band() for numbers of 16 bits, in squares of SIDE; return how many columns are
+ * written. */
+static size_t put_squares(uint8_t *tile, uint64_t rows, uint64_t i0, const uint8_t *band,
+                          size_t stride, size_t height, size_t width)
+{
+    enum { SIDE = 4, SIZE = 2 };
+    size_t c = 0, of_row = (size_t)rows * SIZE;
+    for (; height % SIDE == 0 && c + SIDE <= width; c += SIDE)
+        for (size_t i = 0; i < height; i += SIDE)
+            put_square(tile + (c * rows + i0 + i) * SIZE, of_row, band + i * stride + c * SIZE,
+                       stride);
+    return c;
+}
+
 /* Write a band of decoded rows, `stride` bytes apart, to the columns of a tile: element (i, c) to
  * row c, column i. */
 static void put_band(uint8_t *tile, uint64_t rows, uint64_t i0, const uint8_t *band, size_t stride,
                      size_t height, size_t width, uint32_t size)
 {
-    for (size_t c = 0; c < width; c++) {
+    size_t done = size == 2 ? put_squares(tile, rows, i0, band, stride, height, width) : 0;
+    for (size_t c = done; c < width; c++) {
         uint8_t *to = tile + (c * rows + i0) * size;
         const uint8_t *from = band + c * size;
         for (size_t i = 0; i < height; i++, from += stride, to += size)
@@ -119,10 +150,7 @@ static void fill_tile(heft_decoder *r, uint64_t k, heft_dtype as)
         size_t height = d->rows - i < BAND ? (size_t)(d->rows - i) : BAND;
         for (size_t b = 0; b < height && !r->st; b++)
             decode_run(r, r->matrix * d->rows + i + b, k, (size_t)n, as, band + b * stride);
-        if (size == 2)
-            put_band(r->tile, d->rows, i, band, stride, height, (size_t)n, 2);
-        else
-            put_band(r->tile, d->rows, i, band, stride, height, (size_t)n, size);
+        put_band(r->tile, d->rows, i, band, stride, height, (size_t)n, size);
     }
     r->tile_first = (r->matrix * d->columns + k) * d->rows;
     r->tile_count = r->st ? 0 : n * d->rows;

@@ -154,8 +154,8 @@ static bool read_numbers(heft_decoder *r, uint64_t input, uint64_t output, size_
     bool crosses = shift + d->bits > WORD_BITS;
     const uint8_t *p = heft_decoder_bytes(r, HEFT_ROLE_WEIGHT,
                                           bit / WORD_BITS * line + output * WORD, count * WORD);
-    for (size_t i = 0; p && i < count; i++)
-        out[i] = (float)(heft_word_at(p + i * WORD) >> shift & mask);
+    if (p)
+        heft_packed_now()->words(out, p, count, shift, mask);
     if (!p || !crosses)
         return p;
     p = heft_decoder_bytes(r, HEFT_ROLE_WEIGHT, (bit / WORD_BITS + 1) * line + output * WORD,

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/checked_math.h"
+#include "model/packed_loops.h"
 
 /* Return the little-endian word of 32 bits at p. */
 static inline uint32_t heft_word_at(const uint8_t *p)
@@ -32,12 +33,10 @@ static inline void heft_bits_unpack(float *out, const uint8_t *p, uint64_t at, u
         p += at / 8;
         if (at % 8 && count)
             out[i++] = (float)(*p++ >> 4);
-        for (; i + 1 < count; i += 2, p++) {
-            out[i] = (float)(*p & 15);
-            out[i + 1] = (float)(*p >> 4);
-        }
-        if (i < count)
-            out[i] = (float)(*p & 15);
+        size_t even = (count - i) / 2 * 2;
+        heft_packed_now()->halves(out + i, p, even);
+        if (i + even < count)
+            out[i + even] = (float)(p[even / 2] & 15);
         return;
     }
     for (; i < count; i++)
@@ -65,6 +64,12 @@ static inline void heft_e2m1_unpack(float *out, const uint8_t *p, bool is_odd, b
     uint32_t first = is_high_first ? 4 : 0, second = 4 - first;
     if (is_odd && count)
         out[i++] = heft_e2m1[*p++ >> second & 15];
+    if (!is_high_first) {
+        size_t even = (count - i) / 2 * 2;
+        heft_packed_now()->e2m1(out + i, p, even);
+        i += even;
+        p += even / 2;
+    }
     for (; i + 1 < count; i += 2, p++) {
         out[i] = heft_e2m1[*p >> first & 15];
         out[i + 1] = heft_e2m1[*p >> second & 15];

@@ -1,6 +1,7 @@
 /* part_window.c - reads the parts of a quantised tensor: bytes from windows, and numbers. */
 #include "base/checked_math.h"
 #include "base/error.h"
+#include "model/float.h"
 #include "scheme/decoding.h"
 
 enum { ALIGN = 64 };
@@ -79,6 +80,17 @@ static void look_up(heft_decoder *r, heft_dtype t, const uint8_t *p, size_t coun
         out[i] = r->table[p[i]];
 }
 
+/* E8M0 is the exponent of an f32; the least one is that of a subnormal number. */
+static void read_powers(const uint8_t *p, size_t count, float *out)
+{
+    enum { EXPONENT = 23, NOT_A_NUMBER = 255 };
+    const uint32_t least = UINT32_C(1) << (EXPONENT - 1), nan = 0x7FC00000;
+    for (size_t i = 0; i < count; i++)
+        out[i] = heft_f32_of(p[i] == NOT_A_NUMBER ? nan
+                             : p[i]               ? (uint32_t)p[i] << EXPONENT
+                                                  : least);
+}
+
 bool heft_decoder_floats(heft_decoder *r, heft_role role, uint64_t first, size_t count, float *out)
 {
     heft_dtype t = r->d->part[role].dtype;
@@ -86,6 +98,8 @@ bool heft_decoder_floats(heft_decoder *r, heft_role role, uint64_t first, size_t
     const uint8_t *p = heft_decoder_bytes(r, role, first * size, (size_t)(count * size));
     if (p && role == HEFT_ROLE_WEIGHT && heft_is_float8(t))
         look_up(r, t, p, count, out);
+    else if (p && t == HEFT_F8_E8M0)
+        read_powers(p, count, out);
     else if (p && !heft_dtype_cast(out, HEFT_F32, p, t, count))
         r->st = heft_decoding_refuse(r->d, role, "has a type that is no number", r->err);
     return !r->st;

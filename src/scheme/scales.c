@@ -3,6 +3,7 @@
  * Scales are a grid, row by row; or tiles of 128 x 4 scales, as tensor cores read them.  Tiles
  * follow each other row by row; scale (r, c) of a tile is at r % 32 * 16 + r / 32 * 4 + c. */
 #include "base/checked_math.h"
+#include "model/packed_loops.h"
 #include "scheme/decoding.h"
 
 enum { TILE_DOWN = 128, TILE_ACROSS = 4, TILE_LINES = 32, TILE_WIDTH = 16 };
@@ -42,25 +43,13 @@ size_t heft_decoder_scales(heft_decoder *r, heft_role role, uint64_t row, uint64
     return ok ? n : 0;
 }
 
-/* The inner loop has a constant length, so that compilers use vectors. */
-static void scale_run(float *x, size_t n, float s)
-{
-    enum { STEP = 16 };
-    size_t i = 0;
-    for (; i + STEP <= n; i += STEP)
-        for (size_t k = 0; k < STEP; k++)
-            x[i + k] *= s;
-    for (; i < n; i++)
-        x[i] *= s;
-}
-
 void heft_decoder_multiply(const heft_decoding *d, uint64_t column, size_t count,
                            const float *scale, float *x)
 {
     uint64_t width = d->grid.width, into = column - heft_div(column, width) * width;
     while (count) {
         size_t n = width - into < count ? (size_t)(width - into) : count;
-        scale_run(x, n, *scale++);
+        heft_packed_now()->group(x, 0, *scale++, n);
         x += n;
         count -= n;
         into = 0;
@@ -86,13 +75,7 @@ heft_status heft_decoder_drop_group(heft_decoder *r)
 
 void heft_decoder_apply_group(const heft_decoder *r, size_t count, float *x)
 {
-    enum { STEP = 16 };
-    size_t i = 0;
-    for (; i + STEP <= count; i += STEP)
-        for (size_t k = 0; k < STEP; k++)
-            x[i + k] = (x[i + k] - r->group_zero[i + k]) * r->group_scale[i + k];
-    for (; i < count; i++)
-        x[i] = (x[i] - r->group_zero[i]) * r->group_scale[i];
+    heft_packed_now()->columns(x, r->group_zero, r->group_scale, count);
 }
 
 /* ---- factors ---- */

@@ -1,9 +1,10 @@
 /* torch_quantised.c - PyTorch's quantised tensors: integers whose scale and zero point are
  * attributes, or tensors with a number for each channel, as the reader of PyTorch files states
- * them. */
+ * them.  Two numbers of quint4x2 share a byte, the first in the low half. */
 #include "base/checked_math.h"
 #include "base/text.h"
 #include "scheme/decoding.h"
+#include "scheme/packed.h"
 
 static const heft_scheme_names names[] = {
     { NULL,
@@ -13,10 +14,17 @@ static const heft_scheme_names names[] = {
         { "zero_point", ".zero_point", true } } },
 };
 
+static bool has_pairs(const heft_index *x, uint32_t tensor)
+{
+    return heft_str_is(heft_ix_stored_dtype(x, tensor), "quint4x2");
+}
+
 static bool recognise(heft_scheme_group *g)
 {
     const heft_dtype_info *d = heft_dtype_get(heft_group_dtype(g, "weight"));
     g->bits = d && d->block_elems == 1 ? 8U * d->block_bytes : 0;
+    if (has_pairs(g->x, heft_group_part(g, "weight")))
+        g->bits = 4;
     g->variant = heft_group_part(g, "scale") == HEFT_NONE ? "per tensor" : "per channel";
     return true;
 }
@@ -50,8 +58,8 @@ static heft_status set_channels(heft_decoding *d, heft_error *err)
                                     err);
     d->rows = d->columns = 1;
     for (uint32_t i = 0; i < w->rank; i++)
-        *(i <= (uint32_t)axis ? &d->rows : &d->columns) *= w->dims[i];
-    d->group = w->dims[(uint32_t)axis]; /* channels: row r has channel r % group */
+        *(i <= (uint32_t)axis ? &d->rows : &d->columns) *= d->dims[i];
+    d->group = d->dims[(uint32_t)axis]; /* channels: row r has channel r % group */
     if (s->elements != d->group)
         return heft_decoding_refuse(d, HEFT_ROLE_SCALE, "does not have a number for each channel",
                                     err);
@@ -71,16 +79,30 @@ static heft_status prepare(heft_decoding *d, heft_error *err)
     d->rank = w->rank;
     for (uint32_t i = 0; i < w->rank; i++)
         d->dims[i] = w->dims[i];
+    if (has_pairs(&d->f->x, w->tensor) && w->rank)
+        d->dims[w->rank - 1] *= 2;
     if (heft_decoding_part_of(d, HEFT_ROLE_SCALE))
         return set_channels(d, err);
     if (!find_number(&scale, d, "torch.scale") || !find_number(&zero, d, "torch.zero_point"))
         return heft_decoding_refuse(d, HEFT_ROLE_WEIGHT,
                                     "has no attributes with scale and zero point", err);
-    d->rows = 1;
-    d->columns = w->elements;
+    d->rows = d->columns = 1;
+    for (uint32_t i = 0; i < d->rank; i++)
+        d->columns *= d->dims[i];
     d->factor = (float)scale;
     d->offset = (float)zero;
     return HEFT_OK;
+}
+
+static bool read_numbers(heft_decoder *r, uint64_t first, size_t count, float *out)
+{
+    if (!has_pairs(&r->d->f->x, r->d->part[HEFT_ROLE_WEIGHT].tensor))
+        return heft_decoder_floats(r, HEFT_ROLE_WEIGHT, first, count, out);
+    const uint8_t *p = heft_decoder_bytes(r, HEFT_ROLE_WEIGHT, first / 2,
+                                          (size_t)(first % 2 + count + 1) / 2);
+    if (p)
+        heft_bits_unpack(out, p, first % 2 * 4, 4, count);
+    return p;
 }
 
 static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t count, float *out)
@@ -92,7 +114,7 @@ static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t
         (!heft_decoder_floats(r, HEFT_ROLE_SCALE, channel, 1, &scale) ||
          !heft_decoder_floats(r, HEFT_ROLE_ZERO_POINT, channel, 1, &zero)))
         return r->st;
-    if (heft_decoder_floats(r, HEFT_ROLE_WEIGHT, row * d->columns + column, count, out))
+    if (read_numbers(r, row * d->columns + column, count, out))
         for (size_t i = 0; i < count; i++)
             out[i] = (out[i] - zero) * scale;
     return r->st;

@@ -296,19 +296,11 @@ static void symmetric(uint32_t elements, int32_t half, size_t groups, const floa
 
 enum { REFINED = 16, REFINED_HALF = 4 };
 
-/* Round any number as heft_nearest_int() does. */
-static inline lanes nearest_of_any(lanes v)
-{
-    lanes shifted = v + splat(12582912.0f);
-    lane_ints whole = ((lane_ints)shifted & 0x7FFFFF) - 0x400000;
-    lane_mask is_number = is_less(shifted, splat(0)) | is_less(splat(-1), shifted);
-    return pick(is_number, __builtin_convertvector(whole, lanes), splat(0));
-}
-
 typedef struct lane_refined {
     lane_groups g;
     lanes weighted[REFINED], codes[REFINED], extreme;
     lane_products p;
+    lane_mask is_usual; /* lanes where no quotient was too large for nearest() */
 } lane_refined;
 
 static inline void begin_refined(lane_refined *r, size_t groups, const float *x)
@@ -317,6 +309,7 @@ static inline void begin_refined(lane_refined *r, size_t groups, const float *x)
     load_groups(&r->g, REFINED, groups, x, NULL);
     r->extreme = extreme_of(r->g.x, REFINED);
     r->p = (lane_products){ splat(0), splat(0) };
+    r->is_usual = is_less(splat(0), splat(1));
     lanes inverse = splat(-half) / r->extreme;
     for (uint32_t i = 0; i < REFINED; i++) {
         r->weighted[i] = r->g.weights[i] * r->g.x[i];
@@ -330,18 +323,20 @@ static inline void begin_refined(lane_refined *r, size_t groups, const float *x)
 static inline uint32_t refine_code(lane_refined *r, uint32_t i)
 {
     const lanes zero = splat(0), x = r->g.x[i], weight = r->g.weights[i], code = r->codes[i];
+    const float large = 1 << 20;
     lane_products old = r->p;
     lanes with_codes = old.with_codes - r->weighted[i] * code;
     lanes squares = old.squares - weight * code * code;
     lane_mask is_positive = is_less(zero, with_codes);
-    lanes better = clamped(nearest_of_any(x * squares / with_codes), -REFINED_HALF,
-                           REFINED_HALF - 1);
+    lanes quotient = x * squares / with_codes;
+    r->is_usual &= is_less(magnitude(quotient), splat(large)) | (lane_mask)~is_positive;
+    lanes better = clamped(nearest(quotient), -REFINED_HALF, REFINED_HALF - 1);
     with_codes += r->weighted[i] * better;
     squares += weight * better * better;
     lane_mask takes = is_positive & is_less(zero, squares) &
                       is_less(old.with_codes * old.with_codes * squares,
                               with_codes * with_codes * old.squares) &
-                      is_less(zero, magnitude(better - code));
+                      (is_less(better, code) | is_less(code, better));
     r->codes[i] = pick(takes, better, code);
     r->p.with_codes = pick(takes, with_codes, old.with_codes);
     r->p.squares = pick(takes, squares, old.squares);
@@ -353,7 +348,7 @@ static inline void end_refined(const lane_refined *r, size_t groups, const float
 {
     lanes c[REFINED];
     lanes scale = pick(is_less(splat(0), r->p.squares), r->p.with_codes / r->p.squares, splat(0));
-    uint32_t left = not_below(r->g.strange, 1) | zero_lanes(r->extreme);
+    uint32_t left = not_below(r->g.strange, 1) | zero_lanes(r->extreme) | ~mask_bits(r->is_usual);
     for (uint32_t i = 0; i < REFINED; i++)
         c[i] = r->codes[i] + REFINED_HALF;
     store_lanes(scales, scale, groups);
@@ -363,26 +358,67 @@ static inline void end_refined(const lane_refined *r, size_t groups, const float
             heft_portable_fits.refined(1, x + k * REFINED, scales + k, codes + k * REFINED);
 }
 
-/* Two vectors of groups at a time, because each step waits for the one before. */
-static void refined(size_t groups, const float *x, float *scales, uint8_t *codes)
+enum { VECTORS = 4, SOME = VECTORS * LANES };
+
+/* Refine up to SOME groups, in several vectors because each step waits for the one before.  Return
+ * the groups that the last round has changed. */
+static uint64_t refine_some(size_t groups, uint32_t rounds, const float *x, float *scales,
+                            uint8_t *codes)
+{
+    lane_refined r[VECTORS];
+    uint64_t changed = 1;
+    const size_t last = (groups - 1) / LANES, of_last = groups - last * LANES;
+    for (size_t v = 0; v <= last; v++)
+        begin_refined(&r[v], v < last ? LANES : of_last, x + v * LANES * REFINED);
+
+    for (uint32_t round = 0; round < rounds && changed; round++) {
+        uint32_t of[VECTORS] = { 0 };
+        for (uint32_t i = 0; i < REFINED; i++)
+            for (size_t v = 0; v <= last; v++)
+                of[v] |= refine_code(&r[v], i);
+        changed = 0;
+        for (size_t v = 0; v <= last; v++)
+            changed |= (uint64_t)of[v] << v * LANES;
+    }
+
+    for (size_t v = 0; v <= last; v++)
+        end_refined(&r[v], v < last ? LANES : of_last, x + v * LANES * REFINED, scales + v * LANES,
+                    codes + v * LANES * REFINED);
+    return groups < 64 ? changed & ((UINT64_C(1) << groups) - 1) : changed;
+}
+
+/* Refine the groups with these numbers from the beginning. */
+static void refine_again(const uint32_t *numbers, size_t groups, const float *x, float *scales,
+                         uint8_t *codes)
 {
     enum { ROUNDS = 5 };
-    for (size_t at = 0, m, first; at < groups; at += m) {
-        lane_refined r[2];
-        m = groups - at < 2 * LANES ? groups - at : 2 * LANES;
-        first = m < LANES ? m : LANES;
-        begin_refined(&r[0], first, x + at * REFINED);
-        begin_refined(&r[1], m - first, x + (m > first ? at + first : at) * REFINED);
+    float copy[SOME * REFINED], own_scales[SOME];
+    uint8_t own_codes[SOME * REFINED];
+    for (size_t k = 0; k < groups; k++)
+        memcpy(copy + k * REFINED, x + numbers[k] * REFINED, REFINED * sizeof *x);
+    (void)refine_some(groups, ROUNDS, copy, own_scales, own_codes);
+    for (size_t k = 0; k < groups; k++) {
+        scales[numbers[k]] = own_scales[k];
+        memcpy(codes + numbers[k] * REFINED, own_codes + k * REFINED, REFINED);
+    }
+}
 
-        uint32_t changed = 1;
-        for (uint32_t round = 0; round < ROUNDS && changed; round++) {
-            changed = 0;
-            for (uint32_t i = 0; i < REFINED; i++)
-                changed |= refine_code(&r[0], i) | refine_code(&r[1], i);
+/* Four of five groups of ordinary weights change in no round: the others, together, go on. */
+static void refined(size_t groups, const float *x, float *scales, uint8_t *codes)
+{
+    uint32_t again[2 * SOME];
+    size_t left = 0;
+    for (size_t at = 0, m; at < groups; at += m) {
+        m = groups - at < SOME ? groups - at : SOME;
+        uint64_t changed = refine_some(m, 1, x + at * REFINED, scales + at, codes + at * REFINED);
+        for (size_t k = 0; k < m; k++)
+            if (changed >> k & 1)
+                again[left++] = (uint32_t)(at + k);
+        bool is_last = at + m == groups;
+        for (size_t n; left >= SOME || (is_last && left); left -= n) {
+            n = left < SOME ? left : SOME;
+            refine_again(again + left - n, n, x, scales, codes);
         }
-        end_refined(&r[0], first, x + at * REFINED, scales + at, codes + at * REFINED);
-        end_refined(&r[1], m - first, x + (at + first) * REFINED, scales + at + first,
-                    codes + (at + first) * REFINED);
     }
 }
 

@@ -6,6 +6,7 @@
 #include "simd/cast_loops.h"
 #include "simd/encode_sets.h"
 #include "simd/float_loops.h"
+#include "simd/packed_sets.h"
 #include "simd/simd.h"
 
 static const heft_kernels vbmi = {
@@ -16,6 +17,7 @@ static const heft_kernels vbmi = {
     .decode_blocks = heft_block_loops_avx512,
     .floats = &heft_float_loops_avx512,
     .fits = &heft_fits_avx512,
+    .packed = &heft_packed_set_avx512,
 };
 
 static const heft_kernels avx512 = {
@@ -26,6 +28,7 @@ static const heft_kernels avx512 = {
     .decode_blocks = heft_block_loops_avx512,
     .floats = &heft_float_loops_avx512,
     .fits = &heft_fits_avx512,
+    .packed = &heft_packed_set_avx512,
 };
 
 /* Compilers unroll loops over 16 codes.  The result for AVX2 has 0.3 to 0.6 of the speed of the
@@ -46,6 +49,7 @@ static const heft_kernels avx2 = {
     .decode_blocks = decode_blocks_avx2,
     .floats = &heft_float_loops_avx2,
     .fits = &heft_fits_avx2,
+    .packed = &heft_packed_set_avx2,
 };
 
 /* Block types and statistics gain nothing by SSE4.1, so that the baseline does them. */
@@ -57,6 +61,7 @@ static const heft_kernels sse4_1 = {
     .decode_blocks = heft_block_loops,
     .floats = &heft_float_loops,
     .fits = &heft_fits_baseline,
+    .packed = &heft_packed_set,
 };
 
 /* Ask the processor, because clang 14 has no name for F16C.  has_avx2() tells whether the operating

@@ -6,6 +6,7 @@
 #include "simd/cast_loops.h"
 #include "simd/encode_sets.h"
 #include "simd/float_loops.h"
+#include "simd/packed_sets.h"
 
 const heft_kernels heft_portable_kernels = {
     .name = "portable",
@@ -13,6 +14,7 @@ const heft_kernels heft_portable_kernels = {
     .decode_blocks = heft_block_loops,
     .floats = &heft_float_loops,
     .fits = &heft_fits_baseline,
+    .packed = &heft_packed_set,
 };
 
 /* The set is chosen once: in a virtual machine a question to the processor takes as long as a

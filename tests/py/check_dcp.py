@@ -471,6 +471,15 @@ def files_are_listed(scratch):
     require(b"assembled" not in heft("info", f.path).stdout, "info lists it")
     listed = json.loads(heft("ls", "--json", "-l", f.path).stdout)
     require(len(listed["tensors"]) == len(f.tensors), listed)
+    pipeline = scratch / "files"
+    pipeline.mkdir()
+    f.path.rename(pipeline / "unet")
+    (pipeline / "model_index.json").write_text(
+        json.dumps({"_class_name": "P", "unet": ["diffusers", "UNet"]}))
+    bill = json.loads(heft("sbom", pipeline).stdout)
+    require({c["name"] for c in bill["components"]} ==
+            {"model_index.json", *(f"unet/{n}" for n in names)}, bill["components"])
+    require(b"assembled" not in heft("info", pipeline).stdout, "info of a pipeline lists it")
 
 
 def a_component_has_one_rank(scratch):

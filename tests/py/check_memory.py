@@ -158,6 +158,55 @@ def check_stream(root, temporary):
     yield from leftover_files(temporary)
 
 
+def write_weights(folder, size, prefix):
+    """Write four matrices of f32, together `size` bytes."""
+    rows = size // 4 // 4 // 8192
+    data = (np.random.default_rng(1).standard_normal((64, 8192)) / 50).astype("<f4").tobytes()
+    of_one, header = rows * 8192 * 4, {}
+    for i in range(4):
+        header[f"{prefix}{i}.ffn_up.weight"] = {"dtype": "F32", "shape": [rows, 8192],
+                                                "data_offsets": [i * of_one, (i + 1) * of_one]}
+    text = json.dumps(header).encode()
+    folder.mkdir()
+    with open(folder / "model.safetensors", "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text)
+        for _ in range(size // len(data)):
+            f.write(data)
+
+
+def check_quantising(root, _, size=64 * MIB):
+    """Quantise by mixes of GGUF and by schemes, and decode what they have written."""
+    write_weights(root / "in", size, "blk.")
+    llama = ["--set", "general.architecture=llama", "--set", "llama.block_count=4"]
+    for method in ("q4_k_m", "q3_k_s", "fp8", "mxfp4", "nvfp4", "int4"):
+        out = root / "out" / ("m.gguf" if method[0] == "q" else "m.safetensors")
+        out.parent.mkdir()
+        own = llama if method[0] == "q" else []
+        back = ["--cast", "f32"] if own else ["--dequantize"]
+        for args in (["--quantize", method, *own, root / "in", out],
+                     ["--verify-quality", "--quantize", method, *own, "-f", root / "in", out],
+                     [*back, out, root / "back.safetensors"]):
+            for fault in memory_faults(["convert", *args], 16 * MIB):
+                yield f"{args[0]} {method}: {fault}"
+        (root / "back.safetensors").unlink()
+        shutil.rmtree(root / "out")
+    shutil.rmtree(root / "in")
+
+
+def check_columns_decoded(root, _, layers=2):
+    """Decode schemes whose rows become columns."""
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
+    import quantised
+    for title, weight, parts, settings in quantised.models():
+        if title in ("gptq", "awq", "pack-quantized"):
+            quantised.write_model(root / title, layers, weight, parts, settings)
+            for fault in memory_faults(["convert", "--dequantize=f32", root / title,
+                                        root / "back.safetensors"], 32 * MIB):
+                yield f"{title}: {fault}"
+            (root / "back.safetensors").unlink()
+            shutil.rmtree(root / title)
+
+
 def one_error(p, *words):
     lines = p.stderr.decode().splitlines()
     if p.returncode != 4:
@@ -230,6 +279,8 @@ CHECKS = {
     "show needs memory for the shown values only": check_show,
     "large parts are dropped": check_dropped_parts,
     "conversion into a pipe": check_stream,
+    "models are quantised and decoded in bounded memory": check_quantising,
+    "rows that become columns are decoded in bounded memory": check_columns_decoded,
     "a missing TMPDIR is reported": check_no_directory,
     "a limit on file sizes is reported": check_limit,
     "a full disk is reported": check_full,

@@ -239,9 +239,34 @@ def conversions(torch, folder):
     path = folder / "sparse.pt"
     torch.save({"coo": coo, "w": torch.ones(2)}, path)
     yield "written: sparse", list(rewritten(torch, path, True))
+    yield "decoded", list(decoded(torch, folder))
     yield "written: settings", list(settings(torch, folder))
     yield "written: shards", list(sharded(torch, folder))
     yield "written: types without a storage class", list(untyped(folder))
+
+
+def decoded(torch, folder):
+    """--dequantize writes what dequantize() returns: for each type, per tensor and per channel."""
+    x = torch.randn(5, 7, 6)
+    scales = {axis: torch.rand(x.shape[axis]) / 8 + 0.05 for axis in range(3)}
+    want = {}
+    for kind in (torch.qint8, torch.quint8, torch.qint32):
+        want[f"{kind}"] = torch.quantize_per_tensor(x, 0.07, 3, kind)
+        for axis in scales if kind != torch.qint32 else ():
+            zeros = torch.arange(x.shape[axis]) - (3 if kind == torch.qint8 else 0)
+            want[f"{kind}.{axis}"] = torch.quantize_per_channel(x, scales[axis], zeros, axis, kind)
+    four = torch.randn(9, 300)
+    of_rows = [torch.rand(9) / 8 + 0.05, torch.rand(9) * 15]
+    want["four"] = torch.quantize_per_channel(four, *of_rows, 0, torch.quint4x2)
+    path, out = folder / "quantised.pt", folder / "decoded.pt"
+    torch.save(want, path)
+    heft("convert", "--force", "--dequantize", str(path), str(out))
+    got = torch.load(out)
+    if set(got) != set(want):
+        yield f"the tensors are {list(got)}"
+    for name in set(got) & set(want):
+        if not torch.equal(got[name], want[name].dequantize()):
+            yield f"{name} is {got[name]}, not {want[name].dequantize()}"
 
 
 def settings(torch, folder):

@@ -142,7 +142,9 @@ def modelopt(values, most=None, **_):
 
 def integers(values, bits, group, kind, **_):
     groups = grouped(values, group or values.shape[-1])
-    scale = rounded(largest(groups) / np.float32((2**bits - 1) / 2), kind)
+    # The least number, times the scale, is still a number of f16 or bf16.
+    most = np.float32(65504 if kind == "F16" else 255 * 2.0**120) / np.float32(2**(bits - 1))
+    scale = rounded(np.minimum(largest(groups) / np.float32((2**bits - 1) / 2), most), kind)
     one = rounded(np.float32([1]), kind).bits[0]
     scale = Stored(kind, np.where(numbers(scale) == 0, one, scale.bits).astype(scale.bits.dtype))
     half = 2**(bits - 1)

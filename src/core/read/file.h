@@ -16,7 +16,8 @@ typedef struct heft_shard { /* a shard; opened or not */
     const char *rule;          /* rule of the finding for error; NULL: derived from status */
     heft_file *model;          /* parsed shard, owner of source; NULL for plain data */
     heft_status status;
-    bool is_borrowed; /* source is not closed with the file */
+    bool is_borrowed;  /* source is not closed with the file */
+    bool is_assembled; /* no file: assembled tensors */
     /* Set after a system error: the shard may well be intact, so verify fails instead of reporting
      * a fault. */
     bool is_unreadable;

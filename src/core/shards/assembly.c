@@ -44,8 +44,8 @@ heft_status heft_assembly_add(heft_file *f, heft_error *err)
         return heft_error_no_memory(err, purpose);
     HEFT_TRY(heft_assembled_source(&source, f, err));
     heft_ix_shard shard = { heft_lit("assembled tensors"), NULL, source->size, false, NULL };
-    f->opened_shards[f->opened_shard_count++] = (heft_shard){ .name = shard.label,
-                                                              .source = source };
+    f->opened_shards[f->opened_shard_count++] =
+        (heft_shard){ .name = shard.label, .source = source, .is_assembled = true };
     if (heft_ix_shard_add(x, shard, &number))
         return heft_error_no_memory(err, purpose);
     x->assembled_shard = number;

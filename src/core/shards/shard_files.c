@@ -220,5 +220,6 @@ heft_shard_file heft_shard_file_at(const heft_file *f, uint32_t i)
     return (heft_shard_file){ .name = shard->name,
                               .size = shard->source ? shard->source->size
                                                     : heft_ix_shard_at(&f->x, i + 1)->size,
-                              .status = shard->status };
+                              .status = shard->status,
+                              .is_assembled = shard->is_assembled };
 }

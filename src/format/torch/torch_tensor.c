@@ -15,7 +15,8 @@ typedef struct view { /* a tensor as a view of a storage */
     /* In a tar archive, instead of size and stride: `rank` sizes, then `rank` strides. */
     const uint8_t *sizes;
     uint64_t at;
-    uint8_t signs; /* HEFT_P_SIGNS */
+    uint8_t signs;  /* HEFT_P_SIGNS */
+    bool has_pairs; /* a byte holds two elements of a row */
 } view;
 
 static const uint8_t no_elements[2 * 8]; /* shape [0] and a stride of 0 */
@@ -44,7 +45,7 @@ static uint64_t number_at(const heft_torch *t, const view *v, bool is_stride, ui
         return t->is_big_endian ? heft_be64(p) : heft_le64(p);
     }
     heft_pickle_u64(&n, &t->p, heft_pickle_item(&t->p, is_stride ? v->stride : v->size, i));
-    return n;
+    return v->has_pairs && is_stride == (i + 1 < v->rank) ? n / 2 : n;
 }
 
 static heft_status find_storage(const heft_torch *t, view *v, uint32_t arg)
@@ -146,12 +147,43 @@ static heft_status read_signs(heft_torch *t, view *v, uint32_t dict)
                : fail(t, v, HEFT_E_UNSUPPORTED, "the negative bit of a type without a sign");
 }
 
+/* Return true if the elements are contiguous, row-major; false also if the shape exceeds 64
+ * bits. */
+static bool is_contiguous(const heft_torch *t, const view *v, uint64_t *elements)
+{
+    *elements = 1;
+    for (uint32_t i = v->rank; i--;) {
+        uint64_t dim = number_at(t, v, false, i);
+        if ((dim > 1 && number_at(t, v, true, i) != *elements) ||
+            !heft_mul(elements, *elements, dim))
+            return false;
+        if (!dim)
+            return true;
+    }
+    return true;
+}
+
+/* Take bytes with two numbers of 4 bits in place of the numbers, if rows begin at whole bytes. */
+static void take_pairs(const heft_torch *t, view *v)
+{
+    static const heft_torch_type pairs = { "quint4x2", NULL, HEFT_U8, true, 1, true };
+    uint64_t elements;
+    if (!v->rank || v->first % 2 || number_at(t, v, false, v->rank - 1) % 2 ||
+        !is_contiguous(t, v, &elements))
+        return;
+    v->type = &pairs;
+    v->has_pairs = true;
+    v->first /= 2;
+}
+
 /* Take the element type from the storage or, in a call with a dtype, from the argument. */
 static heft_status read_type(const heft_torch *t, view *v, const heft_torch_interpretation *m)
 {
     uint32_t dtype = m->form == HEFT_TORCH_TYPED ? heft_pickle_item(&t->p, m->args, DTYPE)
                                                  : HEFT_NONE;
     heft_str name = heft_torch_has_unknown_class(v->s) ? v->s->class : heft_lit(v->type->dtype);
+    if (m->form == HEFT_TORCH_QUANTIZED && heft_str_is(name, "quint4x2"))
+        take_pairs(t, v);
     bool is_known = v->type->type;
     if (m->form == HEFT_TORCH_TYPED && !heft_pickle_is(&t->p, dtype, HEFT_PICKLE_GLOBAL))
         return fail(t, v, HEFT_E_FORMAT, "the element type is missing");
@@ -353,22 +385,6 @@ heft_status heft_torch_tensor(heft_torch *t, heft_str name, const heft_torch_int
         return st;
     st = put_quantizer(t, id, params);
     return st ? st : add_channels(t, name, params);
-}
-
-/* Return true if the elements are contiguous, row-major; false also if the shape exceeds 64
- * bits. */
-static bool is_contiguous(const heft_torch *t, const view *v, uint64_t *elements)
-{
-    *elements = 1;
-    for (uint32_t i = v->rank; i--;) {
-        uint64_t dim = number_at(t, v, false, i);
-        if ((dim > 1 && number_at(t, v, true, i) != *elements) ||
-            !heft_mul(elements, *elements, dim))
-            return false;
-        if (!dim)
-            return true;
-    }
-    return true;
 }
 
 heft_status heft_torch_contiguous_of(heft_torch *t, heft_str name, uint32_t value,

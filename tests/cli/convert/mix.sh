@@ -59,12 +59,14 @@ echo "== types that are not written"; $HEFT convert --quantize iq2_m good.gguf n
 echo "== a pattern"; $HEFT convert --quantize 'blk.*=q4_k_m' good.gguf no.gguf || echo "= $?"
 echo "== metadata are missing"; $HEFT convert --quantize q4_k_m bare.gguf no.gguf || echo "= $?"
 $HEFT convert --quantize q2_k good.gguf no.gguf || echo "= $?"
+$HEFT convert --quantize q4_k_m fp8.safetensors no.gguf --requantize --rename l.weight=blk.0.attn_v.weight || echo "= $?"
 $HEFT convert -q --quantize q4_k_m --set llama.block_count=8 bare.gguf set.gguf && $HEFT ls --raw set.gguf | head -2 | cut -f 1,2
 echo "== NaN"; $HEFT convert -q --quantize q8_0 nan.gguf no.gguf || echo "= $?"
 $HEFT convert -qf --allow-nan --quantize q8_0 nan.gguf out.gguf; $HEFT ls --raw out.gguf | cut -f 1,2
 echo "== too large for a block"; $HEFT convert -q --quantize q8_0 large.gguf no.gguf || echo "= $?"
 echo "== a second loss"; $HEFT convert -qf --quantize q8_0 good.gguf q8.gguf
 $HEFT convert -q --quantize q4_0 q8.gguf no.gguf || echo "= $?"
+$HEFT convert -q --quantize '*=mxfp4' q8.gguf no.pt || echo "= $?"
 $HEFT convert -qf --requantize --quantize q4_0 q8.gguf out.gguf; $HEFT ls --raw out.gguf | head -1 | cut -f 1,2
 $HEFT convert -q --quantize q8_0 fp8.safetensors no.gguf || echo "= $?"
 $HEFT convert --requantize --quantize q8_0 fp8.safetensors out8.gguf
@@ -72,6 +74,7 @@ $HEFT convert -q --cast f32 out8.gguf back.safetensors; $HEFT show back.safetens
 echo "== a cast"; $HEFT convert -qf --cast '*.weight=q5_1' nan.gguf no.gguf || echo "= $?"
 $HEFT convert -qf --cast '*ffn*=q5_1' good.gguf out.gguf; $HEFT ls --raw out.gguf 'blk.0.f*' | cut -f 1,2
 $HEFT convert -qf --cast '*=q8_0' odd.gguf no.gguf || echo "= $?"
+$HEFT convert -n --quantize q4_0 --imatrix good.dat --cast '*ffn_down*=f16' --cast '*norm*=f16' good.gguf no.gguf
 [ -e no.gguf ] || echo "nothing is left"
 echo "== a cast of NaN"; $HEFT convert -qf --allow-nan --cast '*.weight=q8_0' nan.gguf cast.gguf && $HEFT ls --raw cast.gguf | cut -f 1,2
 $HEFT convert -qf --allow-nan --quantize q8_0 nan.gguf mixed.gguf && $HEFT diff --ignore-metadata cast.gguf mixed.gguf

@@ -40,3 +40,11 @@ mkdir self && $HEFT convert --force --to safetensors --quantize mxfp4 in.safeten
 ls self && echo '{"note": 1}' > self/config.json
 $HEFT convert -q --force --set-file note=self/config.json --quantize mxfp4 in.safetensors self/m.safetensors || echo "= $?"
 ls self && cat self/config.json
+echo "== a table beside quantised weights is no weight without its scale"
+$PYTHON - <<'P'
+from samples import write_safetensors
+write_safetensors("map.safetensors", {
+    "a.weight": ("F8_E4M3", [2, 32], bytes(64)), "a.weight_scale": ("F32", [], bytes(4)),
+    "a.weight_map": ("U8", [2, 3], bytes(6))})
+P
+$HEFT convert -q --dequantize map.safetensors map.pt && $HEFT ls --raw map.pt | cut -f 1,2
