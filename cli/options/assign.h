@@ -11,10 +11,4 @@ typedef struct assignment {
     heft_dtype stored;      /* its element type, or HEFT_UNTYPED */
 } assignment;
 
-/* Parse KEY=VALUE, KEY:TYPE=VALUE or KEY:[TYPE]=VALUE. The first '=' ends the key. The last ':'
- * before '=' begins the type, if the name of a type follows, and belongs to the key otherwise; a
- * word that looks like the name of a type is an error. The key and text values point into arg.
- * Return an exit code; cmd is the command named in the error line. */
-int assign_parse(assignment *out, const char *cmd, const char *arg);
-
 #endif

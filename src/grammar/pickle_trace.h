@@ -146,19 +146,4 @@ void heft_trace_push_storage(heft_trace *x, const heft_trace_value *id, uint32_t
 /* Note that the length of a storage is unknown. */
 void heft_trace_odd_storage(heft_trace *x);
 
-/* Checks of NumPy's and joblib's functions: return false if no writer uses such arguments. */
-bool heft_trace_dtype(heft_trace *x, const heft_trace_value *arguments, uint32_t n,
-                      heft_trace_value *result);
-bool heft_trace_reconstruct(heft_trace *x, const heft_trace_value *arguments, uint32_t n,
-                            heft_trace_value *result);
-bool heft_trace_scalar(heft_trace *x, const heft_trace_value *arguments, uint32_t n,
-                       heft_trace_value *result);
-bool heft_trace_from_buffer(heft_trace *x, const heft_trace_value *arguments, uint32_t n,
-                            heft_trace_value *result);
-bool heft_trace_wrapper(heft_trace *x, const heft_trace_value *arguments, uint32_t n,
-                        heft_trace_value *result);
-bool heft_trace_build_dtype(heft_trace *x, heft_trace_value dtype, heft_trace_value state);
-bool heft_trace_build_array(heft_trace *x, heft_trace_value state);
-bool heft_trace_build_wrapper(heft_trace *x, heft_trace_value wrapper, heft_trace_value state);
-
 #endif

@@ -22,10 +22,5 @@ typedef struct heft_share_folder {
 extern const char heft_share_done[];
 /* Count the shares without a record. */
 heft_status heft_share_count_missing(uint32_t *out, const heft_share_folder *f, heft_error *err);
-/* Open `data` as a sink; number 0: finishing gives the file the name of the output.
- *   HEFT_E_NOTFOUND  the file does not exist, and is not created, because number is 0 or shares
- *                    have records */
-heft_status heft_share_data_open(heft_sink **out, heft_share_store *s, uint32_t number,
-                                 heft_error *err);
 
 #endif

@@ -107,7 +107,6 @@ extern const heft_executor heft_all_threads;
 /* Threads for requests that take long, more than there are processors. */
 extern const heft_executor heft_waiting_threads;
 /* Return true on a thread of heft_waiting_threads. */
-bool heft_is_waiting_thread(void);
 void heft_os_entropy(void *buf, size_t len);
 extern const heft_digest heft_isal_crc32, heft_isal_crc32c; /* crc_isal.c */
 extern const heft_digest heft_openssl_sha256;               /* digest_openssl.c */

@@ -101,21 +101,15 @@ heft_status heft_scan_follow_storages(uint64_t *end, heft_scan *s, const heft_sc
 
 /* ---- scanning ---- */
 
-/* Scan everything that a piece holds.  Archives and members are appended to s->pieces. */
-heft_status heft_scan_content(heft_scan *s, const heft_scan_piece *p);
 /* Report the imports of all pickles at the beginning of a piece.  Damage is a finding if programs
  * are sure to take the piece for a pickle. */
 heft_status heft_scan_pickles(heft_scan *s, const heft_scan_piece *p, bool is_promised);
 /* Set *goes_on to whether the bytes end within a pickle. */
 heft_status heft_scan_is_pickle_cut(bool *goes_on, heft_scan *s, const uint8_t *p, uint64_t size);
-/* Scan an npy file whose data begin at an offset, and what follows the array. */
-heft_status heft_scan_npy(heft_scan *s, const heft_scan_piece *p, uint64_t data);
 /* Report the calls in the code of TorchScript that reach files. */
 void heft_scan_script(heft_scan *s, const heft_scan_piece *p);
 /* Report code that torch.package runs. */
 void heft_scan_package_code(heft_scan *s, const heft_scan_piece *p);
-heft_status heft_scan_zip(heft_scan *s, const heft_scan_piece *p);
-heft_status heft_scan_tar(heft_scan *s, const heft_scan_piece *p);
 /* Set *wants to whether the bytes after this beginning of a piece matter: a program that loads the
  * piece would read on. */
 heft_status heft_scan_wants_all(bool *wants, heft_scan *s, const uint8_t *head, uint64_t size);
@@ -123,9 +117,5 @@ heft_status heft_scan_wants_all(bool *wants, heft_scan *s, const uint8_t *head, 
 heft_status heft_scan_compressed(heft_scan *s, const heft_scan_piece *p, bool *found);
 /* Replace a compressed piece by its content, in the memory of *d. */
 heft_status heft_scan_unpack(heft_scan_decoded *d, heft_scan *s, heft_scan_piece *p);
-/* Decode at most `most` bytes, appended to out.  Damage ends the decoded bytes and is no error; the
- * bytes before the damage count. */
-heft_status heft_scan_decode(heft_scan_decoded *out, heft_scan *s, heft_encoding e,
-                             const uint8_t *encoded, uint64_t size, uint64_t most);
 
 #endif

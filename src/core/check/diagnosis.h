@@ -45,10 +45,6 @@ heft_status heft_doctor_lose_ranges(heft_doctor *d, heft_error *err);
 
 /* Diagnose a file that opens: d->file is set. */
 heft_status heft_doctor_check_file(heft_doctor *d, heft_progress *progress, heft_error *err);
-/* Open a truncated file at the size that the index asks for, and mark the tensors with missing
- * bytes.  `why` is the error of opening.  d->file stays NULL if the index cannot be read. */
-heft_status heft_doctor_open_truncated(heft_doctor *d, const heft_error *why,
-                                       heft_progress *progress, heft_error *err);
 /* Open d->file at a size: the bytes beyond the end of the file are zeros.  With d->forgives, pass
  * over errors that leave the meaning of the index clear. */
 heft_status heft_doctor_open_at(heft_doctor *d, uint64_t size, const heft_open_options *opt,

@@ -150,9 +150,6 @@ const uint8_t *heft_part_in_place(const heft_file *f, uint32_t part);
 /* After a parse: add notes about odd tensor names and ranks, and the format's own;
  * open_notices.c. */
 heft_status heft_file_add_notes(heft_file *f);
-/* Compare the checksums of the bytes that the parser has read.  HEFT_E_CHECKSUM on a mismatch;
- * HEFT_AGAIN if bytes must be provided again; open_checksums.c. */
-heft_status heft_check_open_checksums(heft_file *f, heft_error *err);
 /* Convert a note of the index to a finding. */
 heft_finding heft_file_finding(const heft_file *f, const heft_note *note);
 /* Return the source of the file (number 0) or of shard `number`; NULL if the shard is not open or

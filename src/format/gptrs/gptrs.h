@@ -11,14 +11,6 @@ static inline const char *heft_gptrs_magic(bool is_checkpoint)
     return is_checkpoint ? "GPTRSCHK" : "GPTRSTEN";
 }
 
-/* Parse the records of version 1, each followed by the data; `at` is the offset of the tensor
- * count. */
-heft_status heft_gptrs_parse_v1(heft_window *in, heft_index *x, uint64_t at, bool is_checkpoint);
-/* Recognise and parse an index in bincode, written on two days in December 2025 under the same
- * version number 2.  The index must be in memory as a whole. */
-bool heft_gptrs_is_bincode(heft_cur index, bool is_checkpoint);
-heft_status heft_gptrs_parse_bincode(heft_cur *index, heft_index *x, bool is_checkpoint);
-
 typedef struct heft_gptrs_config { /* properties of a valid config_json */
     bool is_untagged;              /* a bare GPT configuration, without "kind" */
     bool has_invalid_runtime;      /* "runtime" is neither null nor an object */

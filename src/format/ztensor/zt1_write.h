@@ -23,11 +23,4 @@ typedef struct heft_zt1_plan_state { /* heft_plan.priv */
         *scratch; /* capacity: twice the maximum number of attributes or components of a tensor */
 } heft_zt1_plan_state;
 
-/* Report losses of tensors and of metadata; drop tensors and values that cannot be stored. */
-heft_status heft_zt1_plan_tensors(heft_plan *p);
-heft_status heft_zt1_plan_metadata(heft_plan *p);
-/* Return the element type to write for a part: that of the part, otherwise the tensor's for the
- * main part, otherwise u8. */
-heft_dtype heft_zt1_written_type(const heft_index *x, uint32_t t, uint32_t part);
-
 #endif

@@ -122,16 +122,11 @@ uint32_t heft_zt_field(heft_cbor *c, heft_cbor_kind k, const heft_zt_fields *f, 
 
 /* ---- generations ---- */
 
-/* 0.1 (read-only). */
-heft_status heft_zt01_parse(heft_window *in, heft_index *x);
-
-/* 1.0, 1.1 and 1.2. heft_zt1_check() checks 0.1 as well. */
+/* 1.0, 1.1 and 1.2. zt1_check() checks 0.1 as well. */
 heft_status heft_zt1_parse(heft_window *in, heft_index *x);
 /* Read the next tensor and its name if both use the canonical spelling; otherwise consume
  * nothing and clear *read. */
 heft_status heft_zt1_read_canonical(heft_cbor *c, heft_index *x, bool is_10, bool *read);
-heft_status heft_zt1_notice(heft_index *x);
-heft_status heft_zt1_check(heft_check *c);
 /* Return true if heft writes exactly this version string in the container of 1.0 (is_10) or of
  * 1.1. */
 bool heft_zt1_writes(heft_str version, bool is_10);

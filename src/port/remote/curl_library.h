@@ -28,9 +28,4 @@ typedef struct heft_curl {
     void (*slist_free_all)(struct curl_slist *list);
 } heft_curl;
 
-/* Load libcurl once per process and return its functions.  Threads may call this at the same time.
- * The library stays loaded, because libraries that libcurl uses cannot be unloaded safely.
- *   HEFT_E_UNSUPPORTED  libcurl is not installed, or is older than 7.85 */
-heft_status heft_curl_load(const heft_curl **out, heft_error *err);
-
 #endif

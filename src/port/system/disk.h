@@ -90,13 +90,6 @@ heft_status heft_target_write(const heft_target *t, int fd, uint64_t at, const v
                               size_t len, heft_error *err);
 heft_status heft_target_sync_dir(const heft_target *t, heft_error *err);
 
-/* ---- shards, edit_set.c ---- */
-
-/* Return HEFT_E_UNSUPPORTED if an index in the file's directory lists the file as a shard.  If
- * `path` is a symbolic link, check the link's directory and name, too. */
-heft_status heft_target_check_not_shard(const heft_target *t, const char *path,
-                                        const heft_host *host, heft_error *err);
-
 /* ---- editing in place, journal.c ---- */
 
 extern const char heft_journal_suffix[], heft_journal_partial_suffix[], heft_journal_note_suffix[];

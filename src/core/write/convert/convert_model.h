@@ -18,7 +18,4 @@ heft_part_use heft_conversion_part_use(void *ctx, uint32_t part);
 /* Return true if a part has to be decoded before the copy; ctx is a heft_conversion. */
 bool heft_conversion_decodes_first(void *ctx, uint32_t part);
 
-/* Implement heft_plan_source.check_values; ctx is a heft_conversion. */
-heft_status heft_conversion_check_values(void *ctx, uint32_t tensor, heft_value_rule *broken);
-
 #endif
