@@ -61,8 +61,9 @@ def main():
         print("\n".join("    " + " ".join(halves[i:i + 8]) for i in (0, 8)) + "\n};")
         print("static const uint32_t %s_tables[CRC_SLICES][256] = {" % name)
         for table in tables(polynomial):
-            print("    CRC_TABLE(" + ", ".join("0x%08x" % table[1 << bit] for bit in range(4)) + ",")
-            print("              " + ", ".join("0x%08x" % table[16 << bit] for bit in range(4)) + "),")
+            bits = ["0x%08x" % table[1 << bit] for bit in range(8)]
+            print("    CRC_TABLE(" + ", ".join(bits[:4]) + ",")
+            print("              " + ", ".join(bits[4:]) + "),")
         print("};")
     print(TAIL, end="")
 

@@ -8,13 +8,12 @@
 
 #include "commands/report_page.h"
 #include "models/model.h"
-#include "models/model_sums.h"
+#include "models/module_tree.h"
 #include "process/finding.h"
 #include "process/sinkwatch.h"
-#include "process/stdin_file.h"
 #include "process/textfile.h"
+#include "text/jsonout.h"
 #include "text/number_text.h"
-#include "text/open_values.h"
 
 /* ---- the part of a report that compares two files ---- */
 

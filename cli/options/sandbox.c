@@ -2,7 +2,6 @@
  *
  * Shards, companions and journals lie next to a model, so reading a model needs the whole folder.
  * An output appears by a rename and may have a journal, so writing a file needs the folder, too. */
-#include "options/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,13 +20,9 @@
 
 #include <heft/remote.h>
 
-#include "models/hub_names.h"
 #include "models/profile.h"
-#include "options/operands.h"
-#include "process/call_filter.h"
-#include "process/folder_files.h"
+#include "options/command.h"
 #include "process/kept_access.h"
-#include "process/stdin_file.h"
 #include "process/textfile.h"
 
 /* Access to a single file, or to a folder with all files below. */

@@ -1,11 +1,10 @@
-#include "options/set_options.h"
+#include "options/rules.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "options/assign.h"
 #include "process/textfile.h"
 #include "text/set_list.h"
 #include "text/words.h"

@@ -2,8 +2,12 @@
 #ifndef HEFT_CLI_COMPARE_H
 #define HEFT_CLI_COMPARE_H
 #include <heft/check.h>
+#include <heft/quantise.h>
 
+#include "process/cmd.h"
+#include "process/command_session.h"
 #include "process/work.h"
+#include "text/outbuf.h"
 
 typedef struct tolerance {
     double absolute, relative;
@@ -43,5 +47,11 @@ double difference_rmse(const difference *d);
 /* Mean square of a - b divided by the mean square of b. */
 double difference_nmse(const difference *d);
 double difference_cosine(const difference *d);
+
+/* ---- how far the numbers of a quantised model are from those of the source ---- */
+
+/* Print the tensors that are farthest apart, and a line for the whole model; with as_json all
+ * tensors in one document. Return an exit code. */
+int quality_print(const heft_quality *q, const session *s, int fd, bool as_json);
 
 #endif

@@ -1,4 +1,3 @@
-#include "values/quality_table.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 
 #include "folder/weight_names.h"
 #include "port/save/set_journal.h"
-#include "port/save/staged.h"
+#include "port/save/sink_file.h"
 #include "port/system/disk.h"
 
 /* ---- refuse to edit a single shard ---- */

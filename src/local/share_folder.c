@@ -6,7 +6,7 @@
  *   done               empty; created before `data` becomes the output
  *
  * `data` becomes the output; a process that finds `data` gone is done. */
-#include "local/share_folder.h"
+#include "local/share_store.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "port/save/set_journal.h"
-#include "port/system/fingerprint.h"
+#include "port/system/disk.h"
 
 /* ---- the file `data` in the folder of shares ---- */
 

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "core/read/file.h"
 #include "grammar/tar_members.h"
-#include "grammar/zip_members.h"
+#include "grammar/zip.h"
 #include "scan/scan.h"
 
 /* ---- decodes compressed bytes of unknown length ---- */

@@ -2,9 +2,8 @@
 #include "core/check/diagnosis.h"
 
 #include "base/error.h"
-#include "core/check/byte_survey.h"
 #include "core/check/verification.h"
-#include "core/read/foreign.h"
+#include "core/read/input_window.h"
 #include "core/shards/shard_join.h"
 
 /* ---- the expected size ---- */

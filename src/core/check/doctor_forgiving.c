@@ -2,10 +2,8 @@
  * names the bytes of each tensor: parsers pass over such errors (heft_ix_forgive()), and zeros
  * after the end of the content are cut off. */
 #include "base/error.h"
-#include "core/check/byte_survey.h"
 #include "core/check/diagnosis.h"
-#include "core/check/padded_source.h"
-#include "core/read/open_file.h"
+#include "core/read/file.h"
 
 #include <string.h>
 

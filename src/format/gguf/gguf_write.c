@@ -3,7 +3,6 @@
  * Metadata, tensor records and data are written in the order of the model.  The data of every
  * tensor are padded to the alignment, as ggml requires.
  */
-#include "format/attribute_metadata.h"
 #include "format/gguf/gguf.h"
 #include "format/losses.h"
 #include "model/float.h"

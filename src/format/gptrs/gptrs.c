@@ -9,7 +9,7 @@
  * A base id is the first 16 bytes of BLAKE3(name), or zero.  Payloads may have any offset; Heft
  * writes payloads at multiples of 64, padded with zeros.
  */
-#include "format/gptrs/gptrs_entry.h"
+#include "format/gptrs/gptrs.h"
 #include "model/parallel.h"
 
 enum {

@@ -11,7 +11,7 @@
 #include "format/safetensors/safetensors.h"
 
 #include "base/bisect.h"
-#include "format/attribute_metadata.h"
+#include "format/losses.h"
 #include "format/shard_index.h"
 #include "grammar/json.h"
 #include "model/boxes.h"

@@ -1,7 +1,7 @@
 /* zt1_write.c - plans and writes zTensor 1.0, 1.1 and 1.2; zt1.c shows the layout.
  * | Output matches the reference writers: keys in the order of their structs, names and roles
  * sorted by bytes, data in the order of the model. The manifest comes last and is not aligned. | */
-#include "format/ztensor/zt1_write.h"
+#include "format/ztensor/ztensor.h"
 
 #include "base/sort.h"
 #include "format/losses.h"

@@ -142,4 +142,26 @@ heft_status heft_zt2_write_header(const heft_plan *p, heft_out *o);
 heft_status heft_zt2_write_trailer(const heft_plan *p, heft_out *o);
 extern const heft_sharding heft_zt2_sharding;
 
+/* ---- types shared by planning and writing of zTensor 1 ---- */
+
+typedef struct heft_zt1_generation {
+    const char *name, *version;
+    bool is_10;             /* One element type per tensor, and no tensor attributes. */
+    bool has_any_value;     /* Metadata values may be other than text. */
+    bool has_logical_types; /* Writes "type" and "uncompressed_length". */
+} heft_zt1_generation;
+enum { HEFT_ZT1_GENERATIONS = 3 };
+extern const heft_zt1_generation heft_zt1_generations[HEFT_ZT1_GENERATIONS]; /* default first */
+
+typedef struct heft_zt1_ids { /* ids sorted by name or key */
+    uint32_t *at, count;
+} heft_zt1_ids;
+
+typedef struct heft_zt1_plan_state { /* heft_plan.priv */
+    const heft_zt1_generation *g;
+    heft_zt1_ids tensors, metadata;
+    uint32_t
+        *scratch; /* capacity: twice the maximum number of attributes or components of a tensor */
+} heft_zt1_plan_state;
+
 #endif

@@ -14,8 +14,6 @@
 #include <time.h>
 
 #include "port/port.h"
-#include "port/remote/curl_library.h"
-#include "port/remote/transfer.h"
 
 /* ---- loads libcurl when the first URL is opened ---- */
 

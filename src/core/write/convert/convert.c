@@ -1,17 +1,14 @@
 /* convert.c - convert the model of a file, changed by the options, to a format. */
-#include "core/write/convert/convert_model.h"
+#include "core/write/convert/convert.h"
 
 #include <heft/scheme.h>
 
 #include "core/check/verification.h"
-#include "core/read/chunks.h"
 #include "core/read/decode.h"
+#include "core/read/input_window.h"
 #include "core/read/stream.h"
-#include "core/write/convert/cast_losses.h"
 #include "core/write/convert/copy.h"
-#include "core/write/convert/dedup.h"
-#include "core/write/convert/same_format.h"
-#include "core/write/plan/sink_calls.h"
+#include "core/write/plan/plan.h"
 #include "model/quality.h"
 #include "scheme/refuse.h"
 

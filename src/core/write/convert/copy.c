@@ -3,8 +3,7 @@
 #include "core/write/convert/copy.h"
 
 #include "base/bisect.h"
-#include "core/write/convert/part_source.h"
-#include "core/write/plan/sink_calls.h"
+#include "core/write/plan/plan.h"
 
 enum {
     BLOCK = 4096, /* block size of nearly every file system; the call fails with larger blocks */
