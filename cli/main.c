@@ -4,12 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "options/candidates.h"
 #include "options/command.h"
-#include "options/sandbox.h"
 #include "process/interrupt.h"
-#include "process/pager.h"
-#include "process/terminal.h"
+#include "process/term.h"
 
 static void print_group(outbuf *o, command_group group)
 {

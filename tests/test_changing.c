@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "../cli/options/run_command.h"
+#include "../cli/options/command.h"
 #include "../cli/values/summary.h"
 
 /* ---- a source that changes ------------------------------------------------------------------ */
@@ -176,12 +176,12 @@ static bool always(void *ctx, const heft_tensor *t)
     return true;
 }
 
-static heft_status convert(const heft_file *f, heft_convert_options opt, heft_bytes *out,
+static heft_status convert(const heft_file *f, heft_convert_options how, heft_bytes *out,
                            heft_error *err)
 {
     heft_test_sink sink;
     heft_status st = heft_file_convert(f, heft_format_find(HEFT_STR("ztensor")),
-                                       heft_test_sink_init(&sink, false), &opt, err);
+                                       heft_test_sink_init(&sink, false), &how, err);
     if (out)
         *out = heft_test_copy(sink.p, sink.len);
     heft_test_sink_free(&sink);
@@ -190,17 +190,17 @@ static heft_status convert(const heft_file *f, heft_convert_options opt, heft_by
 
 /* Change the file in each pass after the first; the conversion must fail with a message about the
  * change. Return the number of passes. */
-static unsigned change_in_each_pass(changing *c, const heft_file *f, heft_convert_options opt)
+static unsigned change_in_each_pass(changing *c, const heft_file *f, heft_convert_options how)
 {
     heft_error err;
     unsigned passes = 0;
     c->change_pass = UINT32_MAX;
     c->pass = 0;
-    heft_assert_ok(convert(f, opt, NULL, &err), &err);
+    heft_assert_ok(convert(f, how, NULL, &err), &err);
     passes = c->pass;
     for (c->change_pass = 2; c->change_pass <= passes; c->change_pass++) {
         c->pass = 0;
-        heft_assert_fails(convert(f, opt, NULL, &err), HEFT_E_IO, &err, "changed while");
+        heft_assert_fails(convert(f, how, NULL, &err), HEFT_E_IO, &err, "changed while");
     }
     return passes;
 }
@@ -210,7 +210,7 @@ static void changing_data_cannot_be_converted_to_sparse(void **state)
     static const test_tensor t = { "t", HEFT_F32, 2, { 4, 4 } };
     static const uint32_t columns[2][2] = { { 1, 0 },
                                             { 0, 0 } }; /* adds or removes a nonzero element */
-    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+    heft_convert_options how = HEFT_CONVERT_OPTIONS_INIT;
     (void)state;
     for (size_t i = 0; i < 4; i++) {
         changing c;
@@ -220,8 +220,8 @@ static void changing_data_cannot_be_converted_to_sparse(void **state)
         b.p[at + 20] = 1;
         b.p[at] = i > 1; /* 0 changes to 1, or 1 to 0 */
         heft_file *f = open_changing(&c, b, at, columns[i / 2], sizeof columns[0]);
-        opt.sparsify = i % 2 ? as_coo : as_csr;
-        assert_int_equal(change_in_each_pass(&c, f, opt), 4);
+        how.sparsify = i % 2 ? as_coo : as_csr;
+        assert_int_equal(change_in_each_pass(&c, f, how), 4);
         release(&c, f);
     }
 }
@@ -230,7 +230,7 @@ static void changing_data_cannot_be_converted_to_sparse(void **state)
 static heft_bytes sparse_file(uint64_t rows, heft_layout (*layout)(void *, const heft_tensor *))
 {
     test_tensor t = { "t", HEFT_F32, 2, { rows, 1024 } };
-    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+    heft_convert_options how = HEFT_CONVERT_OPTIONS_INIT;
     heft_error err;
     heft_file *f;
     heft_bytes out, b = heft_test_model("safetensors", &t, 1);
@@ -238,9 +238,9 @@ static heft_bytes sparse_file(uint64_t rows, heft_layout (*layout)(void *, const
     memset(b.p + at, 0, (size_t)rows * 4096);
     b.p[at] = 1;
     b.p[at + rows * 4096 - 1] = 1;
-    opt.sparsify = layout;
+    how.sparsify = layout;
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
-    heft_assert_ok(convert(f, opt, &out, &err), &err);
+    heft_assert_ok(convert(f, how, &out, &err), &err);
     heft_file_close(f);
     heft_test_free(&b);
     return out;
@@ -259,15 +259,15 @@ static void changing_indices_cannot_be_converted_to_dense(void **state)
         { as_csr, "indptr", { 0, 3 } }, /* more entries than there are */
         { as_csr, "indptr", { 0, UINT64_MAX } },
     };
-    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+    heft_convert_options how = HEFT_CONVERT_OPTIONS_INIT;
     (void)state;
-    opt.densify = always;
+    how.densify = always;
     for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
         changing c;
         heft_bytes b = sparse_file(64, rows[i].layout);
         uint64_t at = offset_of(b, rows[i].role);
         heft_file *f = open_changing(&c, b, at, rows[i].later, sizeof rows[i].later);
-        assert_in_range(change_in_each_pass(&c, f, opt), 3, 8);
+        assert_in_range(change_in_each_pass(&c, f, how), 3, 8);
         release(&c, f);
     }
 }
@@ -278,18 +278,18 @@ static void entries_that_become_unsorted_are_refused(void **state)
 {
     enum { ROWS = 4097 }; /* rows of 4 KiB, together more than a block */
     static const uint64_t later[] = { ROWS - 1, 0 };
-    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+    heft_convert_options how = HEFT_CONVERT_OPTIONS_INIT;
     heft_error err;
     changing c;
     (void)state;
     heft_bytes b = sparse_file(ROWS, as_coo);
     uint64_t at = offset_of(b, "coords");
     heft_file *f = open_changing(&c, b, at, later, sizeof later);
-    opt.densify = always;
-    heft_assert_ok(convert(f, opt, NULL, &err), &err);
+    how.densify = always;
+    heft_assert_ok(convert(f, how, NULL, &err), &err);
     c.change_pass = c.pass; /* change in the last pass */
     c.pass = 0;
-    heft_assert_fails(convert(f, opt, NULL, &err), HEFT_E_IO, &err, "changed while");
+    heft_assert_fails(convert(f, how, NULL, &err), HEFT_E_IO, &err, "changed while");
     release(&c, f);
 }
 

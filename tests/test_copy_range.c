@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "port/system/copy_range.h"
+#include "port/system/disk.h"
 
 enum { SOURCE_SIZE = (5 << 20) / 2 + 77, PAGE = 4096 };
 

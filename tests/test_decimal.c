@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "model/decimal.h"
 #include "model/float.h"
+#include "model/values.h"
 
 static void text_of(char out[HEFT_F64_TEXT + 1], double v)
 {

@@ -9,7 +9,6 @@
 #include "model/blocks.h"
 #include "model/dtype.h"
 #include "model/float.h"
-#include "model/square_root.h"
 #include "simd/simd.h"
 #include "test_memory.h"
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "../cli/values/float_stats.h"
+#include "../cli/values/bins.h"
 #include "heft_test.h"
 #include "simd/simd.h"
 

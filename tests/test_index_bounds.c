@@ -2,9 +2,9 @@
 #include "heft_test.h"
 
 #include "base/text.h"
+#include "model/dtype.h"
 #include "model/index.h"
 #include "model/records.h"
-#include "model/value_rules.h"
 #include "model/values.h"
 #include "model/vocab.h"
 

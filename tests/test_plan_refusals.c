@@ -4,7 +4,7 @@
 #include "core/edit/edit.h"
 #include "core/write/append/frame_output.h"
 #include "core/write/convert/convert.h"
-#include "core/write/convert/part_source.h"
+#include "core/write/convert/copy.h"
 #include "core/write/split/shard_cut.h"
 #include "core/write/split/shard_set_writer.h"
 #include "core/write/split/split_units.h"

@@ -21,7 +21,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "core/read/running_digest.h"
+#include "core/read/stored_checksum.h"
 #include "port/system/disk.h"
 
 /* ---- intercepted calls ----------------------------------------------------------------------- */

@@ -10,9 +10,8 @@
 
 #include "folder/weight_names.h"
 #include "port/folders/model_folder.h"
-#include "port/save/staged.h"
+#include "port/save/sink_file.h"
 #include "port/system/disk.h"
-#include "port/system/fingerprint.h"
 
 /* ---- names ----------------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
 #include "limited_host.h"
 
 #include "core/check/verification.h"
-#include "core/read/open_file.h"
+#include "core/read/file.h"
 #include "core/read/sparse_read.h"
 #include "core/read/stored_checksum.h"
 

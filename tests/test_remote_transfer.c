@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/text.h"
-#include "port/remote/transfer.h"
+#include "port/remote/session.h"
 #include "test_memory.h"
 
 /* ---- a session without threads ---- */

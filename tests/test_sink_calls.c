@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "port/save/sink_file.h"
-#include "port/save/staged.h"
 
 /* ---- a disk that fails and keeps a log ------------------------------------------------------ */
 

@@ -1,7 +1,6 @@
 /* test_starved.c - checks, conversions and edits that run out of memory, see starved.h. */
 #include "starved.h"
 
-#include "core/check/file_hash.h"
 #include "core/check/verification.h"
 
 #include <heft/share.h>

@@ -1,5 +1,5 @@
 /* test_zip_members.c - the members of a zip archive that any reader could see. */
-#include "grammar/zip_members.h"
+#include "grammar/zip.h"
 
 #include <stdio.h>
 

@@ -4,10 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "models/checks.h"
+#include "models/companions.h"
 #include "models/inputs.h"
 #include "models/model.h"
-#include "models/vocab_file.h"
+#include "models/model_view.h"
 #include "options/cast_rules.h"
 #include "options/command.h"
 #include "process/interrupt.h"

@@ -7,17 +7,14 @@
 #include <unistd.h>
 
 #include "commands/job.h"
-#include "models/array_types.h"
 #include "models/companions.h"
-#include "models/dequantise.h"
 #include "models/inputs.h"
 #include "models/model.h"
 #include "models/quantised.h"
 #include "models/quantised_model.h"
 #include "options/command.h"
-#include "process/stdin_file.h"
 #include "process/textfile.h"
-#include "values/quality_table.h"
+#include "values/compare.h"
 
 typedef struct request {
     job job;

@@ -2,13 +2,10 @@
  * files. */
 #include <unistd.h>
 
-#include "models/array_types.h"
 #include "models/model.h"
 #include "options/command.h"
-#include "process/stdin_file.h"
 #include "values/comparison.h"
 #include "values/diff_table.h"
-#include "values/metadata_diff.h"
 
 typedef struct request {
     comparison c;

@@ -10,7 +10,7 @@
 #include "models/model.h"
 #include "options/command.h"
 #include "process/finding.h"
-#include "process/stdin_file.h"
+#include "process/textfile.h"
 #include "text/jsonout.h"
 
 typedef struct examination {

@@ -9,7 +9,7 @@
 #include "options/command.h"
 #include "options/glob_rules.h"
 #include "process/progress_line.h"
-#include "process/stdin_file.h"
+#include "process/textfile.h"
 
 /* The digests of a file: of the model, unless patterns select tensors, and of tensors. */
 typedef struct digests {

@@ -9,7 +9,7 @@
 #include "models/burn.h"
 #include "models/model.h"
 #include "options/command.h"
-#include "process/stdin_file.h"
+#include "process/textfile.h"
 
 typedef struct identity {
     heft_str name;

@@ -6,13 +6,12 @@
 #include <heft/scheme.h>
 
 #include "models/burn.h"
-#include "models/model_kind.h"
-#include "models/model_sums.h"
+#include "models/companions.h"
+#include "models/module_tree.h"
 #include "models/pipeline.h"
 #include "models/quantised.h"
-#include "models/vocab_file.h"
 #include "options/command.h"
-#include "process/stdin_file.h"
+#include "process/textfile.h"
 #include "text/number_text.h"
 
 /* What is known of an open file. */

@@ -3,12 +3,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "models/model_sums.h"
+#include "models/module_tree.h"
 #include "options/command.h"
-#include "options/hub.h"
-#include "options/listing_order.h"
+#include "options/opt.h"
 #include "process/columns.h"
-#include "text/number_text.h"
 #include "values/tree_table.h"
 
 typedef struct listing {

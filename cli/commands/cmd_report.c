@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "commands/report.h"
-#include "models/array_types.h"
 #include "models/inputs.h"
+#include "models/model.h"
 #include "options/command.h"
 #include "process/interrupt.h"
 #include "process/sinkwatch.h"

@@ -10,20 +10,16 @@
 
 #include <heft/write.h>
 
-#include "models/digest_files.h"
 #include "models/inputs.h"
-#include "models/model_facts.h"
-#include "models/model_kind.h"
-#include "models/model_sums.h"
+#include "models/model_card.h"
+#include "models/model_files.h"
+#include "models/module_tree.h"
 #include "models/pipeline.h"
 #include "options/command.h"
-#include "process/interrupt.h"
 #include "process/progress_line.h"
 #include "process/sinkwatch.h"
-#include "process/stdin_file.h"
 #include "process/textfile.h"
-#include "text/hex.h"
-#include "text/number_text.h"
+#include "text/outbuf.h"
 
 typedef struct bill {
     const session *session;

@@ -8,8 +8,6 @@
 
 #include "options/command.h"
 #include "process/finding.h"
-#include "process/folder_files.h"
-#include "process/stdin_file.h"
 #include "process/textfile.h"
 #include "text/jsonout.h"
 

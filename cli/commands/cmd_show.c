@@ -4,13 +4,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "models/checks.h"
 #include "models/model.h"
+#include "models/model_view.h"
 #include "options/cast_rules.h"
 #include "options/command.h"
 #include "text/number_text.h"
-#include "text/realfmt.h"
-#include "values/show_json.h"
+#include "values/slice.h"
 
 enum {
     SUMMARIZED = 1000, /* number of elements above which only the edges are printed */

@@ -3,12 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "models/digest_files.h"
 #include "models/model.h"
 #include "models/model_files.h"
 #include "options/command.h"
-#include "options/secret.h"
-#include "process/interrupt.h"
+#include "options/opt.h"
 #include "process/sinkwatch.h"
 #include "process/textfile.h"
 

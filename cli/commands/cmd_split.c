@@ -8,7 +8,6 @@
 #include <heft/split.h>
 
 #include "commands/job.h"
-#include "models/dequantise.h"
 #include "models/inputs.h"
 #include "options/command.h"
 #include "process/interrupt.h"

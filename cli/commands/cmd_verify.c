@@ -10,15 +10,12 @@
 #include "commands/verify_hub.h"
 #include "commands/verify_share.h"
 #include "commands/verify_signature.h"
-#include "models/array_types.h"
-#include "models/hub_names.h"
 #include "models/model.h"
 #include "models/profile.h"
 #include "options/command.h"
 #include "process/finding.h"
-#include "process/message_groups.h"
+#include "process/message.h"
 #include "process/progress_line.h"
-#include "process/stdin_file.h"
 #include "process/textfile.h"
 
 typedef struct report {

@@ -1,9 +1,9 @@
 #include "commands/file_findings.h"
+#include "models/model.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
-#include "models/model.h"
 
 void findings_open(file_findings *f, const session *s, bool as_json, bool is_list)
 {

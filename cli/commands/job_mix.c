@@ -1,4 +1,3 @@
-#include "commands/job_mix.h"
 
 #include <regex.h>
 #include <stdio.h>
@@ -6,11 +5,9 @@
 #include <string.h>
 
 #include "commands/job.h"
-#include "models/change_table.h"
 #include "models/model.h"
-#include "models/unmatched.h"
+#include "models/quantised_model.h"
 #include "process/textfile.h"
-#include "text/words.h"
 
 /* ---- REGEX=TYPE and GLOB=TYPE ---- */
 

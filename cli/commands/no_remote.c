@@ -1,9 +1,8 @@
 /* no_remote.c - names of the Hugging Face cache and `heft verify --hub` in a build without the
  * module 'remote'.  The library refuses names and addresses when they are opened. */
 #include "commands/verify_hub.h"
-#include "models/hub_names.h"
+#include "models/profile.h"
 #include "options/command.h"
-#include "options/hub.h"
 
 int hub_take(session *s, const char **input, bool is_changed)
 {

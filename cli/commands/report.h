@@ -27,8 +27,6 @@ typedef struct report {
 /* Add a finding of heft_file_verify(); ctx is the report. */
 void report_add_finding(void *ctx, const heft_finding *x);
 
-/* Write the member "comparison". */
-void report_put_comparison(json *j, const comparison *c);
 /* Write the whole page into the sink, which the caller closes. */
 heft_status report_write(heft_sink *sink, const report *r, heft_error *err);
 

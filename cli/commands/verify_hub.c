@@ -7,12 +7,11 @@
 #include <string.h>
 
 #include "commands/file_findings.h"
-#include "models/digest_files.h"
-#include "models/hub_names.h"
 #include "models/model.h"
-#include "process/folder_files.h"
+#include "models/model_files.h"
+#include "models/profile.h"
 #include "process/textfile.h"
-#include "text/hex.h"
+#include "text/outbuf.h"
 
 typedef struct hub_check { /* the check of one argument */
     file_findings *f;

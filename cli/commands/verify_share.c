@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "process/sinkwatch.h"
-#include "process/stdin_file.h"
 #include "process/textfile.h"
 
 enum { PATH_BYTES = 4096, SUM_BYTES = sizeof "sum 0123456789abcdef\n" - 1 };

@@ -9,9 +9,7 @@
 #include <string.h>
 
 #include "commands/file_findings.h"
-#include "models/digest_files.h"
 #include "models/model_files.h"
-#include "process/stdin_file.h"
 #include "process/textfile.h"
 
 enum { ALGORITHM_MAX = 16 };

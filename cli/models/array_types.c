@@ -1,10 +1,8 @@
-#include "models/array_types.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "models/model.h"
-#include "models/unmatched.h"
 #include "text/number_text.h"
 
 typedef struct rule {

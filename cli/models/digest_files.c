@@ -1,5 +1,5 @@
 /* digest_files.c - one request is the work of one thread: a digest cannot be divided. */
-#include "models/digest_files.h"
+#include "models/model_files.h"
 
 #include <sys/stat.h>
 

@@ -6,7 +6,7 @@
  *
  * The digest is the SHA-256 of a large file (64 digits), or git's SHA-1 of a small file (40
  * digits). */
-#include "models/hub_names.h"
+#include "models/profile.h"
 
 #include <errno.h>
 #include <limits.h>

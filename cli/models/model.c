@@ -7,14 +7,10 @@
 
 #include <heft/heft_ext.h>
 
-#include "models/array_types.h"
 #include "models/burn.h"
-#include "models/unmatched.h"
-#include "process/message_groups.h"
-#include "process/stdin_file.h"
+#include "process/message.h"
 #include "process/textfile.h"
-#include "text/glob.h"
-#include "text/hex.h"
+#include "text/outbuf.h"
 #include "text/words.h"
 
 int model_say_open_error(const session *s, const char *path, const heft_error *err)

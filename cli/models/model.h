@@ -122,4 +122,31 @@ void json_model_parts(json *j, const heft_file *f);
 /* Write the members "file", "format", "version" and "size". */
 void json_file_head(json *j, const heft_file *f, const char *path);
 
+/* ---- --view NAME=TYPE ---- */
+
+/* Read the rules of --view, NAME=TYPE or PATTERN=TYPE, into s->types. Return an exit code. */
+int array_types_read(session *s);
+/* Return the rules for heft_open_options, or NULL if there are none. */
+const heft_array_types *array_types_chosen(const session *s);
+/* Report each rule that has been used for no array of the files opened so far: an error if a tensor
+ * of f matches, which has a type of its own, else a warning (an error under --strict). Return an
+ * exit code. */
+int array_types_check(const session *s, const heft_file *f, const char *path);
+void array_types_free(struct array_types *t);
+
+/* ---- patterns that match no tensor ---- */
+
+typedef struct unmatched {
+    const heft_file *f;
+    const char *path;
+    bool strict;    /* --strict: an error */
+    bool no_memory; /* a match could not be tested */
+    int code;       /* CODE_USAGE after an error */
+} unmatched;
+
+/* Report a pattern of --OPTION, or of an argument if option is NULL, that matches no tensor. */
+void unmatched_say(unmatched *u, const char *option, const char *glob);
+/* Report the pattern if no tensor of the file matches it. */
+void unmatched_check(unmatched *u, const char *option, const char *glob);
+
 #endif

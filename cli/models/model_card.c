@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "models/model.h"
 #include "process/textfile.h"
 
 enum { MAX_FRONT = 256 << 10, MAX_VALUE = 1024 };

@@ -1,10 +1,10 @@
-#include "models/model_facts.h"
+#include "models/model_card.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "process/stdin_file.h"
+#include "process/textfile.h"
 
 void card_list_add(card_list *to, heft_str value)
 {

@@ -1,7 +1,10 @@
 /* model_files.h - the files of a signature: a file, or all files of a folder. */
 #ifndef HEFT_CLI_MODEL_FILES_H
 #define HEFT_CLI_MODEL_FILES_H
-#include "process/folder_files.h"
+#include <heft/sign.h>
+
+#include "process/command_session.h"
+#include "process/textfile.h"
 
 typedef enum odd_kind { ODD_LINK, ODD_DANGLING_LINK, ODD_SPECIAL } odd_kind;
 typedef struct odd_file { /* a symbolic link, or a pipe, socket or device */
@@ -34,5 +37,21 @@ int model_files_find(char **out, const char *folder, const char *path);
 
 enum { GIT_PATHS = 4 };
 extern const char *const git_paths[GIT_PATHS]; /* paths of git: never signed */
+
+/* ---- digests of many files, or ranges of files, on all processors ---- */
+
+typedef struct digest_request {
+    const char *path;      /* borrowed */
+    const char *algorithm; /* "sha256", "git-sha1", "blake2b" */
+    uint64_t from, to;     /* range; to is HEFT_UNKNOWN_LENGTH for the rest of the file */
+    /* results */
+    uint64_t size; /* file size */
+    bool is_short; /* the file ends before `to`: there is no digest */
+    heft_file_digest digest;
+} digest_request;
+
+/* Compute all digests, each file from its first to its last byte. label is the name at the progress
+ * bar. Return an exit code; a file that cannot be read, or changes meanwhile, is an error. */
+int digest_files(const session *s, digest_request *requests, size_t count, const char *label);
 
 #endif

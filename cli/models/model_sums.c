@@ -1,4 +1,4 @@
-#include "models/model_sums.h"
+#include "models/module_tree.h"
 #include "text/number_text.h"
 
 /* ---- sums over tensors ---- */

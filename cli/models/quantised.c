@@ -7,7 +7,7 @@
 
 #include "models/companions.h"
 #include "models/model.h"
-#include "process/stdin_file.h"
+#include "process/textfile.h"
 
 /* Settings of a quantised model, in the folder of the file too: those of transformers and MLX come
  * first. */

@@ -5,6 +5,7 @@
 #include <heft/quantise.h>
 
 #include "process/command_session.h"
+#include "text/outbuf.h"
 
 typedef struct quantise_options {
     opt_list args; /* [GLOB=]NAME[:OPTION] */
@@ -34,5 +35,19 @@ int quantise(quantised_model *q, const quantise_options *o, const session *s, co
 /* Write config.json; on a dry run print a table of all tensors. Return an exit code. */
 int quantised_end(const quantised_model *q, const session *s, quantise_output to);
 void quantised_release(quantised_model *q);
+
+/* ---- what becomes of each tensor, as a table ---- */
+
+typedef struct change {
+    heft_str name; /* in the output */
+    const char *from, *to;
+    uint64_t bytes, new_bytes;
+    const char *note;       /* NULL: there is nothing to say */
+    const char *instead_of; /* type that was wanted; NULL: note counts */
+} change;
+
+/* Print a row for each of `count` changes; at(ctx, i) returns one. */
+void change_table_print(outbuf *o, const session *s, uint32_t count,
+                        change (*at)(void *ctx, uint32_t i), void *ctx);
 
 #endif

@@ -1,4 +1,3 @@
-#include "models/unmatched.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,3 @@
-#include "options/candidates.h"
 
 #include <heft/mix.h>
 #include <heft/quantise.h>
@@ -7,9 +6,7 @@
 
 #include "models/profile.h"
 #include "options/command.h"
-#include "options/run_command.h"
-#include "options/sandbox.h"
-#include "text/shell_word.h"
+#include "text/words.h"
 
 /* ---- one candidate ---- */
 

@@ -1,7 +1,7 @@
 /* cast_rules.h - the option --cast [GLOB:][FROM=]DTYPE, or [GLOB=]DTYPE, which may be repeated. */
 #ifndef HEFT_CLI_CAST_RULES_H
 #define HEFT_CLI_CAST_RULES_H
-#include "models/unmatched.h"
+#include "models/model.h"
 #include "options/opt.h"
 
 typedef struct cast_rule {

@@ -1,5 +1,4 @@
 /* complete.c - `heft __complete`, for shells: print the words that may end a command line. */
-#include "options/candidates.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -7,7 +6,7 @@
 #include <unistd.h>
 
 #include "options/command.h"
-#include "text/shell_word.h"
+#include "text/words.h"
 
 typedef struct completion {
     candidates c;

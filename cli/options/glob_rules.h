@@ -4,7 +4,7 @@
 #define HEFT_CLI_GLOB_RULES_H
 #include <heft/write.h>
 
-#include "models/unmatched.h"
+#include "models/model.h"
 #include "options/opt.h"
 #include "process/cmd.h"
 

@@ -1,4 +1,3 @@
-#include "options/hub.h"
 
 #include <errno.h>
 #include <limits.h>

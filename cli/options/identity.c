@@ -1,4 +1,4 @@
-#include "options/identity.h"
+#include "options/rules.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "options/listing_order.h"
+#include "options/opt.h"
 
 #include <stdlib.h>
 #include <string.h>

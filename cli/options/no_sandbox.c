@@ -1,6 +1,6 @@
 /* no_sandbox.c - replaces sandbox.c on systems other than Linux, and under sanitizers: a sanitizer
  * starts a symbolizer and traces the process. */
-#include "options/sandbox.h"
+#include "options/command.h"
 
 void sandbox_begin(void)
 {

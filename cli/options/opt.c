@@ -10,8 +10,7 @@
 #include <unistd.h>
 
 #include "options/command.h"
-#include "options/secret.h"
-#include "process/narrow.h"
+#include "process/columns.h"
 #include "text/words.h"
 
 enum { FIRST_LONG = 256, OPTIONS_MAX = 64, HELP_COLUMN = 26, HELP_WIDTH = 80 };

@@ -6,7 +6,9 @@
 #define HEFT_CLI_OPT_H
 #include <stddef.h>
 
+#include "models/model_view.h"
 #include "process/command_session.h"
+#include "process/textfile.h"
 
 typedef enum opt_kind {
     OPT_FLAG,      /* bool */
@@ -122,5 +124,35 @@ static inline bool opt_wants_value(const opt *o)
 }
 /* Free the lists. */
 void opt_release(const session *s);
+
+/* ---- which tensors a listing shows, and in which order ---- */
+
+typedef struct listing_order {
+    const char *sort; /* --sort, or NULL */
+    opt_list dtypes;  /* --dtype; empty: all */
+    uint64_t limit;   /* --limit; 0: none */
+} listing_order;
+
+/* Refuse an unknown element type, unless a slash makes it that of a quantised tensor. Return an
+ * exit code. */
+int listing_order_check(const listing_order *l, const char *cmd);
+/* Keep the tensors of the element types and sort them; apply no limit. Warn if no tensor is left.
+ * Return false without memory, after an error line. */
+bool listing_order_apply(selection *s, const listing_order *l, const model_view *v,
+                         const char *path);
+
+/* ---- keys and passwords, read before the sandbox begins ---- */
+
+typedef struct secret { /* target of an OPT_SECRET option */
+    const char *path;   /* NULL: not given */
+    heft_str text;
+    struct secret *password; /* password of an encrypted key, or NULL */
+} secret;
+
+/* Read all files of OPT_SECRET options, and ask for the password of an encrypted key without a
+ * password file. Return an exit code. */
+int secrets_read(const session *s);
+/* Overwrite and free the text. */
+void secret_free(secret *s);
 
 #endif

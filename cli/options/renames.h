@@ -3,7 +3,7 @@
 #define HEFT_CLI_RENAMES_H
 #include <heft/editing.h>
 
-#include "models/unmatched.h"
+#include "models/model.h"
 #include "options/opt.h"
 #include "text/outbuf.h"
 

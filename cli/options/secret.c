@@ -1,9 +1,9 @@
-#include "options/secret.h"
+#include "options/opt.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "process/password.h"
+#include "process/term.h"
 
 static bool is_encrypted(heft_str pem)
 {

@@ -49,4 +49,12 @@ static inline table_row table_row_at(const table *t, uint32_t i)
     return row;
 }
 
+/* ---- tables on a terminal that is narrower than the table ---- */
+
+enum { SHORTEST_NAME = 16 }; /* columns that names keep; below, rows are stacked */
+
+/* Write words so that no line is wider than `width`, and a newline. The text begins at column `at`
+ * and further lines begin at `indent`. */
+void out_wrapped(outbuf *o, const char *text, size_t at, size_t indent, size_t width);
+
 #endif

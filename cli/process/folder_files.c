@@ -1,5 +1,4 @@
 /* folder_files.c - collects paths with nftw(), which follows each folder once. */
-#include "process/folder_files.h"
 
 #include <errno.h>
 #include <ftw.h>

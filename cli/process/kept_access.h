@@ -29,7 +29,16 @@ void kept_access_add_folder(kept_access *k, const char *folder, const char *pref
 
 /* Remember the descriptors that are open now; call this before the command opens a file. */
 void inherited_note(void);
-/* Return a descriptor that was open then; -1 past the last. */
-int inherited_descriptor(size_t i);
+
+/* ---- allow the system calls that a command needs, by Linux's seccomp ---- */
+
+typedef struct call_needs {
+    bool is_client;          /* the command sends requests to servers */
+    const kept_access *kept; /* the modes and owners that the command may give to a file */
+} call_needs;
+
+/* Make all other calls of all threads fail from now on: with EPERM, or with ENOSYS if the C library
+ * should use an older call. Return 0, or the errno value of the failure. */
+int call_filter_install(const call_needs *needs);
 
 #endif

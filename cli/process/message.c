@@ -9,7 +9,7 @@
 
 #include "process/cmd.h"
 #include "process/interrupt.h"
-#include "process/stdin_file.h"
+#include "process/textfile.h"
 
 /* stderr belongs to the process, and signal handlers write to it, too. */
 static message_style style;

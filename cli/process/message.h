@@ -5,7 +5,10 @@
  * threads, files of text, what the kernel allows. It knows no models beyond their paths. */
 #ifndef HEFT_CLI_MESSAGE_H
 #define HEFT_CLI_MESSAGE_H
+#include <heft/check.h>
+
 #include "text/jsonout.h"
+#include "text/outbuf.h"
 
 typedef enum message_kind {
     MESSAGE_NOTE = HEFT_NOTE,
@@ -88,5 +91,25 @@ int say_system(int os, const char *file);
 int say_error(const char *file, const heft_error *err);
 /* Print an error in a command's usage and refer to its --help; return CODE_USAGE. */
 int say_usage(const char *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- collect messages ---- */
+
+typedef struct message_group message_group;
+
+typedef struct message_groups {
+    message_group *items; /* by rule and severity, in the order of the first message */
+    size_t count, capacity;
+    bool lists_all; /* print every message at once, as --verbose asks */
+} message_groups;
+
+/* Add a message of the kind note, warning, fault or loss; everything is copied. A message that
+ * cannot be kept is printed. */
+void message_groups_add(message_groups *g, const message *m);
+/* Print the messages added since the last call, and forget them. */
+void message_groups_print(message_groups *g);
+
+/* Print the warnings about an open file and, if `notes`, its notes; without `left_out`, none about
+ * content that is left out, which is reported as a loss. */
+void notices_say(const heft_file *f, const char *path, bool notes, bool left_out);
 
 #endif

@@ -1,4 +1,4 @@
-#include "process/message_groups.h"
+#include "process/message.h"
 
 #include "process/finding.h"
 

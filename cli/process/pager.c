@@ -1,4 +1,3 @@
-#include "process/pager.h"
 
 #include <errno.h>
 #include <signal.h>

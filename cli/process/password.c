@@ -1,4 +1,4 @@
-#include "process/password.h"
+#include "process/term.h"
 
 #include <fcntl.h>
 #include <stdio.h>

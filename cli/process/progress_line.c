@@ -9,7 +9,7 @@
 #include "process/interrupt.h"
 #include "process/message.h"
 #include "process/term.h"
-#include "text/escape.h"
+#include "text/outbuf.h"
 
 static const double SHOW_AFTER = 0.5, REDRAW_EVERY = 0.1;
 enum { BAR = 24, MIN_BAR = 8, MIN_LABEL = 8 };

@@ -6,8 +6,6 @@
 #include <unistd.h>
 
 #include "process/cmd.h"
-#include "process/pager.h"
-#include "process/terminal.h"
 
 /* stdout and stderr belong to the process, and whoever writes to them asks how they look. */
 static size_t kept_columns; /* width of the terminal behind a pager; 0: no pager */

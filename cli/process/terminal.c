@@ -1,4 +1,4 @@
-#include "process/terminal.h"
+#include "process/term.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "text/number_text.h"
-#include "text/open_values.h"
 
 static void separate(json *j)
 {

@@ -5,6 +5,7 @@
 #ifndef HEFT_CLI_OUTBUF_H
 #define HEFT_CLI_OUTBUF_H
 #include <stdarg.h>
+#include <stddef.h>
 #include <string.h>
 
 #include <heft/heft.h>
@@ -83,6 +84,50 @@ static inline void out_bytes(outbuf *o, const void *p, size_t n)
 static inline void out_text(outbuf *o, const char *s)
 {
     out_bytes(o, s, strlen(s));
+}
+
+/* ---- hexadecimal digits ---- */
+
+/* Write two small digits for each of n bytes, and a terminator. */
+void hex_text(char *out, const void *p, size_t n);
+/* Return the value of a digit, or 16 if c is not one. */
+unsigned hex_digit(char c);
+
+/* ---- escape text from files for terminals and for JSON ---- */
+
+/* Write control characters, characters that change the text direction, and invalid UTF-8 as \n,
+ * \x1b, \u202e. A backslash is doubled, so that different names stay different. */
+void out_escaped(outbuf *o, heft_str s);
+/* Escape a message or a path: like out_escaped(), but a backslash is not doubled. */
+void out_message(outbuf *o, const char *s);
+/* Escape a name for a table; an empty name is written as "". */
+void out_name(outbuf *o, heft_str s);
+/* Write a JSON string with its quotation marks; the same characters are written as \u202e, and
+ * invalid UTF-8 becomes U+FFFD. */
+void out_json_string(outbuf *o, heft_str s);
+
+static inline heft_str str_of(const char *s)
+{
+    return (heft_str){ s, __builtin_strlen(s) };
+}
+
+static inline bool str_same(heft_str a, heft_str b)
+{
+    return a.len == b.len && (!a.len || !memcmp(a.ptr, b.ptr, a.len));
+}
+
+static inline bool str_begins(heft_str s, const char *with)
+{
+    size_t len = __builtin_strlen(with);
+    return s.len >= len && !memcmp(s.ptr, with, len);
+}
+
+/* Order by bytes, as qsort() needs it; a prefix comes first. */
+static inline int str_order(heft_str a, heft_str b)
+{
+    size_t len = a.len < b.len ? a.len : b.len;
+    int order = len ? memcmp(a.ptr, b.ptr, len) : 0;
+    return order ? order : (a.len > b.len) - (a.len < b.len);
 }
 
 #endif

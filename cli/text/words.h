@@ -1,7 +1,9 @@
 /* words.h - words that people type: the closest known word, and aliases. */
 #ifndef HEFT_CLI_WORDS_H
 #define HEFT_CLI_WORDS_H
-#include "text/escape.h"
+#include <stdbool.h>
+
+#include "text/outbuf.h"
 
 typedef struct suggestion { /* the caller sets `word` and `prefix`, zero the rest */
     heft_str word;          /* the unknown word */
@@ -19,5 +21,22 @@ const char *suggestion_text(char out[SUGGESTION_BYTES], const suggestion *s);
 const char *suggest_dtype(char out[SUGGESTION_BYTES], const char *word);
 /* Write the suggestion for an unknown format, or an empty text. */
 const char *suggest_format(char out[SUGGESTION_BYTES], const char *word);
+
+/* ---- words typed in a shell ---- */
+
+/* Remove the quotation from a word in place: backslashes, '...', "..." and $'...'. A quotation that
+ * is not closed ends with the word. Return the quotation that is open: ', ", $ for $'...', or 0.
+ * Nothing is expanded, and no command is run. */
+char shell_unquote(char *word);
+/* Write a text so that bash reads back the same bytes. quote: the open quotation, by
+ * shell_unquote(), or 0; bash closes the quotation unless the word ends with the mark. */
+void out_shell_word(outbuf *o, heft_str text, char quote);
+
+/* ---- shell patterns for names ---- */
+
+/* Return true if the name matches the pattern. Braces may be nested; braces without a comma, and
+ * braces that are escaped, in brackets or not closed, stand for themselves. *no_memory is set,
+ * never cleared, if memory ran out. */
+bool glob_matches(bool *no_memory, const char *name, const char *glob);
 
 #endif

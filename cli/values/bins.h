@@ -23,4 +23,9 @@ static inline size_t bin_of(const bins *b, double v)
     return !(at > 0) ? 0 : at < SUMMARY_BINS ? (size_t)at : SUMMARY_BINS - 1;
 }
 
+/* ---- a histogram of f32 values by comparing each value with the edges of the bins ---- */
+
+/* Return the smallest f32 value of each bin, and the smallest value above the last bin. */
+heft_f32_edges float_edges_of(const bins *b);
+
 #endif

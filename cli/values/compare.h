@@ -2,8 +2,12 @@
 #ifndef HEFT_CLI_COMPARE_H
 #define HEFT_CLI_COMPARE_H
 #include <heft/check.h>
+#include <heft/quantise.h>
 
+#include "process/cmd.h"
+#include "process/command_session.h"
 #include "process/work.h"
+#include "text/outbuf.h"
 #include "values/difference.h"
 
 typedef struct tolerance {
@@ -25,5 +29,11 @@ bool compare_suits(heft_dtype a, heft_dtype b);
  * NaN. Numbers of two types are compared as doubles, 64-bit integers exactly. Errors stop the
  * work. */
 void compare_tensors(difference *d, work *w, const side *a, const side *b, tolerance t);
+
+/* ---- how far the numbers of a quantised model are from those of the source ---- */
+
+/* Print the tensors that are farthest apart, and a line for the whole model; with as_json all
+ * tensors in one document. Return an exit code. */
+int quality_print(const heft_quality *q, const session *s, int fd, bool as_json);
 
 #endif

@@ -1,7 +1,6 @@
 /* comparison.h - compare two models tensor by tensor: by name, then by content. */
 #ifndef HEFT_CLI_COMPARISON_H
 #define HEFT_CLI_COMPARISON_H
-#include "models/checks.h"
 #include "models/model_view.h"
 #include "options/renames.h"
 #include "values/compare.h"

@@ -1,4 +1,4 @@
-#include "values/float_stats.h"
+#include "values/bins.h"
 
 #include <string.h>
 

@@ -1,9 +1,8 @@
-#include "values/metadata_diff.h"
+#include "values/diff_table.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "models/model.h"
 #include "text/number_text.h"
 
 /* ---- one value ---- */

@@ -1,4 +1,3 @@
-#include "values/quality_table.h"
 
 #include <stdlib.h>
 #include <unistd.h>

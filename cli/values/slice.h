@@ -49,4 +49,11 @@ void slice_reader_close(slice_reader *r);
 heft_status slice_read(const void **data, size_t *skip, size_t *n, slice_reader *r, uint64_t from,
                        size_t most, heft_error *err);
 
+/* ---- print the values of a tensor as JSON ---- */
+
+/* Print a document with all values of a dense tensor, or of the slice that slice_text describes,
+ * converted to `as`; the arguments are those of slice_reader_open(). Return an exit code. */
+int show_json(outbuf *o, const session *s, const model_view *v, const char *path, uint32_t tensor,
+              const char *slice_text, heft_dtype as);
+
 #endif

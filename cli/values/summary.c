@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "models/checks.h"
+#include "models/model_view.h"
 #include "models/model.h"
 #include "text/number_text.h"
-#include "values/float_stats.h"
-#include "values/value_counts.h"
+#include "values/bins.h"
+#include "values/quantiles.h"
 
 enum { BLOCK = 4096 }; /* values converted at a time */
 

@@ -1,8 +1,7 @@
 #include "values/tree_table.h"
 
-#include "models/model_sums.h"
+#include "models/module_tree.h"
 #include "process/columns.h"
-#include "text/number_text.h"
 
 typedef struct tree_table {
     const model_view *v;

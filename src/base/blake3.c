@@ -11,7 +11,6 @@
 
 #include <string.h>
 
-#include "base/blake3_constants.h"
 #include "base/checked_math.h"
 #include "base/compiler.h"
 #include "base/cursor.h"

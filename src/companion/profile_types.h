@@ -50,14 +50,6 @@ struct heft_profile {
     heft_str tokens, special[HEFT_SPECIALS]; /* expressions; ptr NULL: no requirement */
 };
 
-/* Evaluate an expression such as "3*hidden_size": numbers, names of sizes and metadata keys of f
- * (may be NULL), joined by + - * /.  Return false if the expression has no value. */
-bool heft_profile_value(uint64_t *out, const heft_profile *p, const heft_file *f, heft_str text);
-/* Get the metadata value with the given key; return false if absent. */
-bool heft_profile_meta(heft_value *out, const heft_file *f, heft_str key);
-/* Get a metadata value as a number; return false for any other value. */
-bool heft_profile_number(uint64_t *out, const heft_value *v);
-
 /* A tensor name with groups, and the selected alternative of each group. */
 typedef struct heft_profile_pattern {
     heft_str text;
@@ -69,15 +61,5 @@ typedef struct heft_profile_pattern {
         bool is_range;
     } group[HEFT_PROFILE_GROUPS];
 } heft_profile_pattern;
-
-/* Parse a name; return false for an invalid group, or too many groups. */
-bool heft_profile_pattern_open(heft_profile_pattern *out, const heft_profile *p, const heft_file *f,
-                               heft_str text);
-/* Select the next combination of the ranges, or of the alternatives in lists; return false after
- * the last combination, when the first is selected again. */
-bool heft_profile_pattern_next(heft_profile_pattern *x, bool in_ranges);
-/* Write the selected name; return the length, or 0 if too long. */
-size_t heft_profile_pattern_name(char out[HEFT_PROFILE_NAME], const heft_profile_pattern *x,
-                                 heft_str prefix);
 
 #endif

@@ -1,5 +1,4 @@
 /* attribute_metadata.c - converts tensor attributes to text metadata and back. */
-#include "format/attribute_metadata.h"
 
 #include "format/losses.h"
 #include "grammar/json.h"

@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "model/dtype.h"
 #include "model/index.h"
-#include "model/value_rules.h"
 
 /* ---- planning: the model to be written, and the offset of every part ---------------------- */
 

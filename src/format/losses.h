@@ -44,4 +44,15 @@ heft_status heft_loss_attributes_except(heft_plan *p, const char *rule, uint8_t 
  * bytes. */
 bool heft_loss_is_plain(const heft_index *x, uint32_t tensor);
 
+/* ---- stores tensor attributes as text metadata ---- */
+
+/* Add an entry to the plan's metadata for each attribute.  Call after all tensors have been dropped
+ * that will not be written. */
+heft_status heft_attributes_to_metadata(heft_plan *p);
+/* Warn about attributes that heft_attributes_to_metadata() does not store. */
+heft_status heft_loss_attributes_beyond_metadata(heft_plan *p, const char *rule);
+/* Replace the entries by attributes, after all tensors have been added to x.  Builds the name table
+ * of x if there are any entries. */
+heft_status heft_attributes_from_metadata(heft_index *x);
+
 #endif

@@ -11,7 +11,6 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "grammar/cbor_heads.h"
 
 enum { BREAK = 0xFF, CANONICAL_NAN = 0x7E00 };
 

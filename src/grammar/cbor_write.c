@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "grammar/cbor.h"
-#include "grammar/cbor_heads.h"
 
 /* Emit a first byte and a big-endian number of `bytes` bytes. */
 static void put_number(heft_out *o, uint8_t first, uint64_t v, unsigned bytes)

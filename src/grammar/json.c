@@ -2,7 +2,7 @@
  * surrogates, a single value per text.
  *
  * Strings are the bulk of a large header, so the end of a string is searched eight bytes at a time
- * (json_scan.h), and UTF-8 is only validated if some byte was not ASCII.
+ * (json.h), and UTF-8 is only validated if some byte was not ASCII.
  */
 #include "grammar/json.h"
 
@@ -12,7 +12,6 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "grammar/json_scan.h"
 
 enum { AT_VALUE, AT_FIRST_VALUE, AT_KEY, AT_FIRST_KEY, AFTER_VALUE };
 

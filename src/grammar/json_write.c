@@ -1,6 +1,5 @@
 /* json_write.c - writes JSON strings and numbers. */
 #include "grammar/json.h"
-#include "grammar/json_scan.h"
 
 /* Emit the escape of a character that needs one. */
 static void put_escape(heft_out *o, uint8_t c)

@@ -1,5 +1,5 @@
 /* msgpack_write.c - writes MessagePack items: a first byte, and a big-endian number. */
-#include "grammar/msgpack_write.h"
+#include "grammar/msgpack.h"
 
 /* First bytes of a kind of item: with the count inside, and before a count of one, two or four
  * bytes; 0: there is no such form. */

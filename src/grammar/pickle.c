@@ -8,6 +8,125 @@
 
 #include "base/checked_math.h"
 
+static void push_global(heft_pickle *p, uint32_t module, uint32_t name)
+{
+    heft_pickle_value v = heft_pickle_value_of(HEFT_PICKLE_GLOBAL);
+    v.as.global.module = module;
+    v.as.global.name = name;
+    heft_pickle_push(p, v);
+}
+
+static bool add_line(heft_pickle *p, uint32_t *number)
+{
+    heft_pickle_value v = heft_pickle_value_of(HEFT_PICKLE_TEXT);
+    v.as.s = heft_pickle_take_line(p);
+    return !p->st && !p->c.st && heft_pickle_is_utf8(p, v.as.s) && heft_pickle_add(p, v, number);
+}
+
+static void pickle_op_global(heft_pickle *p, uint32_t arg)
+{
+    (void)arg;
+    uint32_t module, name;
+    if (add_line(p, &module) && add_line(p, &name))
+        push_global(p, module, name);
+}
+
+static void pickle_op_stack_global(heft_pickle *p, uint32_t arg)
+{
+    (void)arg;
+    if (!heft_pickle_need(p, 2))
+        return;
+    uint32_t name = heft_pickle_pop(p), module = heft_pickle_pop(p);
+    if (heft_pickle_is(p, name, HEFT_PICKLE_TEXT) && heft_pickle_is(p, module, HEFT_PICKLE_TEXT))
+        push_global(p, module, name);
+    else
+        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: the name of a global is not a text", p->c.what);
+}
+
+static void push_object(heft_pickle *p, uint32_t callable, uint32_t args, bool is_instance)
+{
+    heft_pickle_value v = heft_pickle_value_of(HEFT_PICKLE_OBJECT);
+    v.as.object.callable = callable;
+    v.as.object.args = args;
+    v.as.object.state = v.as.object.content = HEFT_NONE;
+    v.is_instance = is_instance;
+    heft_pickle_push(p, v);
+}
+
+/* Opcode 0x92 (NEWOBJ_EX) has keyword arguments on top of the stack.  The arguments are dropped:
+ * None or {} for all supported classes. */
+static void pickle_op_call(heft_pickle *p, uint32_t code)
+{
+    if (!heft_pickle_need(p, code == 0x92 ? 3 : 2))
+        return;
+    if (code == 0x92)
+        p->stack.len--;
+    uint32_t args = heft_pickle_pop(p), callable = heft_pickle_pop(p);
+    if (heft_pickle_is(p, args, HEFT_PICKLE_TUPLE))
+        push_object(p, callable, args, code != 'R');
+    else
+        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: the arguments of a call are not a tuple",
+                         p->c.what);
+}
+
+/* 'i' names the class in the pickle; 'o' finds the class on the stack, below the arguments. */
+static void pickle_op_old_call(heft_pickle *p, uint32_t letter)
+{
+    uint32_t first, callable = HEFT_NONE;
+    if (letter == 'i') {
+        pickle_op_global(p, 0);
+        if (p->st || p->c.st)
+            return;
+        callable = heft_pickle_pop(p);
+    }
+    if (!heft_pickle_pop_mark(p, &first))
+        return;
+    if (letter == 'o' && first == p->stack.len) {
+        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a call without a function", p->c.what);
+        return;
+    }
+    if (letter == 'o')
+        callable = *heft_pickle_stack_at(p, first++);
+    heft_pickle_push_container(p, HEFT_PICKLE_TUPLE, first);
+    if (p->st)
+        return;
+    uint32_t args = heft_pickle_pop(p);
+    p->stack.len -= letter == 'o';
+    push_object(p, callable, args, false); /* may name any function */
+}
+
+static void pickle_op_build(heft_pickle *p, uint32_t arg)
+{
+    (void)arg;
+    if (!heft_pickle_need(p, 2))
+        return;
+    uint32_t state = heft_pickle_pop(p);
+    heft_pickle_value *v = heft_pickle_at(p, *heft_pickle_stack_at(p, p->stack.len - 1));
+    if (v->kind != HEFT_PICKLE_OBJECT)
+        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a state is set on a value that is not an object",
+                         p->c.what);
+    else if (v->as.object.state != HEFT_NONE)
+        heft_pickle_fail(p, HEFT_E_UNSUPPORTED, "%s: an object has two states", p->c.what);
+    else
+        v->as.object.state = state;
+}
+
+static void pickle_op_persistent(heft_pickle *p, uint32_t is_line)
+{
+    uint32_t id;
+    heft_pickle_value v = heft_pickle_value_of(HEFT_PICKLE_PERSISTENT);
+    if (is_line) {
+        if (!add_line(p, &id))
+            return;
+    } else {
+        if (!heft_pickle_need(p, 1))
+            return;
+        id = heft_pickle_pop(p);
+    }
+    v.as.id = id;
+    heft_pickle_push(p, v);
+}
+
 enum { NEWEST = 5 };
 
 typedef void op_function(heft_pickle *p, uint32_t arg);
@@ -245,9 +364,9 @@ static const opcode opcodes[256] = {
     ['L'] = { heft_pickle_op_decimal, 'L' },
     ['M'] = { heft_pickle_op_int, 2 },
     ['N'] = { heft_pickle_op_shared, HEFT_PICKLE_NONE },
-    ['P'] = { heft_pickle_op_persistent, 1 },
-    ['Q'] = { heft_pickle_op_persistent, 0 },
-    ['R'] = { heft_pickle_op_call, 'R' },
+    ['P'] = { pickle_op_persistent, 1 },
+    ['Q'] = { pickle_op_persistent, 0 },
+    ['R'] = { pickle_op_call, 'R' },
     ['S'] = { heft_pickle_op_quoted, 0 },
     ['T'] = { heft_pickle_op_old_text, 4 },
     ['U'] = { heft_pickle_op_old_text, 1 },
@@ -255,16 +374,16 @@ static const opcode opcodes[256] = {
     ['X'] = { heft_pickle_op_text, 4 },
     [']'] = { op_empty, HEFT_PICKLE_LIST },
     ['a'] = { op_add_one, HEFT_PICKLE_LIST },
-    ['b'] = { heft_pickle_op_build, 0 },
-    ['c'] = { heft_pickle_op_global, 0 },
+    ['b'] = { pickle_op_build, 0 },
+    ['c'] = { pickle_op_global, 0 },
     ['d'] = { op_marked, HEFT_PICKLE_DICT },
     ['e'] = { op_add_marked, HEFT_PICKLE_LIST },
     ['g'] = { op_get, 0 },
     ['h'] = { op_get, 1 },
-    ['i'] = { heft_pickle_op_old_call, 'i' },
+    ['i'] = { pickle_op_old_call, 'i' },
     ['j'] = { op_get, 4 },
     ['l'] = { op_marked, HEFT_PICKLE_LIST },
-    ['o'] = { heft_pickle_op_old_call, 'o' },
+    ['o'] = { pickle_op_old_call, 'o' },
     ['p'] = { op_put, 0 },
     ['q'] = { op_put, 1 },
     ['r'] = { op_put, 4 },
@@ -273,7 +392,7 @@ static const opcode opcodes[256] = {
     ['u'] = { op_add_marked, HEFT_PICKLE_DICT },
     ['}'] = { op_empty, HEFT_PICKLE_DICT },
     [0x80] = { op_proto, 0 },
-    [0x81] = { heft_pickle_op_call, 0x81 },
+    [0x81] = { pickle_op_call, 0x81 },
     [0x82] = { op_unsupported, 0 },
     [0x83] = { op_unsupported, 0 },
     [0x84] = { op_unsupported, 0 },
@@ -290,8 +409,8 @@ static const opcode opcodes[256] = {
     [0x8F] = { op_empty, HEFT_PICKLE_SET },
     [0x90] = { op_add_marked, HEFT_PICKLE_SET },
     [0x91] = { op_marked, HEFT_PICKLE_SET },
-    [0x92] = { heft_pickle_op_call, 0x92 },
-    [0x93] = { heft_pickle_op_stack_global, 0 },
+    [0x92] = { pickle_op_call, 0x92 },
+    [0x93] = { pickle_op_stack_global, 0 },
     [0x94] = { op_memoize, 0 },
     [0x95] = { op_frame, 0 },
     [0x96] = { heft_pickle_op_bytes, 8 },

@@ -1,5 +1,5 @@
 /* pickle_allowed.c - the table of names that a pickle of weights may import. */
-#include "grammar/pickle_allowed.h"
+#include "grammar/pickle_trace.h"
 
 #include "base/text.h"
 

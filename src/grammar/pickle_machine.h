@@ -66,13 +66,4 @@ void heft_pickle_op_long(heft_pickle *p, uint32_t length_bytes);
 void heft_pickle_op_decimal(heft_pickle *p, uint32_t letter);
 void heft_pickle_op_float(heft_pickle *p, uint32_t arg);
 
-/* ---- pickle_calls.c ---- */
-
-void heft_pickle_op_global(heft_pickle *p, uint32_t arg);
-void heft_pickle_op_stack_global(heft_pickle *p, uint32_t arg);
-void heft_pickle_op_call(heft_pickle *p, uint32_t code);
-void heft_pickle_op_old_call(heft_pickle *p, uint32_t letter);
-void heft_pickle_op_build(heft_pickle *p, uint32_t arg);
-void heft_pickle_op_persistent(heft_pickle *p, uint32_t is_line);
-
 #endif

@@ -6,9 +6,38 @@
  */
 #ifndef HEFT_PICKLE_TRACE_H
 #define HEFT_PICKLE_TRACE_H
+#include <heft/heft.h>
+
 #include "base/cursor.h"
-#include "grammar/pickle_allowed.h"
 #include "grammar/pickle_scan.h"
+
+/* The arguments that a call must have.  A name that is called in another way is a finding. */
+typedef enum heft_pickle_rule {
+    HEFT_CALL_ANY,          /* no argument makes the call harmful */
+    HEFT_CALL_NEVER,        /* a type that is only passed to other functions */
+    HEFT_CALL_ENUM,         /* (number); getattr(class, "MEMBER") is allowed, too */
+    HEFT_CALL_IDENTITY,     /* (value, …), which is the result: a text or a function, perhaps */
+    HEFT_CALL_OUTER,        /* like CALL_ANY; getattr(class, "ProcessGroupState") is allowed, too */
+    HEFT_CALL_GETATTR,      /* (class of CALL_ENUM or CALL_OUTER, name of a member) */
+    HEFT_CALL_ENCODE,       /* (text, "latin1"): other codecs return text or unpack bytes */
+    HEFT_CALL_BYTES,        /* () or (bytes or text, …), not a number of bytes to reserve */
+    HEFT_CALL_FACTORY,      /* () or (a type of Python itself, …) */
+    HEFT_CALL_REBUILD,      /* (function of CALL_ANY in torch._utils, type, arguments, …) */
+    HEFT_CALL_DTYPE,        /* (simple type, False, True); its state is checked, too */
+    HEFT_CALL_RECONSTRUCT,  /* (numpy.ndarray, shape, one letter); its state is checked, too */
+    HEFT_CALL_SCALAR,       /* (element type without objects, bytes) */
+    HEFT_CALL_FROM_BUFFER,  /* (bytes, element type without objects, …) */
+    HEFT_CALL_ARRAY_WRAPPER /* (); its state says how many bytes joblib skips after it */
+} heft_pickle_rule;
+
+typedef struct heft_pickle_allowed {
+    const char *module;
+    const char *names; /* each name is preceded and followed by a space */
+    heft_pickle_rule rule;
+} heft_pickle_allowed;
+
+/* Return the row of the exact name, or NULL.  With is_script, names of TorchScript are allowed. */
+const heft_pickle_allowed *heft_pickle_allow(heft_str module, heft_str name, bool is_script);
 
 typedef enum heft_trace_kind {
     HEFT_TRACE_ABSENT,  /* an unused entry of the memo */
@@ -145,20 +174,5 @@ void heft_trace_build(heft_trace *x, heft_trace_value state);
 void heft_trace_push_storage(heft_trace *x, const heft_trace_value *id, uint32_t n);
 /* Note that the length of a storage is unknown. */
 void heft_trace_odd_storage(heft_trace *x);
-
-/* Checks of NumPy's and joblib's functions: return false if no writer uses such arguments. */
-bool heft_trace_dtype(heft_trace *x, const heft_trace_value *arguments, uint32_t n,
-                      heft_trace_value *result);
-bool heft_trace_reconstruct(heft_trace *x, const heft_trace_value *arguments, uint32_t n,
-                            heft_trace_value *result);
-bool heft_trace_scalar(heft_trace *x, const heft_trace_value *arguments, uint32_t n,
-                       heft_trace_value *result);
-bool heft_trace_from_buffer(heft_trace *x, const heft_trace_value *arguments, uint32_t n,
-                            heft_trace_value *result);
-bool heft_trace_wrapper(heft_trace *x, const heft_trace_value *arguments, uint32_t n,
-                        heft_trace_value *result);
-bool heft_trace_build_dtype(heft_trace *x, heft_trace_value dtype, heft_trace_value state);
-bool heft_trace_build_array(heft_trace *x, heft_trace_value state);
-bool heft_trace_build_wrapper(heft_trace *x, heft_trace_value wrapper, heft_trace_value state);
 
 #endif

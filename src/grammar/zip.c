@@ -19,7 +19,6 @@
 #include "base/error.h"
 #include "base/sort.h"
 #include "base/text.h"
-#include "grammar/zip_records.h"
 
 enum { MEMBER = 30 };
 enum { FLAG_ENCRYPTED = 1, FLAG_DESCRIBED = 8, FLAG_PATCH = 0x20, FLAG_STRONG = 0x40 };

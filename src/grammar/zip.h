@@ -78,4 +78,53 @@ void heft_zip_put_entry(heft_out *o, const heft_zip_member *m);
 /* Emit the end records, after the directory of `members` entries. */
 void heft_zip_put_end(heft_out *o, uint64_t members, heft_range directory);
 
+/* ---- signatures of zip records, and the search for the central directory ---- */
+
+/* Signatures, the first four bytes of each record. */
+enum {
+    SIGN_MEMBER = 0x04034B50,
+    SIGN_DESCRIPTOR = 0x08074B50,
+    SIGN_ENTRY = 0x02014B50,
+    SIGN_END64 = 0x06064B50,
+    SIGN_LOCATOR = 0x07064B50,
+    SIGN_END = 0x06054B50
+};
+
+enum { ENTRY = 46 }; /* minimum size of a directory entry */
+
+/* Fill z->by_offset.  HEFT_E_FORMAT if two members have the same name. */
+heft_status heft_zip_sort(const heft_zip *z, heft_error *err);
+/* Read the local header at the start of a range; e->end is not set.  HEFT_E_FORMAT if there is
+ * none. */
+heft_status heft_zip_read_local(heft_zip_entry *e, heft_window *in, heft_range where);
+/* Find the central directory and the number of entries; set z->directory and z->trailing. */
+heft_status heft_zip_find_directory(heft_zip *z, heft_window *in, uint64_t *entries);
+
+/* ---- finds every member of a zip archive that any reader could see ---- */
+
+typedef struct heft_zip_found {
+    heft_str name;         /* any bytes; borrowed from the archive */
+    uint64_t head, data;   /* offsets of the local header and the stored bytes */
+    uint64_t stored;       /* number of stored bytes, all within the archive */
+    uint32_t directory;    /* number of the directory that lists the member; 0: none */
+    uint16_t method;       /* heft_zip_method, or any number */
+    bool has_no_size;      /* the member reaches as far as it may */
+    bool claims_encrypted; /* a flag says that the bytes are encrypted */
+} heft_zip_found;
+
+typedef struct heft_zip_members {
+    heft_vec members;          /* heft_zip_found; sorted by data, stored and method, no doubles */
+    bool has_more_end_records; /* more than are followed: members may be missing */
+    bool has_overlaps;         /* a directory lists bytes as parts of several members */
+} heft_zip_members;
+
+/* Return true if the bytes begin like an archive, or have an end record where readers look for it:
+ * the search goes through the last 64 KiB. */
+bool heft_zip_begins(const uint8_t *bytes, uint64_t size);
+bool heft_zip_has_end(const uint8_t *bytes, uint64_t size);
+/* Find the members; return false if out of memory.  Call heft_vec_free() for out->members in either
+ * case. */
+bool heft_zip_find_members(heft_zip_members *out, heft_memory *m, const uint8_t *bytes,
+                           uint64_t size);
+
 #endif

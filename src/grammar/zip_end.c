@@ -8,7 +8,7 @@
  */
 #include "base/checked_math.h"
 #include "base/error.h"
-#include "grammar/zip_records.h"
+#include "grammar/zip.h"
 
 enum { END = 22, LOCATOR = 20, END64 = 56, MAX_COMMENT = 0xFFFF };
 

@@ -1,11 +1,10 @@
 /* zip_members.c - collects members from all directories of an archive, and from the local headers
  * that no directory names.  PKWARE's APPNOTE.TXT 6.3.10 describes the records. */
-#include "grammar/zip_members.h"
 
 #include "base/checked_math.h"
 #include "base/sort.h"
 #include "base/text.h"
-#include "grammar/zip_records.h"
+#include "grammar/zip.h"
 
 enum {
     LOCAL = 30, /* size of a local header without name and extra field */

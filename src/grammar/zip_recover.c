@@ -6,7 +6,7 @@
 #include "base/checked_math.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "grammar/zip_records.h"
+#include "grammar/zip.h"
 
 enum { MEMBER = 30, DESCRIPTOR = 16, DESCRIPTOR64 = 24 };
 

@@ -2,7 +2,6 @@
 #include "base/crc.h"
 #include "base/text.h"
 #include "grammar/zip.h"
-#include "grammar/zip_records.h"
 
 enum {
     VERSION = 20,       /* version needed for deflate and data descriptors */

@@ -1,7 +1,7 @@
 /* array_save.c - save arrays in memory as a file. */
 #include "base/sized.h"
-
 #include "port/port.h"
+
 #include <heft/write.h>
 
 heft_status heft_array_save(const char *path, const heft_array *arrays, uint32_t count,

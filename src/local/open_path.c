@@ -14,7 +14,7 @@
 #include "local/hub_cache.h"
 #include "local/pipeline_folder.h"
 #include "port/folders/model_folder.h"
-#include "port/url.h"
+#include "port/port.h"
 
 enum { MAX_TRIES = 8 };
 

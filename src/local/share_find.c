@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "port/port.h"
+#include "base/error.h"
+
 
 /* Open MPI comes first, because under Slurm the variables of Slurm then describe the whole step. */
 static const struct {

@@ -1,5 +1,5 @@
 /* url.c - the text of URLs, and calls of the functions for URLs that the build has. */
-#include "port/url.h"
+#include "port/port.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "model/block_encode.h"
 
 #include "model/dtype.h"
-#include "model/encode_rows.h"
+#include "model/encode_fits.h"
 
 static const char code_book[] = "has codes that are searched in a book, with importance of the "
                                 "columns, which only llama-quantize does";

@@ -9,9 +9,7 @@
 #include "model/blocks.h"
 
 #include "model/block_layouts.h"
-#include "model/dtype.h"
 #include "model/float.h"
-#include "model/grid_blocks.h"
 
 /* ---- blocks of 32 ---- */
 

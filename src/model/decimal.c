@@ -5,7 +5,7 @@
  * until the remainder is within half the distance to a neighbouring double.  Meant for a few
  * metadata values, not for speed.
  */
-#include "model/decimal.h"
+#include "model/values.h"
 
 #include <stdbool.h>
 #include <stdint.h>

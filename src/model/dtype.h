@@ -3,6 +3,8 @@
 #define HEFT_DTYPE_H
 #include <heft/heft.h>
 
+#include "model/index.h"
+
 /* Codes of a floating-point type that are not numbers. */
 typedef enum heft_specials {
     HEFT_F_NOT_FLOAT, /* not a floating-point type */
@@ -105,5 +107,21 @@ typedef struct heft_dtype_spellings {
 heft_dtype heft_dtype_spelled(const heft_dtype_spellings *s, heft_str text);
 /* Return the spelling of t, or NULL if the format has no such type. */
 const char *heft_dtype_spelling_of(const heft_dtype_spellings *s, heft_dtype t);
+
+/* ---- rules about the values of elements ---- */
+
+typedef enum heft_value_rule {
+    HEFT_ANY_VALUE,
+    HEFT_BOOL_VALUE, /* each byte is 0 or 1 */
+    HEFT_HALF_BYTE,  /* the high half of the last byte is 0 */
+} heft_value_rule;
+
+/* Return the rule that applies to the decoded bytes of a part. */
+heft_value_rule heft_value_rule_of(const heft_index *x, uint32_t part);
+/* Return the offset of the first byte that breaks the rule, or len.  is_end: the last byte is the
+ * last byte of the part. */
+size_t heft_value_rule_broken_at(heft_value_rule rule, const uint8_t *p, size_t len, bool is_end);
+const char *heft_value_rule_name(heft_value_rule rule); /* "heft/bool-value" */
+const char *heft_value_rule_text(heft_value_rule rule); /* what is wrong with the value */
 
 #endif

@@ -5,7 +5,6 @@
 #include "model/block_layouts.h"
 #include "model/encode_fits.h"
 #include "model/encode_rounding.h"
-#include "model/encode_rows.h"
 
 typedef struct scaled {
     float scale, minimum;

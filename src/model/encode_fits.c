@@ -7,7 +7,7 @@
 #include "base/kernels.h"
 #include "model/block_layouts.h"
 #include "model/encode_rounding.h"
-#include "model/square_root.h"
+#include "model/float.h"
 
 /* A greatest magnitude below this one means that all elements are zero. */
 static const float least_magnitude = 1e-15f;

@@ -4,10 +4,9 @@
  * integers that share a scale and a minimum of the block, and the codes are computed again. */
 #include <string.h>
 
-#include "model/encode_codes.h"
+#include "model/encode_fits.h"
 #include "model/encode_rounding.h"
-#include "model/encode_rows.h"
-#include "model/square_root.h"
+#include "model/float.h"
 
 enum { MOST_GROUPS = 16, BATCH = HEFT_FIT_BATCH, SUPER = HEFT_SUPER_BLOCK };
 

@@ -1,9 +1,8 @@
 /* encode_signed_k.c - encoding of the k-quants without a minimum: q3_k, q6_k and q8_k. */
 #include <string.h>
 
-#include "model/encode_codes.h"
+#include "model/encode_fits.h"
 #include "model/encode_rounding.h"
-#include "model/encode_rows.h"
 
 enum { GROUP = 16, BATCH = HEFT_FIT_BATCH, SUPER = HEFT_SUPER_BLOCK, GROUPS = SUPER / GROUP };
 

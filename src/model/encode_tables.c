@@ -2,9 +2,8 @@
 #include <string.h>
 
 #include "model/block_layouts.h"
-#include "model/encode_codes.h"
+#include "model/encode_fits.h"
 #include "model/encode_rounding.h"
-#include "model/encode_rows.h"
 
 /* ---- iq4 ---- */
 

@@ -1,7 +1,6 @@
 /* encode_ternary.c - encoding of the types with a scale and a sign or a digit for each element. */
-#include "model/encode_codes.h"
+#include "model/encode_fits.h"
 #include "model/encode_rounding.h"
-#include "model/encode_rows.h"
 
 static float greatest_magnitude(const float *x, uint32_t n)
 {

@@ -122,4 +122,9 @@ static inline uint32_t heft_f64_to_f32(uint64_t d)
     return heft_pick(magnitude > 0x7FF0000000000000, nan, heft_f32_bits((float)heft_f64_of(d)));
 }
 
+/* ---- the square root, correctly rounded, without a C library ---- */
+
+/* Return the f32 nearest to the square root, as IEEE 754 requires; NaN for numbers below 0. */
+float heft_square_root(float v);
+
 #endif

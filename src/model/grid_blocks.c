@@ -5,7 +5,7 @@
  * (iq1: an entry has signed numbers, and a small number is added to all of them).  The scale of the
  * block is an f16, multiplied by a small number for each sub-block or for half of it.  All products
  * are exact in f32.  Numbers are little-endian; bits are numbered from the lowest. */
-#include "model/grid_blocks.h"
+#include "model/blocks.h"
 
 #include "base/compiler.h"
 #include "model/block_grids.h"

@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "model/values.h"
 
 bool heft_names_slots(heft_memory *m, heft_names *n, uint32_t count)
 {

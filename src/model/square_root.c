@@ -1,5 +1,4 @@
 /* square_root.c - the square root by integers, a bit at a time. */
-#include "model/square_root.h"
 
 #include "model/float.h"
 

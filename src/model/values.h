@@ -1,9 +1,15 @@
 /* values.h - metadata values: conversion to text, comparison, removal of duplicate keys. */
 #ifndef HEFT_VALUES_H
 #define HEFT_VALUES_H
-#include "model/decimal.h"
+#include <stddef.h>
+
 #include "model/dtype.h"
 #include "model/index.h"
+
+enum { HEFT_F64_TEXT = 32 };
+/* Write the shortest decimal number that reads back as v, with a fraction or an exponent: 1.0, 0.1,
+ * 1e-05, 1e+16; or nan, inf, -inf.  No terminator; return the number of characters. */
+size_t heft_f64_text(char out[HEFT_F64_TEXT], double v);
 
 /* Set *out to the value as text: a string is borrowed, a number is written to `buffer`, a bool
  * becomes "true" or "false".  Return false for every other kind, and for a string that is not UTF-8

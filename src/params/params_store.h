@@ -169,17 +169,6 @@ heft_status heft_cache_acquire(heft_params *p, entry *e, const heft_derivation *
 void heft_cache_released(heft_params *p, entry *e);
 void heft_cache_free(heft_params *p, entry *e); /* at closing */
 
-/* ---- params_load.c: the bytes of one entry; called without the lock ---- */
-/* Set e->view without data, and e->weight. */
-heft_status heft_load_measure(heft_params *p, entry *e, const heft_derivation *d, heft_error *err);
-/* Must follow a successful heft_load_measure(), whether or not the bytes were loaded. */
-void heft_load_measured(heft_params *p, entry *e);
-heft_status heft_load_bytes(heft_params *p, entry *e, const heft_derivation *d, heft_error *err);
-/* Detach the bytes from the entry; NULL if there is nothing to release. */
-holding *heft_load_take(entry *e);
-/* Release a list of holdings. */
-void heft_load_return(const heft_params *p, holding *first);
-
 /* ---- prefetch.c ---- */
 void heft_prefetch_stop(heft_params *p);
 

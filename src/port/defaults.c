@@ -1,6 +1,5 @@
 /* defaults.c - the default host; the only file that depends on which libraries the build found. */
 #include "port/port.h"
-#include "port/url.h"
 
 static const heft_digest *const digests[] = {
 #ifdef HEFT_HAVE_ISAL

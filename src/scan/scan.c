@@ -1,8 +1,345 @@
 /* scan.c - scans a source for pickles: the pieces of the scan, and the memory and work allowed. */
 #include "scan/scan.h"
+
+#include "base/cursor.h"
 #include "base/error.h"
 #include "base/sized.h"
+#include "base/text.h"
 #include "core/read/file.h"
+#include "grammar/tar_members.h"
+#include "grammar/zip.h"
+
+/* ---- the pieces that a scan has yet to look into ---- */
+
+void heft_scan_unreadable(heft_scan *s, const heft_scan_piece *p, const char *why)
+{
+    heft_scan_finding f = { .severity = HEFT_WARNING,
+                            .rule = "pickle/unreadable",
+                            .member = p->member,
+                            .offset = p->at,
+                            .is_decoded = p->is_decoded,
+                            .text = why };
+    s->result.findings++;
+    if (s->on_finding)
+        s->on_finding(s->ctx, &f);
+}
+
+heft_status heft_scan_add(heft_scan *s, const heft_scan_piece *p)
+{
+    enum { DEPTH = 3 };
+    if (p->depth > DEPTH) {
+        heft_scan_unreadable(s, p, "lies in too many archives: unpack one first");
+        return HEFT_OK;
+    }
+    return heft_vec_add(&s->mem, &s->pieces, p, sizeof *p)
+               ? HEFT_OK
+               : heft_error_no_memory(s->err, "to scan the file");
+}
+
+bool heft_scan_charge(heft_scan *s, const heft_scan_piece *p, uint64_t bytes)
+{
+    if (bytes <= s->work && !s->is_spent) {
+        s->work -= bytes;
+        return true;
+    }
+    if (!s->is_spent)
+        heft_scan_unreadable(
+            s, p,
+            "the scan ends here: members repeat, or unpack to, far more bytes than the file has");
+    s->is_spent = true;
+    return false;
+}
+
+/* Leave work for a few members of an archive only, because the members share bytes; a finding, if
+ * the piece is an archive for certain. */
+static void scan_overlap(heft_scan *s, const heft_scan_piece *archive, bool is_certain)
+{
+    enum { RATIO = 4, FREE = 16 << 20 };
+    uint64_t most = archive->size < UINT64_MAX / RATIO - FREE ? archive->size * RATIO + FREE
+                                                              : UINT64_MAX;
+    if (is_certain)
+        heft_scan_unreadable(s, archive, "has overlapping members, which no program writes");
+    s->work = s->work < most ? s->work : most;
+}
+
+void heft_scan_free(heft_scan *s, heft_scan_decoded *d)
+{
+    heft_mem_free(&s->mem, d->bytes, (size_t)d->capacity);
+    *d = (heft_scan_decoded){ 0 };
+}
+
+static heft_status scan_keep(heft_scan *s, heft_scan_decoded *d)
+{
+    if (!heft_vec_add(&s->mem, &s->kept, d, sizeof *d))
+        return heft_error_no_memory(s->err, "to scan an archive");
+    *d = (heft_scan_decoded){ 0 };
+    return HEFT_OK;
+}
+
+/* ---- what names and first bytes say about the content of a piece ---- */
+
+static char small(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+}
+
+static bool ends_like(heft_str name, const char *suffix)
+{
+    size_t len = heft_lit(suffix).len;
+    if (name.len < len)
+        return false;
+    for (size_t i = 0; i < len; i++)
+        if (small(name.ptr[name.len - len + i]) != suffix[i])
+            return false;
+    return true;
+}
+
+bool heft_scan_is_pickle_name(heft_str name)
+{
+    static const char *const ends[] = { ".pkl", ".pickle", ".joblib", ".pt", ".pth" };
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (ends_like(name, ends[i]))
+            return true;
+    return heft_str_is(name, "pickle");
+}
+
+bool heft_scan_is_script_name(heft_str name)
+{
+    return ends_like(name, ".py");
+}
+
+/* Return true if archives with a member of this name are TorchScript. */
+static bool scan_is_constants_name(heft_str name)
+{
+    return ends_like(name, "constants.pkl");
+}
+
+/* Return true if archives with a member of this name are packages of Python code, which
+ * torch.package runs when a pickle in the archive imports a module. */
+static bool scan_is_package_name(heft_str name)
+{
+    return ends_like(name, ".data/extern_modules");
+}
+
+bool heft_scan_begins_pickle(const uint8_t *p, uint64_t size)
+{
+    enum { PROTO = 0x80, NEWEST = 5 };
+    return size > 1 && p[0] == PROTO && p[1] <= NEWEST;
+}
+
+static heft_str last_member(heft_str path)
+{
+    for (size_t i = path.len; i--;)
+        if (path.ptr[i] == '/' || path.ptr[i] == '\\')
+            return (heft_str){ path.ptr + i + 1, path.len - i - 1 };
+    return path;
+}
+
+/* Describe a member; `outer` is the archive, and `range` lies within the archive. */
+static heft_status member_of(heft_scan_piece *out, heft_scan *s, const heft_scan_piece *outer,
+                             heft_str name, heft_range range)
+{
+    *out = *outer;
+    out->bytes += range.offset;
+    out->size = range.length;
+    out->at += range.offset;
+    out->member = outer->member.len
+                      ? heft_arena_join(&s->names, outer->member, HEFT_STR("!/"), name)
+                      : heft_arena_copy(&s->names, name);
+    out->name = last_member(out->member);
+    out->is_open_ended = false;
+    out->depth++;
+    return out->member.ptr ? HEFT_OK : heft_error_no_memory(s->err, "to scan an archive");
+}
+
+/* ---- zip ---- */
+
+static heft_status scan_zip_member(heft_scan *s, const heft_scan_piece *archive,
+                                   const heft_zip_found *m)
+{
+    heft_scan_piece piece;
+    heft_status st = member_of(&piece, s, archive, m->name, (heft_range){ m->data, m->stored });
+    if (st || !m->stored)
+        return st;
+    /* Any bytes may look like a header that no directory names: programs do. */
+    bool is_certain = m->directory || heft_zip_begins(archive->bytes, archive->size);
+    if (m->claims_encrypted && is_certain)
+        heft_scan_unreadable(s, &piece, "is encrypted, or claims to be");
+    if (m->method != HEFT_ZIP_STORED && m->method != HEFT_ZIP_DEFLATED) {
+        if (is_certain)
+            heft_scan_unreadable(s, &piece, "is compressed by a method that cannot be searched");
+        return HEFT_OK;
+    }
+    piece.is_open_ended = m->has_no_size;
+    piece.packing = m->method == HEFT_ZIP_DEFLATED ? &heft_scan_deflate : NULL;
+    return heft_scan_add(s, &piece);
+}
+
+static bool has_name(const heft_vec *members, bool (*is_wanted)(heft_str name))
+{
+    for (uint32_t i = 0; i < members->len; i++)
+        if (is_wanted(((const heft_zip_found *)members->ptr)[i].name))
+            return true;
+    return false;
+}
+
+static heft_status scan_zip(heft_scan *s, const heft_scan_piece *p)
+{
+    heft_zip_members found;
+    heft_status st = HEFT_OK;
+    heft_scan_piece archive = *p;
+    if (!heft_scan_charge(s, p, p->size))
+        return HEFT_OK;
+    if (!heft_zip_find_members(&found, &s->mem, p->bytes, p->size))
+        st = heft_error_no_memory(s->err, "for the directory of an archive");
+    archive.is_in_torchscript = has_name(&found.members, scan_is_constants_name);
+    archive.is_in_package = has_name(&found.members, scan_is_package_name);
+    for (uint32_t i = found.members.len; i-- && !st;) /* the last piece is scanned first */
+        st = scan_zip_member(s, &archive, (const heft_zip_found *)found.members.ptr + i);
+    if (!st && found.has_more_end_records)
+        heft_scan_unreadable(s, p, "has many directories, and not all were searched");
+    if (!st && found.has_overlaps)
+        scan_overlap(s, p, true);
+    heft_vec_free(&s->mem, &found.members, sizeof(heft_zip_found));
+    return st;
+}
+
+/* ---- tar ---- */
+
+/* Any bytes may look like a header that has no magic: programs and pictures do. */
+static heft_status scan_tar_member(heft_scan *s, const heft_scan_piece *archive,
+                                   const heft_tar_found *m, bool is_certain)
+{
+    heft_scan_piece piece;
+    HEFT_TRY(member_of(&piece, s, archive, m->name, m->data));
+    if (m->is_sparse)
+        heft_scan_unreadable(s, &piece,
+                             "is a sparse file, which cannot be searched: unpack it "
+                             "first");
+    if (m->is_too_long && is_certain)
+        heft_scan_unreadable(s, &piece, "ends before the size that its header states");
+    return m->data.length ? heft_scan_add(s, &piece) : HEFT_OK;
+}
+
+static heft_status scan_tar(heft_scan *s, const heft_scan_piece *p)
+{
+    heft_tar_search t;
+    heft_tar_found m;
+    heft_status st = HEFT_OK;
+    bool has_overlaps = false;
+    if (!heft_scan_charge(s, p, p->size))
+        return HEFT_OK;
+    heft_tar_search_begin(&t, p->bytes, p->size);
+    while (!st && heft_tar_search_next(&t, &m)) {
+        st = scan_tar_member(s, p, &m, t.is_certain);
+        has_overlaps |= m.data.offset + m.data.length > t.at;
+    }
+    if (!st && t.is_damaged && t.is_certain)
+        heft_scan_unreadable(s, p, "is a damaged tar archive");
+    if (!st && has_overlaps)
+        scan_overlap(s, p, t.is_certain);
+    return st;
+}
+
+static bool has_objects(const heft_scan_piece *p, uint64_t data)
+{
+    static const char *const signs[] = { "O'", "O\"", "O,", "O8", "O4", "object", "\\" };
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (heft_str_seek(p->bytes, p->bytes + data, signs[i], heft_lit(signs[i]).len))
+            return true;
+    return false;
+}
+
+/* Return the offset after an array.  A pickle, as which objects are stored, has its own followers;
+ * after an array of unknown length, the next header is searched for. */
+static uint64_t end_of_array(heft_scan *s, const heft_scan_piece *p, uint64_t data)
+{
+    uint64_t end = 0;
+    if (heft_scan_npy_end(&end, p->bytes, p->size))
+        return end && end < p->size ? end : p->size;
+    const uint8_t *found = heft_str_seek(p->bytes + data, p->bytes + p->size, "\x93NUMPY", 6);
+    end = found ? (uint64_t)(found - p->bytes) : p->size;
+    if (heft_scan_charge(s, p, end - data) && data < p->size)
+        heft_scan_unreadable(s, p,
+                             "is an array of unknown length: what follows it was not "
+                             "searched");
+    return end;
+}
+
+/* Scan the data of an array, unless they are numbers, which no loader takes for a pickle. */
+static heft_status scan_array(heft_scan *s, const heft_scan_piece *p, uint64_t data)
+{
+    heft_scan_piece rest = *p;
+    uint64_t end;
+    if (heft_scan_npy_end(&end, p->bytes, p->size) && end)
+        return HEFT_OK;
+    rest.bytes += data;
+    rest.size -= data;
+    rest.at += data;
+    return heft_scan_pickles(s, &rest, has_objects(p, data));
+}
+
+/* Scan an npy file whose data begin at an offset, and what follows the array. */
+static heft_status scan_npy(heft_scan *s, const heft_scan_piece *p, uint64_t data)
+{
+    heft_scan_piece next = *p;
+    heft_status st = HEFT_OK;
+    for (; data && !st && heft_scan_charge(s, p, data);
+         data = heft_scan_npy_data(next.bytes, next.size)) {
+        st = scan_array(s, &next, data);
+        uint64_t end = end_of_array(s, &next, data);
+        next.bytes += end;
+        next.size -= end;
+        next.at += end;
+    }
+    return st || !next.size ? st : heft_scan_add(s, &next);
+}
+
+/* Other bytes may precede an archive. */
+static bool is_zip(const heft_scan_piece *p)
+{
+    return heft_zip_begins(p->bytes, p->size) ||
+           (!p->is_open_ended && heft_zip_has_end(p->bytes, p->size));
+}
+
+/* Python unpickles whatever a file of such a name holds; other programs use .bin and .ckpt for raw
+ * bytes, too. */
+static bool promises_pickle(const heft_scan_piece *p)
+{
+    bool is_shared = heft_str_ends(p->name, ".bin") || heft_str_ends(p->name, ".ckpt");
+    return heft_scan_is_pickle_name(p->name) ||
+           (is_shared && heft_scan_begins_pickle(p->bytes, p->size));
+}
+
+/* Scan everything that a piece holds.  Archives and members are appended to s->pieces. */
+static heft_status scan_content(heft_scan *s, const heft_scan_piece *p)
+{
+    if (!p->size)
+        return HEFT_OK;
+    enum { LOOK = 1 << 16, LOOK_AHEAD = 1 << 13 }; /* searched for the end of an archive, or not */
+    uint64_t data = heft_scan_npy_data(p->bytes, p->size);
+    uint64_t looked_at = p->is_open_ended ? LOOK_AHEAD : LOOK;
+    if (p->size < looked_at || !*p->bytes) /* zeros may precede a tar */
+        looked_at = p->size;
+    if (!heft_scan_charge(s, p, looked_at))
+        return HEFT_OK;
+
+    if (p->is_in_torchscript && heft_scan_is_script_name(p->name))
+        heft_scan_script(s, p);
+    if (p->is_in_package && heft_scan_is_script_name(p->name))
+        heft_scan_package_code(s, p);
+    bool is_compressed = false, is_tar = heft_tar_begins(p->bytes, p->size);
+    heft_status st = heft_scan_compressed(s, p, &is_compressed);
+    if (!st && is_zip(p))
+        st = scan_zip(s, p);
+    if (!st && is_tar)
+        st = scan_tar(s, p);
+    if (!st && data)
+        st = scan_npy(s, p, data);
+    if (st || data || heft_zip_begins(p->bytes, p->size)) /* no loader unpickles such bytes */
+        return st;
+    return heft_scan_pickles(s, p, promises_pickle(p) && !is_tar && !is_compressed);
+}
 
 enum { FREE_WORK = 384 << 20, WORK_RATIO = 64, FREE_MEMORY = 256 << 20, MEMORY_RATIO = 32 };
 
@@ -63,9 +400,9 @@ static heft_status scan_packed(heft_scan *s, heft_scan_piece *p)
     uint32_t others = s->pieces.len;
     heft_status st = heft_scan_unpack(&d, s, p);
     if (!st)
-        st = heft_scan_content(s, p);
+        st = scan_content(s, p);
     if (!st && s->pieces.len > others)
-        st = heft_scan_keep(s, &d);
+        st = scan_keep(s, &d);
     heft_scan_free(s, &d);
     return st;
 }
@@ -74,7 +411,7 @@ static heft_status scan_pieces(heft_scan *s)
 {
     while (s->pieces.len && !s->is_spent) {
         heft_scan_piece p = ((heft_scan_piece *)s->pieces.ptr)[--s->pieces.len];
-        HEFT_TRY(p.packing ? scan_packed(s, &p) : heft_scan_content(s, &p));
+        HEFT_TRY(p.packing ? scan_packed(s, &p) : scan_content(s, &p));
     }
     return HEFT_OK;
 }

@@ -58,12 +58,8 @@ heft_status heft_scan_add(heft_scan *s, const heft_scan_piece *p);
 void heft_scan_unreadable(heft_scan *s, const heft_scan_piece *p, const char *why);
 /* Count bytes of work; return false if nothing more may be done, after a finding. */
 bool heft_scan_charge(heft_scan *s, const heft_scan_piece *p, uint64_t bytes);
-/* Leave work for a few members of an archive only, because the members share bytes; a finding, if
- * the piece is an archive for certain. */
-void heft_scan_overlap(heft_scan *s, const heft_scan_piece *archive, bool is_certain);
 /* Free the bytes, or keep the bytes until the end of the scan because pieces refer to them. */
 void heft_scan_free(heft_scan *s, heft_scan_decoded *d);
-heft_status heft_scan_keep(heft_scan *s, heft_scan_decoded *d);
 
 /* ---- looks ---- */
 
@@ -73,11 +69,6 @@ bool heft_scan_is_pickle_name(heft_str name);
 bool heft_scan_begins_pickle(const uint8_t *p, uint64_t size);
 /* Return true for the name of a text of Python's syntax, as TorchScript stores its code. */
 bool heft_scan_is_script_name(heft_str name);
-/* Return true if archives with a member of this name are TorchScript. */
-bool heft_scan_is_constants_name(heft_str name);
-/* Return true if archives with a member of this name are packages of Python code, which
- * torch.package runs when a pickle in the archive imports a module. */
-bool heft_scan_is_package_name(heft_str name);
 /* Return the offset of the data of an npy file; 0 for any other bytes. */
 uint64_t heft_scan_npy_data(const uint8_t *p, uint64_t size);
 /* Set *end to the offset after the array of an npy file, or to 0 for a pickle; return false if the
@@ -101,21 +92,15 @@ heft_status heft_scan_follow_storages(uint64_t *end, heft_scan *s, const heft_sc
 
 /* ---- scanning ---- */
 
-/* Scan everything that a piece holds.  Archives and members are appended to s->pieces. */
-heft_status heft_scan_content(heft_scan *s, const heft_scan_piece *p);
 /* Report the imports of all pickles at the beginning of a piece.  Damage is a finding if programs
  * are sure to take the piece for a pickle. */
 heft_status heft_scan_pickles(heft_scan *s, const heft_scan_piece *p, bool is_promised);
 /* Set *goes_on to whether the bytes end within a pickle. */
 heft_status heft_scan_is_pickle_cut(bool *goes_on, heft_scan *s, const uint8_t *p, uint64_t size);
-/* Scan an npy file whose data begin at an offset, and what follows the array. */
-heft_status heft_scan_npy(heft_scan *s, const heft_scan_piece *p, uint64_t data);
 /* Report the calls in the code of TorchScript that reach files. */
 void heft_scan_script(heft_scan *s, const heft_scan_piece *p);
 /* Report code that torch.package runs. */
 void heft_scan_package_code(heft_scan *s, const heft_scan_piece *p);
-heft_status heft_scan_zip(heft_scan *s, const heft_scan_piece *p);
-heft_status heft_scan_tar(heft_scan *s, const heft_scan_piece *p);
 /* Set *wants to whether the bytes after this beginning of a piece matter: a program that loads the
  * piece would read on. */
 heft_status heft_scan_wants_all(bool *wants, heft_scan *s, const uint8_t *head, uint64_t size);
@@ -123,9 +108,5 @@ heft_status heft_scan_wants_all(bool *wants, heft_scan *s, const uint8_t *head, 
 heft_status heft_scan_compressed(heft_scan *s, const heft_scan_piece *p, bool *found);
 /* Replace a compressed piece by its content, in the memory of *d. */
 heft_status heft_scan_unpack(heft_scan_decoded *d, heft_scan *s, heft_scan_piece *p);
-/* Decode at most `most` bytes, appended to out.  Damage ends the decoded bytes and is no error; the
- * bytes before the damage count. */
-heft_status heft_scan_decode(heft_scan_decoded *out, heft_scan *s, heft_encoding e,
-                             const uint8_t *encoded, uint64_t size, uint64_t most);
 
 #endif

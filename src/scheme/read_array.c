@@ -1,6 +1,6 @@
 /* read_array.c - reads dense tensors as another element type, except the parts of quantised
  * tensors. */
-#include "core/read/dense.h"
+#include "core/read/sparse_read.h"
 #include "scheme/refuse.h"
 
 /* Find the tensor; *as becomes the element type of the result. */

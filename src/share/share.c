@@ -4,8 +4,8 @@
 #include "base/bisect.h"
 #include "base/blake3.h"
 #include "core/check/verification.h"
-#include "core/write/convert/cast_losses.h"
-#include "core/write/plan/sink_calls.h"
+#include "core/write/convert/copy.h"
+#include "core/write/plan/plan.h"
 
 enum {
     STEP = 4 << 20, /* large shares begin at multiples, since file systems lock and store stripes */

@@ -2,7 +2,7 @@
  * and nothing that differs between machines; and the id of a file, a part of the plan's id. */
 #include "base/blake3.h"
 
-#include "core/write/convert/part_source.h"
+#include "core/write/convert/copy.h"
 #include "share/share_plan.h"
 #include <heft/private.h>
 

@@ -3,7 +3,7 @@
 #define HEFT_SHARE_PLAN_H
 #include <heft/share.h>
 
-#include "core/write/convert/convert_model.h"
+#include "core/write/convert/convert.h"
 
 struct heft_share_plan {
     heft_conversion c;

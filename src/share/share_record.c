@@ -10,8 +10,82 @@
  * checksums of the input that were compared in order; lost are numbers of values that casts lose.
  * The hash covers the text before that member, so that a damaged record is noticed. */
 #include "base/blake3.h"
-#include "share/share_crcs.h"
+#include "core/read/partial_crcs.h"
+#include "grammar/json.h"
 #include "share/share_plan.h"
+
+/* ---- numbers and CRCs in the records of shares ---- */
+
+static void share_put_number(heft_out *o, bool *any, uint64_t v)
+{
+    heft_out_u8(o, *any ? ',' : '[');
+    *any = true;
+    heft_json_put_u64(o, v);
+}
+
+/* Begin an array, or write the next number. */
+static void share_end_array(heft_out *o, bool any)
+{
+    heft_out_str(o, heft_lit(any ? "]" : "[]"));
+}
+
+/* Write an array [OFFSET,BYTES,CRC,...] with the first `kinds` CRCs of each segment. */
+static void share_crcs_put(heft_out *o, const heft_partial_crcs *s, uint32_t kinds)
+{
+    bool any = false;
+    const heft_crc_segment *all = s->segments.ptr;
+    for (uint32_t i = 0; i < s->segments.len; i++) {
+        share_put_number(o, &any, all[i].offset);
+        share_put_number(o, &any, all[i].len);
+        for (uint32_t k = 0; k < kinds; k++)
+            share_put_number(o, &any, all[i].state[k]);
+    }
+    share_end_array(o, any);
+}
+
+/* Read the next element of an array of numbers; false: the array ends, or j->st is set. */
+static bool share_next_number(heft_json *j, uint64_t *out)
+{
+    heft_json_kind kind = heft_json_next(j);
+    if (kind == HEFT_JSON_NUMBER && heft_json_u64(out, j->text))
+        return true;
+    if (kind != HEFT_JSON_ARRAY_END)
+        heft_json_fail(j, "a whole number is missing in the record of a share");
+    return false;
+}
+
+static bool share_next_numbers(heft_json *j, uint64_t *out, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (!share_next_number(j, &out[i])) {
+            heft_json_fail(j, "a list in the record of a share ends early");
+            return false;
+        }
+    return true;
+}
+
+/* Read n further elements; false: j->st is set. */
+static heft_status share_damaged(heft_json *j)
+{
+    return heft_json_fail(j, "a number in the record of a share is out of range");
+}
+
+/* Add the rest of an array of share_crcs_put(). */
+static heft_status share_crcs_read(heft_json *j, heft_partial_crcs *to, uint32_t kinds)
+{
+    uint64_t v[2 + HEFT_PARTIAL_CRC_KINDS], end;
+    while (share_next_number(j, v)) {
+        heft_crc_segment segment = { .offset = v[0] };
+        bool ok = share_next_numbers(j, v + 1, 1 + kinds) && v[1] && heft_add(&end, v[0], v[1]);
+        for (uint32_t i = 0; i < kinds && ok; i++) {
+            ok = v[2 + i] <= UINT32_MAX;
+            segment.state[i] = (uint32_t)v[2 + i];
+        }
+        segment.len = ok ? v[1] : 0;
+        HEFT_TRY(ok ? heft_partial_crcs_put(to, &segment, j->err) : share_damaged(j));
+    }
+    return j->st;
+}
 
 enum { VERSION = 1, DEPTH = 4 };
 
@@ -44,11 +118,11 @@ static void put_digests(heft_out *o, const heft_share_content *c)
         const heft_digest *d = digest_in_order(p, part);
         if (!d || heft_ix_part_row_at(&p->x, part)->offset - c->only->offset >= c->only->length)
             continue;
-        heft_share_put_number(o, &any, part);
+        share_put_number(o, &any, part);
         heft_out_u8(o, ',');
         heft_json_put_hex(o, p->part_digests[part], d->bytes);
     }
-    heft_share_end_array(o, any);
+    share_end_array(o, any);
 }
 
 static void put_states(heft_out *o, const heft_share_content *c)
@@ -59,10 +133,10 @@ static void put_states(heft_out *o, const heft_share_content *c)
         uint32_t checksum = heft_ledger_in_order(c->source, part);
         if (checksum == HEFT_NONE || !c->p->is_own[part])
             continue;
-        heft_share_put_number(o, &any, checksum);
-        heft_share_put_number(o, &any, (uint64_t)c->source->states[checksum]);
+        share_put_number(o, &any, checksum);
+        share_put_number(o, &any, (uint64_t)c->source->states[checksum]);
     }
-    heft_share_end_array(o, any);
+    share_end_array(o, any);
 }
 
 static void put_lost(heft_out *o, const heft_share_content *c)
@@ -74,11 +148,11 @@ static void put_lost(heft_out *o, const heft_share_content *c)
         for (int k = 0; k < HEFT_CAST_LOSSES; k++)
             sum |= c->lost[part][k];
         if (sum)
-            heft_share_put_number(o, &any, part);
+            share_put_number(o, &any, part);
         for (int k = 0; k < HEFT_CAST_LOSSES && sum; k++)
-            heft_share_put_number(o, &any, c->lost[part][k]);
+            share_put_number(o, &any, c->lost[part][k]);
     }
-    heft_share_end_array(o, any);
+    share_end_array(o, any);
 }
 
 void heft_share_record_put(heft_out *o, const heft_share_content *c, uint32_t number)
@@ -92,9 +166,9 @@ void heft_share_record_put(heft_out *o, const heft_share_content *c, uint32_t nu
     put_key(o, "count");
     heft_json_put_u64(o, c->p->count);
     put_key(o, "target");
-    heft_share_crcs_put(o, c->target, c->target->digest_count);
+    share_crcs_put(o, c->target, c->target->digest_count);
     put_key(o, "source");
-    heft_share_crcs_put(o, &c->source->crcs, c->source->crcs.digest_count);
+    share_crcs_put(o, &c->source->crcs, c->source->crcs.digest_count);
     put_digests(o, c);
     put_states(o, c);
     put_lost(o, c);
@@ -121,11 +195,11 @@ static heft_status read_digests(reader *r)
 {
     const heft_planner *p = &r->c->p->c.p;
     uint64_t part;
-    while (heft_share_next_number(&r->j, &part)) {
+    while (share_next_number(&r->j, &part)) {
         const heft_digest *d = part < p->x.parts.len ? digest_in_order(p, (uint32_t)part) : NULL;
         if (!d || heft_json_next(&r->j) != HEFT_JSON_STRING ||
             !heft_hex_read(p->part_digests[part], d->bytes, r->j.text))
-            return heft_share_damaged(&r->j);
+            return share_damaged(&r->j);
         r->c->has_digest[part] = 1;
     }
     return r->j.st;
@@ -144,10 +218,10 @@ static heft_status read_states(reader *r)
 {
     const heft_ledger *v = r->c->source;
     uint64_t n[2];
-    while (heft_share_next_number(&r->j, n)) {
-        if (!heft_share_next_numbers(&r->j, n + 1, 1) || !is_compared_in_order(v, n[0]) ||
+    while (share_next_number(&r->j, n)) {
+        if (!share_next_numbers(&r->j, n + 1, 1) || !is_compared_in_order(v, n[0]) ||
             n[1] > HEFT_CHECKSUM_UNCHECKED)
-            return heft_share_damaged(&r->j);
+            return share_damaged(&r->j);
         v->states[n[0]] = (heft_checksum_state)n[1];
         r->c->has_state[n[0]] = 1;
     }
@@ -157,10 +231,10 @@ static heft_status read_states(reader *r)
 static heft_status read_lost(reader *r)
 {
     uint64_t n[1 + HEFT_CAST_LOSSES];
-    while (heft_share_next_number(&r->j, n)) {
-        if (!heft_share_next_numbers(&r->j, n + 1, HEFT_CAST_LOSSES) ||
+    while (share_next_number(&r->j, n)) {
+        if (!share_next_numbers(&r->j, n + 1, HEFT_CAST_LOSSES) ||
             n[0] >= r->c->p->c.p.x.parts.len || !r->c->lost)
-            return heft_share_damaged(&r->j);
+            return share_damaged(&r->j);
         for (int k = 0; k < HEFT_CAST_LOSSES; k++) {
             size_t *to = &r->c->lost[n[0]][k];
             *to = n[1 + k] < SIZE_MAX - *to ? *to + (size_t)n[1 + k] : SIZE_MAX;
@@ -185,14 +259,13 @@ static heft_status read_head(reader *r, heft_str key)
                        : heft_str_is(key, "count")    ? &r->count
                                                       : NULL;
     if (number)
-        return kind == HEFT_JSON_NUMBER && heft_json_u64(number, r->j.text)
-                   ? HEFT_OK
-                   : heft_share_damaged(&r->j);
+        return kind == HEFT_JSON_NUMBER && heft_json_u64(number, r->j.text) ? HEFT_OK
+                                                                            : share_damaged(&r->j);
     if (!heft_str_is(key, "plan"))
         return heft_json_skip(&r->j, kind);
     r->has_id = kind == HEFT_JSON_STRING &&
                 heft_hex_read(r->id.bytes, sizeof r->id.bytes, r->j.text);
-    return r->has_id ? HEFT_OK : heft_share_damaged(&r->j);
+    return r->has_id ? HEFT_OK : share_damaged(&r->j);
 }
 
 static heft_status check_head(reader *r)
@@ -201,7 +274,7 @@ static heft_status check_head(reader *r)
     if (r->version != VERSION || !r->has_id || r->count != p->count ||
         memcmp(r->id.bytes, p->id.bytes, sizeof p->id.bytes) != 0)
         return foreign(r->j.err);
-    return r->number - 1 < p->count ? HEFT_OK : heft_share_damaged(&r->j);
+    return r->number - 1 < p->count ? HEFT_OK : share_damaged(&r->j);
 }
 
 static heft_status read_list(reader *r, heft_str key)
@@ -212,11 +285,10 @@ static heft_status read_list(reader *r, heft_str key)
     if (!c->target)
         return heft_json_skip(&r->j, kind);
     if (kind != HEFT_JSON_ARRAY)
-        return heft_share_damaged(&r->j);
-    return heft_str_is(key, "target")
-               ? heft_share_crcs_read(&r->j, c->target, c->target->digest_count)
+        return share_damaged(&r->j);
+    return heft_str_is(key, "target") ? share_crcs_read(&r->j, c->target, c->target->digest_count)
            : heft_str_is(key, "source")
-               ? heft_share_crcs_read(&r->j, &c->source->crcs, c->source->crcs.digest_count)
+               ? share_crcs_read(&r->j, &c->source->crcs, c->source->crcs.digest_count)
            : heft_str_is(key, "digests")   ? read_digests(r)
            : heft_str_is(key, "checksums") ? read_states(r)
                                            : read_lost(r);
@@ -258,7 +330,7 @@ heft_status heft_share_record_read(const heft_share_content *c, heft_str text, u
     HEFT_TRY(check_hash(text, err));
     r.j = heft_json_open(text, 0, DEPTH, NULL, err);
     heft_json_kind kind = heft_json_next(&r.j);
-    heft_status st = kind == HEFT_JSON_OBJECT ? HEFT_OK : heft_share_damaged(&r.j);
+    heft_status st = kind == HEFT_JSON_OBJECT ? HEFT_OK : share_damaged(&r.j);
     while (!st && (kind = heft_json_next(&r.j)) == HEFT_JSON_KEY) {
         heft_str key = r.j.text;
         st = is_list(key) ? read_list(&r, key) : read_head(&r, key);
@@ -266,7 +338,7 @@ heft_status heft_share_record_read(const heft_share_content *c, heft_str text, u
     if (!st)
         st = r.j.st;
     if (!st && heft_json_next(&r.j) != HEFT_JSON_END)
-        st = heft_share_damaged(&r.j);
+        st = share_damaged(&r.j);
     if (!st)
         st = check_head(&r);
     *number = (uint32_t)r.number;

@@ -9,6 +9,7 @@
 #include <heft/sign.h>
 
 #include "base/arena.h"
+#include "grammar/json.h"
 
 #define HEFT_BUNDLE_TYPE    "application/vnd.dev.sigstore.bundle.v0.3+json"
 #define HEFT_PAYLOAD_TYPE   "application/vnd.in-toto+json"
@@ -53,5 +54,39 @@ heft_str heft_base64_decode(bool *is_valid, heft_arena *a, heft_str text);
 heft_str heft_base64_encode(heft_arena *a, heft_str bytes);
 /* Decode 2 to 128 digits; return false if the text is not hexadecimal. */
 bool heft_hex_decode(heft_file_digest *out, heft_str text);
+
+/* ---- reads JSON objects by tables of members ---- */
+
+typedef struct heft_member_reader {
+    heft_json j;
+    heft_signature *s;
+    uint64_t payload_at; /* offset of the payload's text */
+    bool is_sharded;
+    heft_file_digest root;  /* digest of the subject */
+    heft_resource resource; /* being read */
+    uint32_t materials, subjects, signatures;
+} heft_member_reader;
+
+/* Read a value that begins with the token `first`. */
+typedef heft_status (*heft_member_fn)(heft_member_reader *r, heft_json_kind first);
+
+typedef struct heft_member {
+    const char *name;
+    heft_member_fn read;
+    bool is_required;
+} heft_member;
+
+/* Read an object; members that the table lacks are skipped, a listed member may occur once. */
+heft_status heft_read_members(heft_member_reader *r, heft_json_kind first,
+                              const heft_member *members, size_t count);
+/* Read an array, each item with fn. */
+heft_status heft_read_items(heft_member_reader *r, heft_json_kind first, heft_member_fn fn);
+/* Copy a string into the arena of the signature. */
+heft_status heft_read_text(heft_str *out, heft_member_reader *r, heft_json_kind first);
+/* Read a string that has to equal `text`; otherwise fail with `status`. */
+heft_status heft_read_constant(heft_member_reader *r, heft_json_kind first, const char *text,
+                               const char *what, heft_status status);
+/* Read base64 into the arena of the signature. */
+heft_status heft_read_base64(heft_str *out, heft_member_reader *r, heft_json_kind first);
 
 #endif

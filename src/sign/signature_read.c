@@ -1,7 +1,7 @@
 /* signature_read.c - reads a bundle: the verification material and the envelope (DSSE). */
 #include "base/error.h"
 #include "base/text.h"
-#include "sign/members.h"
+#include "sign/signature.h"
 
 /* ---- verification material ---- */
 

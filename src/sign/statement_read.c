@@ -4,7 +4,7 @@
  * are refused here. */
 #include "base/error.h"
 #include "base/text.h"
-#include "sign/members.h"
+#include "sign/signature.h"
 
 /* ---- names ---- */
 

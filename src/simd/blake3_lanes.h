@@ -12,7 +12,7 @@
 #define HEFT_BLAKE3_LANES_H
 #include <string.h>
 
-#include "base/blake3_constants.h"
+#include "base/blake3.h"
 #include "base/compiler.h"
 
 static inline lanes splat(uint32_t v)

@@ -1,5 +1,5 @@
 /* windows_pager.c - replaces pager.c: a console of Windows scrolls, and Windows has no pager. */
-#include "process/pager.h"
+#include "process/term.h"
 
 bool pager_is_active(void)
 {

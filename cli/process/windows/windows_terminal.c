@@ -1,5 +1,5 @@
 /* windows_terminal.c - replaces terminal.c: the console, and the arguments in UTF-16. */
-#include "process/terminal.h"
+#include "process/term.h"
 
 #include <io.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* byte_survey.c - counts line ends, replacement characters and zeros in a single pass. */
-#include "core/check/byte_survey.h"
+#include "core/check/diagnosis.h"
 
 #include "base/error.h"
 #include "core/read/file.h"

@@ -1,9 +1,9 @@
 /* decoded_check.c - checks the decoded bytes of parts, each part in a job. */
 #include "core/check/verification.h"
 
-#include "core/read/chunks.h"
+#include "core/read/input_window.h"
 #include "core/read/stream.h"
-#include "model/value_rules.h"
+#include "model/dtype.h"
 
 typedef struct job {
     uint32_t part, checksum;   /* checksum: over decoded bytes, or HEFT_NONE */

@@ -2,9 +2,14 @@
 #ifndef HEFT_DIAGNOSIS_H
 #define HEFT_DIAGNOSIS_H
 #include <heft/doctor.h>
+#include <heft/heft_ext.h>
 
-#include "core/check/padded_source.h"
 #include "core/read/progress.h"
+
+typedef struct heft_padded_source {
+    heft_source base; /* first member; base.size is the size that is shown */
+    heft_source *from;
+} heft_padded_source;
 
 typedef struct heft_doctor_row { /* a diagnosis */
     heft_severity severity;
@@ -45,10 +50,6 @@ heft_status heft_doctor_lose_ranges(heft_doctor *d, heft_error *err);
 
 /* Diagnose a file that opens: d->file is set. */
 heft_status heft_doctor_check_file(heft_doctor *d, heft_progress *progress, heft_error *err);
-/* Open a truncated file at the size that the index asks for, and mark the tensors with missing
- * bytes.  `why` is the error of opening.  d->file stays NULL if the index cannot be read. */
-heft_status heft_doctor_open_truncated(heft_doctor *d, const heft_error *why,
-                                       heft_progress *progress, heft_error *err);
 /* Open d->file at a size: the bytes beyond the end of the file are zeros.  With d->forgives, pass
  * over errors that leave the meaning of the index clear. */
 heft_status heft_doctor_open_at(heft_doctor *d, uint64_t size, const heft_open_options *opt,
@@ -61,5 +62,26 @@ heft_status heft_doctor_check_values(heft_doctor *d, const heft_progress *progre
                                      heft_error *err);
 /* Add a diagnosis for each error that was passed over. */
 void heft_doctor_add_forgiven(heft_doctor *d);
+
+typedef struct heft_byte_survey {
+    uint64_t crlf, lone_lf;     /* line feeds after a carriage return, and all the rest */
+    uint64_t nul;               /* zero bytes */
+    uint64_t replacements;      /* U+FFFD in UTF-8: EF BF BD */
+    uint64_t first_crlf;        /* offsets, or HEFT_NOWHERE */
+    uint64_t first_replacement; /* valid if replacements */
+    bool is_utf8;               /* no byte contradicts UTF-8 */
+} heft_byte_survey;
+
+heft_status heft_byte_survey_run(heft_byte_survey *out, heft_source *s, const heft_allocator *al,
+                                 heft_progress *progress, heft_error *err);
+/* Return true if binary content has CR LF in place of every LF. */
+bool heft_byte_survey_has_crlf(const heft_byte_survey *b);
+/* Return true if a decoder has replaced binary content with U+FFFD. */
+bool heft_byte_survey_has_replacements(const heft_byte_survey *b);
+
+/* Set *from to the offset of the zeros at the end of the source, or to the size if the last byte is
+ * not zero. */
+heft_status heft_find_zero_tail(uint64_t *from, heft_source *s, const heft_allocator *al,
+                                heft_error *err);
 
 #endif

@@ -2,7 +2,6 @@
  * of an unfinished download, and tensors under checksums that do not match. */
 #include "base/error.h"
 #include "base/sort.h"
-#include "core/check/byte_survey.h"
 #include "core/check/diagnosis.h"
 #include "core/shards/shard_join.h"
 

@@ -2,9 +2,86 @@
  * names the bytes of each tensor: parsers pass over such errors (heft_ix_forgive()), and zeros
  * after the end of the content are cut off. */
 #include "base/error.h"
-#include "core/check/byte_survey.h"
 #include "core/check/diagnosis.h"
-#include "core/read/open_file.h"
+#include "core/read/file.h"
+
+#include <string.h>
+
+static heft_source *from_of(heft_source *s)
+{
+    return ((heft_padded_source *)s)->from;
+}
+
+static heft_status read_padded(heft_source *s, uint64_t offset, void *buf, size_t len,
+                               heft_error *err)
+{
+    heft_source *from = from_of(s);
+    uint64_t left = offset < from->size ? from->size - offset : 0;
+    size_t present = left < len ? (size_t)left : len;
+    if (present < len)
+        memset((uint8_t *)buf + present, 0, len - present);
+    return present ? from->ops->read(from, offset, buf, present, err) : HEFT_OK;
+}
+
+static const void *map_padded(heft_source *s, uint64_t offset, uint64_t len)
+{
+    heft_source *from = from_of(s);
+    bool is_padded = s->size != from->size;
+    return !is_padded && HEFT_HAS(from->ops, map) ? from->ops->map(from, offset, len) : NULL;
+}
+
+static heft_status check_padded(heft_source *s, heft_error *err)
+{
+    heft_source *from = from_of(s);
+    return HEFT_HAS(from->ops, check) ? from->ops->check(from, err) : HEFT_OK;
+}
+
+static void begin_inner_access(heft_source *s)
+{
+    heft_source *from = from_of(s);
+    if (HEFT_HAS(from->ops, begin_access))
+        from->ops->begin_access(from);
+}
+
+static void end_inner_access(heft_source *s)
+{
+    heft_source *from = from_of(s);
+    if (HEFT_HAS(from->ops, end_access))
+        from->ops->end_access(from);
+}
+
+static heft_status check_unchanged(heft_source *s, heft_error *err)
+{
+    heft_source *from = from_of(s);
+    return HEFT_HAS(from->ops, check_unchanged) ? from->ops->check_unchanged(from, err) : HEFT_OK;
+}
+
+static void close_padded(heft_source *s)
+{
+    (void)s;
+}
+
+static const heft_source_ops padded_ops = { .size = sizeof(heft_source_ops),
+                                            .read = read_padded,
+                                            .map = map_padded,
+                                            .check = check_padded,
+                                            .begin_access = begin_inner_access,
+                                            .end_access = end_inner_access,
+                                            .close = close_padded,
+                                            .check_unchanged = check_unchanged };
+
+/* Show `from` at `size` bytes, more or fewer than it has.  Both objects stay with the caller:
+ * closing the source does nothing. */
+static heft_padded_source padded_source_of(heft_source *from, uint64_t size)
+{
+    return (heft_padded_source){ { &padded_ops, size }, from };
+}
+
+/* Return the size without zeros of a padded source, or the size of any other source. */
+static uint64_t padded_present(heft_source *s)
+{
+    return s->ops == &padded_ops && from_of(s)->size < s->size ? from_of(s)->size : s->size;
+}
 
 static const char rewrite[] = "the tensors are whole: write them to a new file, which follows the "
                               "rules ('heft doctor FILE -o OUT')";
@@ -12,14 +89,14 @@ static const char rewrite[] = "the tensors are whole: write them to a new file, 
 static heft_status step_forgiving(heft_file *f, heft_error *err)
 {
     f->x.forgives = true;
-    f->x.present = heft_padded_present(f->source);
+    f->x.present = padded_present(f->source);
     return heft_file_step(f, err);
 }
 
 heft_status heft_doctor_open_at(heft_doctor *d, uint64_t size, const heft_open_options *opt,
                                 heft_error *err)
 {
-    d->view = heft_padded_source_of(d->source, size);
+    d->view = padded_source_of(d->source, size);
     return heft_file_open_one(&d->file, &d->view.base, opt,
                               d->forgives ? step_forgiving : heft_file_step, err);
 }

@@ -2,7 +2,7 @@
  * and a model that answers nothing. */
 #include "base/error.h"
 #include "core/check/diagnosis.h"
-#include "core/read/chunks.h"
+#include "core/read/input_window.h"
 #include "core/read/stream.h"
 #include "model/blocks.h"
 #include "model/dtype.h"

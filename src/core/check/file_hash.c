@@ -1,10 +1,10 @@
 /* file_hash.c - hashes tensors and models independently of the file format, as docs/hash.md
  * specifies.  Each part is hashed in pieces, on all threads; the part's digest is the hash of the
  * pieces' digests. */
-#include "core/check/file_hash.h"
+#include "core/check/verification.h"
 #include "core/read/checked_read.h"
-#include "core/read/chunks.h"
 #include "core/read/decode.h"
+#include "core/read/input_window.h"
 #include "core/read/progress.h"
 #include "core/read/stream.h"
 

@@ -2,7 +2,6 @@
  * tensors. */
 #include "core/check/verification.h"
 
-#include "core/check/box_check.h"
 #include "core/read/sparse_read.h"
 
 typedef struct verify {

@@ -4,7 +4,7 @@
 #include "core/check/source_verifier.h"
 
 #include "core/check/verification.h"
-#include "core/read/box_checksums.h"
+#include "core/read/stored_checksum.h"
 
 static bool covers_payload(const heft_index *x, const heft_stored_checksum *c)
 {

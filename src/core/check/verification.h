@@ -4,6 +4,7 @@
 #ifndef HEFT_VERIFICATION_H
 #define HEFT_VERIFICATION_H
 #include <heft/check.h>
+#include <heft/heft.h>
 
 #include "core/read/ledger.h"
 #include "core/read/progress.h"
@@ -57,5 +58,21 @@ heft_status heft_decoded_check_require(const heft_file *f,
  * checksums that are compared on opening. */
 heft_status heft_file_coverage(heft_verify_result *to, const heft_file *f, bool header_only,
                                heft_error *err);
+
+/* ---- checks the boxes of assembled tensors, for `verify` ---- */
+
+/* Report boxes that pass the end of a file, files inside of boxes that are not as the index states,
+ * and copies of boxes that differ.  Add the bytes of those files to the payload of the result. */
+heft_status heft_check_boxes(heft_check *c, const heft_file *f, heft_progress *progress,
+                             heft_verify_result *result);
+/* Return the bytes that heft_check_boxes() reads and adds to the progress. */
+uint64_t heft_check_boxes_bytes(const heft_file *f);
+
+/* ---- the hash of a model from the hashes of the tensors ---- */
+
+/* Compute the hash of the model from the hashes of all tensors, as heft_file_hash() does.  The
+ * tensors are not read again. */
+heft_status heft_hash_model(heft_hash *model, const heft_hash *tensors, const heft_file *f,
+                            heft_error *err);
 
 #endif

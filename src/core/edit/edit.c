@@ -3,8 +3,7 @@
 #include "core/edit/edit.h"
 
 #include "core/read/decode.h"
-#include "core/write/plan/copy_metadata.h"
-#include "core/write/plan/torn_check.h"
+#include "core/write/plan/plan.h"
 #include "model/vocab.h"
 
 /* ---- requested names and identities ---- */

@@ -4,7 +4,7 @@
 #include "base/sort.h"
 #include "core/check/source_verifier.h"
 #include "core/edit/edit.h"
-#include "core/write/plan/copy_metadata.h"
+#include "core/write/plan/plan.h"
 #include "model/values.h"
 
 /* ---- checksums that cover no data ---- */

@@ -1,7 +1,7 @@
 /* edit_request.c - the changes that an edit requests. */
 #include "core/edit/edit.h"
 
-#include "core/write/plan/copy_metadata.h"
+#include "core/write/plan/plan.h"
 
 heft_str heft_edit_name(const heft_edit_job *g, uint32_t t)
 {

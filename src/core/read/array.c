@@ -1,6 +1,6 @@
 /* array.c - reads whole dense tensors: in place, copied, or cast to another element type. */
 #include "base/checked_math.h"
-#include "core/read/dense.h"
+#include "core/read/sparse_read.h"
 #include "core/read/stream.h"
 #include "model/dtype.h"
 

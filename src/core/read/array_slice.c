@@ -1,7 +1,7 @@
 /* array_slice.c - reads the elements that a slice selects from a dense tensor, in runs of
  * consecutive elements.  Small gaps between runs are read along. */
 #include "base/checked_math.h"
-#include "core/read/dense.h"
+#include "core/read/sparse_read.h"
 #include "model/dtype.h"
 
 enum {

@@ -4,7 +4,6 @@
  * A box that is a file of its own has its checksums inside.  Other boxes are ranges of a shard,
  * whose checksums the index of the model lists.  Readers of a part gather the boxes in any order
  * and in portions, so that all bytes of the boxes are compared before. */
-#include "core/read/box_checksums.h"
 
 #include "base/bisect.h"
 #include "base/error.h"

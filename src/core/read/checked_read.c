@@ -4,7 +4,7 @@
 #include "core/read/checked_read.h"
 
 #include "base/bisect.h"
-#include "core/read/box_checksums.h"
+#include "core/read/stored_checksum.h"
 #include "core/read/stream.h"
 
 static const char purpose[] = "to check digests";

@@ -1,5 +1,5 @@
 /* chunks.c - iterates over a range of bytes in chunks. */
-#include "core/read/chunks.h"
+#include "core/read/input_window.h"
 
 #include "base/arena.h"
 

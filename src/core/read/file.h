@@ -137,7 +137,7 @@ heft_status heft_file_read_stored(const heft_file *f, uint64_t offset, void *buf
                                   heft_error *err);
 /* Count bytes of a part that are about to be read, or were decoded; part HEFT_NONE: of the file.
  * HEFT_E_LIMIT beyond heft_limits.read_bytes.  Callers count where bytes are processed, because
- * mapped bytes are not read by a function; read_limit.c. */
+ * mapped bytes are not read by a function; progress.c. */
 heft_status heft_file_count_read(const heft_file *f, uint32_t part, uint64_t bytes,
                                  heft_error *err);
 /* Return the stored bytes in place, or NULL if the file is not in memory. */
@@ -148,12 +148,6 @@ const uint8_t *heft_file_map(const heft_file *f, uint64_t offset, uint64_t len);
 const uint8_t *heft_file_in_place(const heft_file *f, uint64_t offset, uint64_t len);
 /* Do the same for the bytes of a part; NULL also where heft_part_view() returns NULL. */
 const uint8_t *heft_part_in_place(const heft_file *f, uint32_t part);
-/* After a parse: add notes about odd tensor names and ranks, and the format's own;
- * open_notices.c. */
-heft_status heft_file_add_notes(heft_file *f);
-/* Compare the checksums of the bytes that the parser has read.  HEFT_E_CHECKSUM on a mismatch;
- * HEFT_AGAIN if bytes must be provided again; open_checksums.c. */
-heft_status heft_check_open_checksums(heft_file *f, heft_error *err);
 /* Convert a note of the index to a finding. */
 heft_finding heft_file_finding(const heft_file *f, const heft_note *note);
 /* Return the source of the file (number 0) or of shard `number`; NULL if the shard is not open or
@@ -187,5 +181,19 @@ static inline heft_status heft_file_leave_after(const heft_file *f, heft_status 
  * file. */
 heft_status heft_file_end_reading(const heft_file *f, heft_status st, heft_error *err);
 void heft_file_disarm(const heft_file *f); /* leave without asking for the sources' state */
+
+/* ---- opens a single file ---- */
+
+/* Detect the format and parse, once.  HEFT_AGAIN: heft_file_needs() lists the missing ranges. */
+heft_status heft_file_parse(heft_file *f, heft_error *err);
+/* Resolve unknown lengths and mark the file ready; call after the shards are open. */
+heft_status heft_file_finish(heft_file *f, heft_error *err);
+
+/* An attempt to open; called again after more bytes were fetched. */
+typedef heft_status (*heft_file_step_one)(heft_file *f, heft_error *err);
+/* Take ownership of a source and call step() until the result is not HEFT_AGAIN.  After each
+ * HEFT_AGAIN the requested bytes are read from the source. */
+heft_status heft_file_open_one(heft_file **out, heft_source *take, const heft_open_options *opt,
+                               heft_file_step_one step, heft_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* foreign.c - recognises files of other programs by their first or last bytes. */
-#include "core/read/foreign.h"
+#include "core/read/input_window.h"
 
 #include "base/text.h"
 

@@ -10,7 +10,7 @@
 #include "core/read/decode.h"
 
 #include "base/crc.h"
-#include "core/read/spill.h"
+#include "core/read/strided.h"
 
 enum {
     CHUNK = 64 << 10,

@@ -1,8 +1,213 @@
 /* open_file.c - opens one file: provides the bytes that the parser requests until the index is
  * complete.  core/shards opens the shards. */
-#include "core/read/open_file.h"
+#include "core/read/file.h"
 
+#include "base/checked_math.h"
+#include "base/error.h"
+#include "base/path_risk.h"
 #include "core/read/decode.h"
+#include "core/read/stored_checksum.h"
+
+/* ---- collects notices while a file is opened ---- */
+
+enum { MAX_RANK = 64 };
+
+static const char *const path_texts[] = {
+    [HEFT_PATH_ABSOLUTE] = "its name looks like a path: it begins with '/'",
+    [HEFT_PATH_PARENT] = "its name looks like a path that leaves its folder: it has a '..'",
+    [HEFT_PATH_DRIVE] = "its name looks like a path: it begins with the letter of a drive",
+    [HEFT_PATH_BACKSLASH] = "its name looks like a path: it has a backslash",
+};
+
+/* After a parse: add notes about odd tensor names and ranks, and the format's own. */
+static heft_status file_add_notes(heft_file *f)
+{
+    heft_index *x = &f->x;
+    const heft_name_rules *rules = f->format->name_rules;
+    bool is_odd = rules && (x->odd_names || x->max_rank > MAX_RANK);
+    for (uint32_t t = 0; is_odd && t < heft_ix_tensors(x); t++) {
+        heft_path_risk risk = heft_str_path_risk(heft_ix_name(x, t));
+        if (risk == HEFT_PATH_NUL)
+            heft_ix_note(x, HEFT_WARNING, rules->nul_rule ? rules->nul_rule : rules->path_rule,
+                         HEFT_NOWHERE, t,
+                         rules->nul_text ? rules->nul_text : "there is a NUL in its name");
+        else if (risk != HEFT_PATH_PLAIN)
+            heft_ix_note(x, HEFT_WARNING, rules->path_rule, HEFT_NOWHERE, t, path_texts[risk]);
+        if (rules->rank_rule && heft_ix_row(x, t)->rank > MAX_RANK)
+            heft_ix_note(x, HEFT_WARNING, rules->rank_rule, HEFT_NOWHERE, t,
+                         "it exceeds the limit of 64 dimensions of NumPy and PyTorch");
+    }
+    heft_status st = f->format->notice ? f->format->notice(x) : HEFT_OK;
+    return !st && x->lost_notes ? heft_error_no_memory(x->err, "for the notes about the file") : st;
+}
+
+heft_finding heft_file_finding(const heft_file *f, const heft_note *note)
+{
+    heft_range where = note->where;
+    uint32_t file = heft_global_offset_file(&f->x, where.offset);
+    if (file)
+        where.offset = heft_global_offset_local(&f->x, where.offset);
+    return (heft_finding){ .severity = note->severity,
+                           .rule = note->rule,
+                           .where = where,
+                           .tensor = note->tensor,
+                           .text = note->text,
+                           .shard = file,
+                           .left_out = note->left_out != HEFT_LEFT_OUT_NOT };
+}
+
+uint32_t heft_notice_count(const heft_file *f)
+{
+    return f->x.notes.len + f->x.notes_cut;
+}
+
+heft_finding heft_notice_at(const heft_file *f, uint32_t i)
+{
+    static const heft_note truncated = {
+        HEFT_WARNING,        "heft/notices", "there are more findings; only the first are listed",
+        { HEFT_NOWHERE, 0 }, HEFT_NONE,      false,
+        HEFT_LEFT_OUT_NOT
+    };
+    const heft_note *notes = f->x.notes.ptr;
+    if (i >= heft_notice_count(f))
+        return (heft_finding){ .rule = NULL };
+    return heft_file_finding(f, i < f->x.notes.len ? &notes[i] : &truncated);
+}
+
+enum { STEP = 4 << 20, MAX_CHUNKS = HEFT_IS_SMALL ? 1 : 16 };
+
+/* ---- a range ---- */
+
+/* Extend the state of a digest; return false if some bytes are not present. */
+static bool feed(heft_file *f, const heft_digest *d, void *state, heft_range r)
+{
+    heft_window *in = &f->input.in;
+    const heft_source *source = f->input.whole_file ? f->source : NULL;
+    for (uint64_t done = 0, have; done < r.length; done += have) {
+        uint64_t at = r.offset + done, left = r.length - done;
+        const uint8_t *p = in->window(in, at, left < STEP ? left : STEP, &have);
+        if (!have)
+            return false;
+        have = have < left ? have : left;
+        have = have < STEP ? have : STEP;
+        d->update(state, p, (size_t)have);
+        if (have == STEP && source && HEFT_HAS(source->ops, dont_need))
+            source->ops->dont_need(f->source, at, have);
+    }
+    return true;
+}
+
+typedef struct chunk_job {
+    heft_file *f;
+    heft_running_digest digests[MAX_CHUNKS];
+    heft_range range;
+    uint64_t chunk_bytes;
+    bool is_incomplete[MAX_CHUNKS];
+} chunk_job;
+
+static heft_range chunk_range(const chunk_job *s, uint32_t i)
+{
+    uint64_t from = s->chunk_bytes * i, left = s->range.length - from;
+    return (heft_range){ s->range.offset + from, left < s->chunk_bytes ? left : s->chunk_bytes };
+}
+
+static void feed_chunk(void *arg, size_t i)
+{
+    chunk_job *s = arg;
+    s->is_incomplete[i] = !feed(s->f, s->digests[i].digest,
+                                heft_running_digest_state(&s->digests[i]),
+                                chunk_range(s, (uint32_t)i));
+}
+
+/* Split a range into chunks on all threads, and join their states. */
+static heft_status feed_chunks(heft_file *f, const heft_digest *d, heft_range r, uint32_t chunks,
+                               void *state, heft_error *err)
+{
+    chunk_job s = { .f = f, .range = r, .chunk_bytes = heft_div(r.length + chunks - 1, chunks) };
+    heft_status st = HEFT_OK;
+    bool is_incomplete = false;
+    for (uint32_t i = 0; i < chunks && !st; i++)
+        st = heft_running_digest_begin(&s.digests[i], d, f->host->allocator, "to check a checksum",
+                                       err);
+    if (!st)
+        heft_host_run(f->host, chunks, feed_chunk, &s);
+    for (uint32_t i = 0; i < chunks; i++) {
+        if (!st)
+            d->combine(state, heft_running_digest_state(&s.digests[i]), chunk_range(&s, i).length);
+        is_incomplete = is_incomplete || s.is_incomplete[i];
+        heft_running_digest_close(&s.digests[i]);
+    }
+    return !st && is_incomplete ? HEFT_AGAIN : st;
+}
+
+static heft_status add_range(void *ctx, const heft_digest *d, heft_range r, void *state,
+                             heft_error *err)
+{
+    heft_file *f = ctx;
+    uint32_t chunks = r.length / STEP < MAX_CHUNKS ? (uint32_t)(r.length / STEP) : MAX_CHUNKS;
+    if (!HEFT_IS_SMALL && chunks > 1 && heft_digest_joins(d) && f->input.whole_file)
+        return feed_chunks(f, d, r, chunks, state, err);
+    return feed(f, d, state, r) ? HEFT_OK : HEFT_AGAIN;
+}
+
+/* ---- a checksum ---- */
+
+/* Request the covered bytes that are not present; return HEFT_AGAIN. */
+static heft_status request_missing(heft_file *f, const heft_stored_checksum *c)
+{
+    heft_window *in = &f->input.in;
+    uint64_t have;
+    for (int r = 0; r < HEFT_CHECKSUM_RANGES; r++)
+        for (uint64_t done = 0; done < c->range[r].length; done += have) {
+            in->window(in, c->range[r].offset + done, c->range[r].length - done, &have);
+            if (!have) {
+                in->need(in, c->range[r].offset + done, c->range[r].length - done);
+                break;
+            }
+        }
+    return HEFT_AGAIN;
+}
+
+/* ---- all checksums ---- */
+
+/* Check a group of adjacent alternative checksums, from `first` on.  At least one must match,
+ * unless this build lacks an algorithm: heft_file_verify() reports that.  A mismatch of an advisory
+ * checksum becomes a warning. */
+static heft_status check_alternatives(heft_file *f, const heft_stored_checksum *first,
+                                      heft_error *err)
+{
+    for (const heft_stored_checksum *c = first;; c++) {
+        const heft_digest *d = heft_host_digest(f->host, c->algorithm);
+        bool holds = true;
+        heft_status st = d ? heft_stored_checksum_compute(&holds, c, d, f->host->allocator,
+                                                          add_range, f, err)
+                           : HEFT_OK;
+        if (st == HEFT_AGAIN)
+            return request_missing(f, c);
+        if (st || holds)
+            return st;
+        if (c->is_alternative)
+            continue;
+        if (!first->advisory)
+            return heft_stored_checksum_mismatch(f, first, err);
+        heft_ix_note_range(&f->x, HEFT_WARNING, first->rule, first->range[0], first->tensor,
+                           "the checksum does not match the bytes it covers");
+        return HEFT_OK;
+    }
+}
+
+/* Compare the checksums of the bytes that the parser has read.  HEFT_E_CHECKSUM on a mismatch;
+ * HEFT_AGAIN if bytes must be provided again. */
+static heft_status check_open_checksums(heft_file *f, heft_error *err)
+{
+    const heft_stored_checksum *checksums = f->x.checksums.ptr;
+    for (uint32_t i = 0; i < f->x.checksums.len; i++) {
+        bool is_first = !i || !checksums[i - 1].is_alternative;
+        if (is_first && checksums[i].at_open && (checksums[i].advisory || !f->no_verify))
+            HEFT_TRY(check_alternatives(f, &checksums[i], err));
+    }
+    return HEFT_OK;
+}
 
 enum {
     END_BYTES = 64 << 10,    /* bytes fetched from both ends before the format is known */
@@ -118,9 +323,9 @@ static heft_status parse(heft_file *f, heft_error *err)
     if (!st && !f->x.has_name_table) /* a format may have built it to look up names */
         st = heft_ix_build_name_table(&f->x);
     if (!st)
-        st = heft_file_add_notes(f);
+        st = file_add_notes(f);
     if (!st)
-        st = heft_check_open_checksums(f, err);
+        st = check_open_checksums(f, err);
     st = heft_file_leave_after(f, st, err);
     f->x.err = f->input.in.err = NULL;
     f->x.offset_of = NULL;

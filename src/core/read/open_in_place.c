@@ -1,7 +1,7 @@
 /* open_in_place.c - opens one file in memory with as little code as possible: a linker can drop
  * shards, gzip, and the decoding of parts. */
 #include "base/error.h"
-#include "core/read/open_file.h"
+#include "core/read/file.h"
 
 static heft_status no_gunzip(heft_file *f, heft_error *err)
 {

@@ -7,6 +7,7 @@
  */
 #ifndef HEFT_SPARSE_READ_H
 #define HEFT_SPARSE_READ_H
+#include "core/read/file.h"
 #include "core/read/stream.h"
 
 typedef struct heft_sparse_order {
@@ -55,5 +56,52 @@ heft_status heft_entries_open(heft_entries *e, const heft_file *f, uint32_t tens
 /* Advance to the next entry; requires consumed < count. */
 heft_status heft_entries_next(heft_entries *e, heft_error *err);
 void heft_entries_close(heft_entries *e);
+
+/* ---- index numbers of sparse tensors, and the search for duplicate entries ---- */
+
+/* Return the bytes of an index of type t, or 0 if t cannot be an index.  HEFT_UNTYPED: u64. */
+uint32_t heft_index_size(heft_dtype t);
+/* Read the index of type t at p.  A negative index becomes UINT64_MAX, always out of bounds. */
+uint64_t heft_index_value(const uint8_t *p, heft_dtype t);
+
+/* Row-major element numbers of a sparse tensor's entries, for up to a few million entries. */
+typedef struct heft_positions {
+    uint64_t *linear; /* element number by entry; NULL: duplicates are not searched */
+    uint32_t *ids, *scratch, count;
+} heft_positions;
+/* Return false if out of memory. */
+bool heft_positions_open(heft_positions *s, const heft_allocator *al, uint64_t entries,
+                         const uint64_t *dims, uint32_t rank);
+/* Add the index of an entry in the next dimension, of size `dim`. */
+static inline void heft_positions_add(heft_positions *s, uint64_t entry, uint64_t dim,
+                                      uint64_t index)
+{
+    if (s->linear)
+        s->linear[entry] = s->linear[entry] * dim + index;
+}
+/* After all indices were added: return the first entry, in ascending order of element numbers, with
+ * the same element number as a previous entry, or HEFT_NONE. */
+uint32_t heft_positions_repeated(heft_positions *s);
+/* A zeroed s is harmless. */
+void heft_positions_close(heft_positions *s, const heft_allocator *al);
+
+/* ---- finds dense tensors, whose only part "data" has the size that the shape says ---- */
+
+typedef struct heft_dense_tensor {
+    const heft_file *f;
+    heft_tensor t;
+    uint32_t id, part;
+    uint64_t count; /* elements */
+} heft_dense_tensor;
+
+/* Find a tensor by its name.  HEFT_E_NOTFOUND, HEFT_E_UNSUPPORTED for tensors of other layouts,
+ * HEFT_E_FORMAT for a part of another size. */
+heft_status heft_dense_find(heft_dense_tensor *d, const heft_file *f, heft_str name,
+                            heft_error *err);
+/* Implement heft_array_read() and heft_array_read_slice().  dtype, as: not HEFT_UNTYPED. */
+heft_status heft_dense_read(heft_array *out, const heft_dense_tensor *d, heft_dtype dtype,
+                            void *memory, size_t capacity, heft_error *err);
+heft_status heft_dense_read_slice(void *buf, size_t capacity, const heft_dense_tensor *d,
+                                  const heft_slice *axes, heft_dtype as, heft_error *err);
 
 #endif

@@ -2,7 +2,7 @@
  * number of bytes. */
 #include "core/read/stream.h"
 
-#include "core/read/box_checksums.h"
+#include "core/read/stored_checksum.h"
 
 enum { CHUNK = 128 << 10 };
 

@@ -2,8 +2,6 @@
 #ifndef HEFT_STREAM_H
 #define HEFT_STREAM_H
 #include "core/read/ledger.h"
-#include "core/read/part_check.h"
-#include "core/read/spill.h"
 #include "core/read/strided.h"
 #include "model/msgpack_numbers.h"
 #include "model/protobuf_numbers.h"

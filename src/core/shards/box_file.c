@@ -2,7 +2,7 @@
 #include "core/shards/box_file.h"
 
 #include "base/error.h"
-#include "core/read/open_file.h"
+#include "core/read/file.h"
 #include "core/read/range_source.h"
 
 static heft_str name_of(const heft_file *f, uint32_t row)

@@ -1,5 +1,5 @@
 /* open_model.c - opens a model: a file, the shards named there, and the joined index. */
-#include "core/read/open_file.h"
+#include "core/read/file.h"
 #include "core/shards/assembly.h"
 #include "core/shards/shard_join.h"
 

@@ -2,8 +2,8 @@
  * All shards are opened with the file, because an open file is immutable.  A missing or wrong shard
  * is recorded as such and does not prevent opening. */
 #include "base/path_risk.h"
-#include "core/read/foreign.h"
-#include "core/read/open_file.h"
+#include "core/read/file.h"
+#include "core/read/input_window.h"
 #include "core/shards/shard_join.h"
 
 enum { EXPECTED_SHARDS = 16 };

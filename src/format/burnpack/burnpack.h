@@ -108,15 +108,6 @@ typedef struct heft_burnpack_scheme_plan { /* schemes of the quantized tensors t
     bool noted_reencoding;
 } heft_burnpack_scheme_plan;
 
-/* Drop a quantized tensor, with a fault, if the target generation has no equivalent scheme.  An
- * edit keeps any scheme. */
-heft_status heft_burnpack_plan_scheme(heft_plan *p, heft_burnpack_scheme_plan *s, heft_str stored,
-                                      uint32_t tensor);
-/* Set s->by_tensor of a tensor that heft_burnpack_plan_scheme() accepted.  Call after
- * heft_plan_compact(), when tensor numbers are final. */
-heft_status heft_burnpack_encode_scheme(heft_plan *p, heft_burnpack_scheme_plan *s, heft_str stored,
-                                        uint32_t tensor);
-
 extern const char heft_burnpack_scalars[]; /* key of the metadata map that holds the scalars */
 
 /* Return true for the record of an optimizer: some scalar is called "ID.__rank". */

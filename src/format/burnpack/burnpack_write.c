@@ -8,6 +8,122 @@
 #include "format/losses.h"
 #include "model/values.h"
 
+/* Set *out to the output of put(), in the plan's arena, or to NULL if put() fails or `from` is
+ * NULL. */
+static heft_status encode(heft_plan *p, heft_str *out, heft_str from, uint32_t generation,
+                          bool (*put)(heft_out *o, heft_str from, uint32_t generation))
+{
+    heft_out o = heft_out_counting();
+    *out = (heft_str){ NULL, 0 };
+    if (!from.ptr || !put(&o, from, generation))
+        return HEFT_OK;
+    o = (heft_out){ .cap = (size_t)o.total, .buf = heft_plan_alloc(p, (size_t)o.total) };
+    if (!o.buf)
+        return HEFT_E_NOMEM;
+    put(&o, from, generation);
+    *out = (heft_str){ (const char *)o.buf, o.len };
+    return HEFT_OK;
+}
+
+static bool put_stored_dtype(heft_out *o, heft_str stored, uint32_t generation)
+{
+    (void)generation;
+    return heft_burnpack_put_stored_dtype(o, stored);
+}
+
+static bool put_scheme(heft_out *o, heft_str cbor, uint32_t generation)
+{
+    heft_burnpack_put_scheme(o, cbor, generation);
+    return true;
+}
+
+static bool is_quantized_type(heft_plan *p, heft_str cbor)
+{
+    heft_cbor c = heft_cbor_open(cbor.ptr, cbor.len, 0, HEFT_CBOR_DEPTH, p->arena, NULL);
+    return heft_cbor_next(&c) == HEFT_CBOR_MAP && c.u == 1 && !c.flags &&
+           heft_cbor_next(&c) == HEFT_CBOR_TEXT && heft_str_is(c.str, "QFloat") &&
+           !heft_cbor_skip(&c, heft_cbor_next(&c)) && heft_cbor_next(&c) == HEFT_CBOR_MAP_END &&
+           c.p == c.end;
+}
+
+/* Set s->cbor and s->target_cbor.  Do nothing for the stored_dtype of the last call:
+ * neighbouring tensors often have the same scheme. */
+static heft_status update_encoding(heft_plan *p, heft_burnpack_scheme_plan *s, heft_str stored)
+{
+    if (s->stored.ptr && stored.ptr && heft_str_eq(s->stored, stored))
+        return HEFT_OK;
+    heft_status st = encode(p, &s->cbor, stored, 0, put_stored_dtype);
+    if (!st && s->cbor.ptr && !is_quantized_type(p, s->cbor))
+        s->cbor.ptr = NULL;
+    s->target_cbor = s->cbor;
+    if (!st && !p->existing)
+        st = encode(p, &s->target_cbor, s->cbor, s->target->bit, put_scheme);
+    s->stored = st ? (heft_str){ NULL, 0 } : stored;
+    return st;
+}
+
+static heft_status report_unsupported(heft_plan *p, const heft_burnpack_scheme_plan *s, uint32_t t,
+                                      uint32_t targets)
+{
+    enum { MAX_NAMES = 64 };
+    char names[MAX_NAMES]; /* "0.22 or 0.22-pre.2" */
+    if (!targets)
+        return heft_loss_tensor(p, "burnpack/scheme", t,
+                                "no known release of Burn reads its quantization scheme");
+    heft_plan_drop(p, t);
+    heft_out o = { .buf = (uint8_t *)names, .cap = sizeof names };
+    for (uint32_t i = 0; i < HEFT_BURNPACK_GENERATIONS; i++) {
+        const heft_burnpack_generation *g = &heft_burnpack_generations[i];
+        if (!(g->bit & targets) || !g->can_write)
+            continue;
+        heft_out_str(&o, heft_lit(o.len ? " or " : ""));
+        heft_out_str(&o, heft_lit(g->name));
+    }
+    heft_out_u8(&o, '\0');
+    return heft_loss_report(p, HEFT_FAULT, "burnpack/scheme", t,
+                            "Burn %s cannot read its quantization scheme, but Burn %s can (use "
+                            "--format-version)",
+                            s->target->name, names);
+}
+
+/* Drop a quantized tensor, with a fault, if the target generation has no equivalent scheme.  An
+ * edit keeps any scheme. */
+static heft_status burnpack_plan_scheme(heft_plan *p, heft_burnpack_scheme_plan *s, heft_str stored,
+                                        uint32_t tensor)
+{
+    HEFT_TRY(update_encoding(p, s, stored));
+    if (!s->cbor.ptr)
+        return heft_loss_tensor(p, "burnpack/tensor", tensor,
+                                "a quantized tensor without a quantization scheme in its "
+                                "stored_dtype cannot be stored in a Burnpack");
+    if (p->existing || heft_burnpack_scheme_generations(s->cbor) & s->target->bit)
+        return HEFT_OK;
+    uint32_t targets = heft_burnpack_scheme_targets(s->cbor, heft_ix_dims(p->x, tensor),
+                                                    heft_ix_row(p->x, tensor)->rank);
+    if (!(targets & s->target->bit))
+        return report_unsupported(p, s, tensor, targets);
+    if (s->noted_reencoding)
+        return HEFT_OK;
+    s->noted_reencoding = true;
+    return heft_loss_report(p, HEFT_NOTE, "burnpack/scheme", tensor,
+                            "its quantization scheme is rewritten for Burn %s (there may be more)",
+                            s->target->name);
+}
+
+/* Set s->by_tensor of a tensor that burnpack_plan_scheme() accepted.  Call after
+ * heft_plan_compact(), when tensor numbers are final. */
+static heft_status burnpack_encode_scheme(heft_plan *p, heft_burnpack_scheme_plan *s,
+                                          heft_str stored, uint32_t tensor)
+{
+    heft_status st = update_encoding(p, s, stored);
+    if (!st && !s->by_tensor)
+        s->by_tensor = heft_plan_alloc(p, heft_ix_tensors(p->x) * sizeof *s->by_tensor);
+    if (st || !s->by_tensor)
+        return st ? st : HEFT_E_NOMEM;
+    s->by_tensor[tensor] = s->target_cbor;
+    return HEFT_OK;
+}
+
 typedef struct id_list { /* tensors or values by number, sorted by name */
     uint32_t *ids, count;
 } id_list;
@@ -99,9 +215,9 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
     if (reason)
         return heft_loss_tensor(p, "burnpack/tensor", t, reason);
     burnpack_plan *b = p->priv;
-    heft_status st = quantized ? heft_burnpack_plan_scheme(p, &b->schemes,
-                                                           heft_ix_stored_dtype(p->x, t), t)
-                               : plan_type(p, t);
+    heft_status st = quantized
+                         ? burnpack_plan_scheme(p, &b->schemes, heft_ix_stored_dtype(p->x, t), t)
+                         : plan_type(p, t);
     if (!st)
         st = set_param_id(p, t);
     uint64_t bytes = heft_ix_part_row_at(p->x, heft_ix_row(p->x, t)->first_part)->length;
@@ -123,7 +239,7 @@ static heft_status plan_tensors(heft_plan *p)
     burnpack_plan *b = p->priv;
     for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++)
         if (heft_ix_row(p->x, t)->layout != HEFT_DENSE)
-            st = heft_burnpack_encode_scheme(p, &b->schemes, heft_ix_stored_dtype(p->x, t), t);
+            st = burnpack_encode_scheme(p, &b->schemes, heft_ix_stored_dtype(p->x, t), t);
     if (st)
         return st;
     if (heft_ix_tensors(p->x) <= HEFT_BURNPACK_MAX_TENSORS)

@@ -11,10 +11,6 @@ typedef struct heft_record { /* state of the parser */
     bool may_be_halves;      /* integers were interpreted as half-precision floats */
 } heft_record;
 
-/* Add a tensor if a map, after the head was read, represents a tensor.  Otherwise *is_tensor is
- * false and the cursor does not move: record_tensor.c. */
-heft_status heft_record_tensor(heft_record *r, const heft_msgpack_item *map, bool *is_tensor);
-
 typedef struct heft_record_type { /* an element type as stored */
     heft_dtype dtype;
     heft_str stored; /* value of stored_dtype for types unknown to Heft, or ptr NULL */

@@ -59,10 +59,6 @@ heft_status heft_embd_simple_plan_layout(heft_plan *p, const heft_vocab *v);
 heft_status heft_embd_simple_write_header(const heft_plan *p, heft_out *o);
 heft_status heft_embd_simple_write_record_header(const heft_plan *p, uint32_t part, heft_out *o);
 
-/* ---- embd_check.c ---- */
-
-heft_status heft_embd_check(heft_check *c);
-
 /* ---- embd_write.c, for both layouts ---- */
 
 heft_status heft_embd_plan(heft_plan *p);

@@ -39,11 +39,6 @@ heft_status heft_flax_expect(heft_msgpack_tree *t, heft_msgpack_kind kind, const
 heft_status heft_flax_read_array(heft_msgpack_tree *t, const heft_msgpack_item *ext,
                                  heft_flax_array *a);
 
-/* ---- arrays in pieces: flax_pieces.c ---- */
-
-/* Add the array that a map stands for, after the head of the map, as one tensor. */
-heft_status heft_flax_add_pieces(heft_msgpack_tree *t, const heft_msgpack_item *map);
-
 /* ---- heft_format_writer: flax_write.c ---- */
 
 heft_status heft_flax_plan(heft_plan *p);

@@ -8,7 +8,7 @@
 #include "format/flax/flax.h"
 #include "format/losses.h"
 #include "format/shard_index.h"
-#include "grammar/msgpack_write.h"
+#include "grammar/msgpack.h"
 
 typedef struct entry { /* a leaf of the tree: a tensor or a metadata value */
     heft_str name;

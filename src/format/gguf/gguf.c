@@ -14,7 +14,7 @@
  */
 #include "format/gguf/gguf.h"
 
-#include "format/attribute_metadata.h"
+#include "format/losses.h"
 #include "model/blocks.h"
 
 enum {

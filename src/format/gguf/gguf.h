@@ -82,16 +82,6 @@ uint64_t heft_gguf_alignment(const heft_index *x);
  * false: overflow. */
 bool heft_gguf_align_up(uint64_t *out, uint64_t at, uint64_t align);
 
-/* ---- gguf_values.c ---- */
-
-/* Return true if GGUF can store metadata value i with all its children. */
-bool heft_gguf_can_store(const heft_index *x, uint32_t i);
-/* Return true if metadata value i will be written as an array of arrays. */
-bool heft_gguf_is_nested(const heft_index *x, uint32_t i);
-void heft_gguf_put_text(heft_out *o, heft_str s);
-/* Write the kind of metadata value i, and the value with all children. */
-void heft_gguf_put_value(heft_out *o, const heft_index *x, uint32_t i);
-
 /* ---- gguf_split.c ---- */
 
 /* Set x->shard_info from the metadata "split.*", and name the other shards. */

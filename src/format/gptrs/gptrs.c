@@ -9,12 +9,125 @@
  * A base id is the first 16 bytes of BLAKE3(name), or zero.  Payloads may have any offset; Heft
  * writes payloads at multiples of 64, padded with zeros.
  */
-#include "format/gptrs/gptrs_entry.h"
+#include "format/gptrs/gptrs.h"
 #include "model/parallel.h"
 
-enum { MAGIC = HEFT_GPTRS_MAGIC, BASE_ID = HEFT_GPTRS_BASE_ID, TAIL = HEFT_GPTRS_TAIL, ALIGN = 64 };
+enum {
+    MAGIC = HEFT_GPTRS_MAGIC,
+    ALIGN = 64,
+    V1_TAIL = 13, /* element type, flag, length */
+    V1_MIN = 8 + V1_TAIL,
+    TAIL = HEFT_GPTRS_TAIL, /* element type, flag, offset, length */
+    BASE_ID = HEFT_GPTRS_BASE_ID
+};
 
-/* ---- reading ---- */
+/* Read an entry of a bincode index, which gptrs_is_bincode() has checked to be complete, or a
+ * record of version 1, whose data follow the record. */
+static heft_status read_old_entry(heft_cur *c, heft_gptrs_entry *e, bool is_bincode,
+                                  bool is_checkpoint)
+{
+    *e = (heft_gptrs_entry){ .at = heft_cur_pos(c) };
+    e->name = heft_cur_text(c, is_bincode ? heft_cur_u64(c) : heft_cur_u32(c), "a tensor's name");
+    e->base_id = is_bincode && is_checkpoint ? heft_cur_take(c, BASE_ID) : NULL;
+    e->rank = is_bincode ? heft_cur_u64(c) : heft_cur_u32(c);
+    e->dims = heft_cur_take(c, 8 * e->rank);
+    const uint8_t *tail = heft_cur_take(c, is_bincode ? TAIL : V1_TAIL);
+    if (c->st)
+        return c->st;
+    e->tag = heft_le32(tail);
+    e->grad = tail[4];
+    e->offset = is_bincode ? heft_le64(tail + 5) : heft_cur_pos(c);
+    e->length = heft_le64(tail + (is_bincode ? 13 : 5));
+    return HEFT_OK;
+}
+
+/* ---- version 1 ---- */
+
+/* Parse the records of version 1, each followed by the data; `at` is the offset of the tensor
+ * count. */
+static heft_status gptrs_parse_v1(heft_window *in, heft_index *x, uint64_t at, bool is_checkpoint)
+{
+    heft_cur c = heft_cur_open(in, at, in->size, "the tensor count");
+    uint32_t tensors = heft_cur_u32(&c);
+    if (c.st)
+        return c.st;
+    x->version = heft_lit("1");
+    heft_status st = heft_ix_reserve(x, at, tensors, heft_cur_left(&c), V1_MIN);
+    at = heft_cur_pos(&c);
+    for (uint32_t i = 0; i < tensors && !st; i++) {
+        heft_gptrs_entry e = { .is_ascii = false };
+        c = heft_cur_open(in, at, in->size, "a tensor's record");
+        st = read_old_entry(&c, &e, false, is_checkpoint);
+        if (!st)
+            st = heft_gptrs_add(x, &e, is_checkpoint);
+        at = e.offset + e.length;
+    }
+    return st;
+}
+
+/* ---- version 2 with a bincode index ---- */
+
+/* The try_ functions read from an index that is in memory as a whole.  Return false, without an
+ * error message, if too few bytes are left. */
+static bool try_skip(heft_cur *c, uint64_t n)
+{
+    return n <= heft_cur_left(c) && heft_cur_take(c, n);
+}
+
+static bool try_u32(heft_cur *c, uint64_t *out)
+{
+    bool fits = heft_cur_left(c) >= 4;
+    *out = fits ? heft_cur_u32(c) : 0;
+    return fits;
+}
+
+static bool try_u64(heft_cur *c, uint64_t *out)
+{
+    bool fits = heft_cur_left(c) >= 8;
+    *out = fits ? heft_cur_u64(c) : 0;
+    return fits;
+}
+
+/* Return true if the entries fill the index exactly when counts and lengths are read by
+ * try_count. */
+static bool fills_index(heft_cur c, bool (*try_count)(heft_cur *, uint64_t *), uint64_t base_id)
+{
+    uint64_t tensors, name_len, rank;
+    bool fits = try_count(&c, &tensors);
+    for (uint64_t i = 0; fits && i < tensors; i++)
+        fits = try_count(&c, &name_len) && try_skip(&c, name_len) && try_skip(&c, base_id) &&
+               try_count(&c, &rank) && rank <= heft_cur_left(&c) / 8 && try_skip(&c, 8 * rank) &&
+               try_skip(&c, TAIL);
+    return fits && !heft_cur_left(&c);
+}
+
+/* The upper half of the u64 count of a bincode index is zero.  A regular index may begin with the
+ * same bytes if the first name is empty, so both interpretations are tried. */
+static bool gptrs_is_bincode(heft_cur index, bool is_checkpoint)
+{
+    uint64_t base_id = is_checkpoint ? BASE_ID : 0, count;
+    heft_cur c = index;
+    return try_u64(&c, &count) && count <= UINT32_MAX && !fills_index(index, try_u32, base_id) &&
+           fills_index(index, try_u64, base_id);
+}
+
+/* Recognise and parse an index in bincode, written on two days in December 2025 under the same
+ * version number 2.  The index must be in memory as a whole. */
+static heft_status gptrs_parse_bincode(heft_cur *index, heft_index *x, bool is_checkpoint)
+{
+    uint64_t at = heft_cur_pos(index), tensors = heft_cur_u64(index);
+    uint64_t min_bytes = 16 + TAIL + (is_checkpoint ? BASE_ID : 0);
+    x->version = heft_lit("2-bincode");
+    HEFT_TRY(heft_ix_reserve(x, at, tensors, heft_cur_left(index), min_bytes));
+    for (uint64_t i = 0; i < tensors; i++) {
+        heft_gptrs_entry e = { .is_ascii = false };
+        HEFT_TRY(read_old_entry(index, &e, true, is_checkpoint));
+        HEFT_TRY(heft_gptrs_add(x, &e, is_checkpoint));
+    }
+    return HEFT_OK;
+}
+
+/* ---- version 2 ---- */
 
 static inline heft_status read_entry(heft_cur *c, heft_gptrs_entry *e, bool is_checkpoint)
 {
@@ -147,8 +260,8 @@ static heft_status parse_v2(heft_window *in, heft_index *x, uint64_t at, bool is
     c = heft_cur_whole(in, at + 4, length, "the index");
     if (c.st)
         return c.st;
-    if (heft_gptrs_is_bincode(c, is_checkpoint))
-        return heft_gptrs_parse_bincode(&c, x, is_checkpoint);
+    if (gptrs_is_bincode(c, is_checkpoint))
+        return gptrs_parse_bincode(&c, x, is_checkpoint);
     payloads s = { .data_start = at + 4 + length, .is_ascending = true };
     heft_status st = parse_index(&c, x, is_checkpoint, &s);
     if (st || s.is_ascending)
@@ -198,7 +311,7 @@ static heft_status parse(heft_window *in, heft_index *x, bool is_checkpoint)
     heft_gptrs_config config = { false, false };
     if (is_checkpoint)
         HEFT_TRY(parse_config(in, x, &at, &config));
-    HEFT_TRY(version == 1 ? heft_gptrs_parse_v1(in, x, at, is_checkpoint)
+    HEFT_TRY(version == 1 ? gptrs_parse_v1(in, x, at, is_checkpoint)
                           : parse_v2(in, x, at, is_checkpoint));
     if (config.is_untagged && heft_str_is(x->version, "2"))
         heft_ix_note(x, HEFT_WARNING, "gptrs/config-untagged", MAGIC + 8, HEFT_NONE,

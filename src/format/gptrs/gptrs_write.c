@@ -1,6 +1,6 @@
 /* gptrs_write.c - plans and writes gpt-rs checkpoints and tensor archives, version 2 (gptrs.c). */
 #include "base/blake3.h"
-#include "format/gptrs/gptrs_entry.h"
+#include "format/gptrs/gptrs.h"
 #include "format/losses.h"
 
 enum { MAGIC = HEFT_GPTRS_MAGIC, BASE_ID = HEFT_GPTRS_BASE_ID };

@@ -1,6 +1,6 @@
 /* npz_write.c - plans and writes .npz archives; zip_plan.c writes the archive. */
 #include "format/losses.h"
-#include "format/numpy/npz.h"
+#include "format/numpy/npy.h"
 #include "format/zip_plan.h"
 
 /* Emit the array's header.  Existing data may be in Fortran order. */

@@ -11,9 +11,136 @@
 #include "format/safetensors/safetensors.h"
 
 #include "base/bisect.h"
-#include "format/attribute_metadata.h"
+#include "format/losses.h"
 #include "format/shard_index.h"
+#include "grammar/json.h"
+#include "model/boxes.h"
 #include "model/values.h"
+
+static const char key[] = "DCP_SHARDING_INFO";
+
+typedef struct pieces {
+    heft_index *x;
+    heft_json j;
+    uint64_t **offsets; /* by tensor; NULL: not listed */
+} pieces;
+
+static heft_status read_offsets(pieces *s, uint32_t tensor)
+{
+    heft_index *x = s->x;
+    uint32_t rank = heft_ix_row(x, tensor)->rank, n = 0;
+    uint64_t *offsets = heft_arena_alloc(&x->arena, ((size_t)rank + 1) * sizeof *offsets, 8);
+    heft_json_kind k = heft_json_next(&s->j);
+    if (!offsets)
+        return heft_error_no_memory(x->err, "for the offsets of pieces");
+    if (k != HEFT_JSON_ARRAY)
+        return heft_json_fail(&s->j, "tensor %q: saved_offsets is not a list",
+                              heft_ix_name(x, tensor));
+    while ((k = heft_json_next(&s->j)) == HEFT_JSON_NUMBER && n < rank &&
+           heft_json_u64(&offsets[n], s->j.text))
+        n++;
+    if (s->j.st)
+        return s->j.st;
+    if (k != HEFT_JSON_ARRAY_END || n != rank)
+        return heft_json_fail(&s->j, "tensor %q: saved_offsets is not %U numbers from 0 on",
+                              heft_ix_name(x, tensor), (uint64_t)rank);
+    s->offsets[tensor] = offsets;
+    return HEFT_OK;
+}
+
+/* Read the object of one tensor; a name without a tensor in this file has none of its elements. */
+static heft_status read_entry(pieces *s, uint32_t tensor)
+{
+    heft_json_kind k = heft_json_next(&s->j);
+    if (k != HEFT_JSON_OBJECT)
+        return s->j.st ? s->j.st : heft_json_fail(&s->j, "%s: an entry is not an object", key);
+    while ((k = heft_json_next(&s->j)) == HEFT_JSON_KEY) {
+        bool is_offsets = heft_str_is(s->j.text, "saved_offsets") && tensor != HEFT_NONE;
+        HEFT_TRY(is_offsets ? read_offsets(s, tensor) : heft_json_skip(&s->j, k));
+    }
+    return s->j.st;
+}
+
+static heft_status read_entries(pieces *s)
+{
+    heft_json_kind k = heft_json_next(&s->j);
+    if (k != HEFT_JSON_OBJECT)
+        return s->j.st ? s->j.st : heft_json_fail(&s->j, "%s is not an object", key);
+    while ((k = heft_json_next(&s->j)) == HEFT_JSON_KEY)
+        HEFT_TRY(read_entry(s, heft_ix_find(s->x, s->j.text)));
+    if (!s->j.st)
+        (void)heft_json_next(&s->j);
+    return s->j.st;
+}
+
+static heft_status add_pieces(pieces *s)
+{
+    heft_index *x = s->x;
+    for (uint32_t i = 0; i < heft_ix_tensors(x); i++)
+        if (s->offsets[i])
+            HEFT_TRY(heft_ix_piece_add(x, i, s->offsets[i], NULL, false));
+    return heft_ix_pieces_fill(x);
+}
+
+static uint32_t find_key(const heft_index *x)
+{
+    for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i)) {
+        const heft_value *v = heft_ix_value(x, i);
+        if (heft_str_is(v->key, key) && v->kind == HEFT_KIND_STR)
+            return i;
+    }
+    return HEFT_NONE;
+}
+
+/* Read where the pieces of tensors belong, if the file has pieces. */
+static heft_status st_read_pieces(heft_index *x)
+{
+    enum { DEPTH = 8 };
+    uint32_t i = find_key(x);
+    x->has_pieces = i != HEFT_NONE;
+    if (!x->has_pieces || HEFT_IS_LEAN)
+        return HEFT_OK;
+    size_t bytes = ((size_t)heft_ix_tensors(x) + 1) * sizeof(uint64_t *);
+    pieces s = { .x = x, .offsets = heft_arena_alloc(&x->arena, bytes, 8) };
+    if (!s.offsets)
+        return heft_error_no_memory(x->err, "for the offsets of pieces");
+    memset(s.offsets, 0, bytes);
+    HEFT_TRY(heft_ix_build_name_table(x));
+    s.j = heft_json_open(heft_ix_value(x, i)->as.s, HEFT_ST_LENGTH, DEPTH, &x->arena, x->err);
+    HEFT_TRY(read_entries(&s));
+    x->shard_info.prefix = heft_lit("DCP_"); /* keys of the checkpoint, not of the model */
+    return add_pieces(&s);
+}
+
+/* PyTorch shards have an index of the same form, with other file names. */
+static bool is_own(heft_str file)
+{
+    return !heft_shard_index_is_torch_name(file);
+}
+
+/* Parse the index of a model in several files. */
+static heft_status st_parse_index(heft_window *in, heft_index *x)
+{
+    static const heft_shard_index_kind kind = { .total_rule = "safetensors/total-size",
+                                                .mark_rule = "safetensors/byte-order-mark",
+                                                .is_own = is_own,
+                                                .title = "safetensors" };
+    return heft_shard_index_parse(in, x, &kind);
+}
+
+/* ---- writing: in the layout of the transformers library ---- */
+
+static void put_name(heft_out *o, heft_str stem, uint32_t i, uint32_t count)
+{
+    heft_shard_index_put_name(o, stem, i, count, ".safetensors");
+}
+
+static void put_index(heft_out *o, const heft_shard_set *s)
+{
+    heft_shard_index_put(o, s, put_name);
+}
+
+const heft_sharding heft_st_sharding = { .name = put_name, .index = put_index };
 
 /* ---- offsets of the data ---- */
 
@@ -110,7 +237,7 @@ static heft_status st_parse(heft_window *in, heft_index *x)
     uint64_t n = heft_le64(first), left = in->size - HEFT_ST_LENGTH;
     heft_status st = HEFT_OK;
     if (n > HEFT_ST_MAX_HEADER && heft_shard_index_is_json_object(first))
-        return heft_st_parse_index(in, x);
+        return st_parse_index(in, x);
     if (n > HEFT_ST_MAX_HEADER)
         st = heft_error_set(x->err, HEFT_E_FORMAT, 0,
                             "the header has %U bytes, but at most 100000000 are allowed", n);
@@ -135,7 +262,7 @@ static heft_status st_parse(heft_window *in, heft_index *x)
         st = heft_meta_unique(x, "__metadata__");
     if (!st)
         st = heft_attributes_from_metadata(x);
-    return st ? st : heft_st_read_pieces(x);
+    return st ? st : st_read_pieces(x);
 }
 
 static heft_status st_check(heft_check *c)

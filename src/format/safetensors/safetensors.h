@@ -25,9 +25,6 @@ typedef struct heft_st_header {
  * safetensors_header.c. */
 heft_status heft_st_read_header(heft_st_header *h, heft_index *x, heft_str header);
 
-/* Read where the pieces of tensors belong, if the file has pieces: safetensors_pieces.c. */
-heft_status heft_st_read_pieces(heft_index *x);
-
 /* Return true for the only key that is not a tensor's name. */
 static inline bool heft_st_is_metadata(heft_str key)
 {
@@ -39,9 +36,6 @@ static inline bool heft_st_has_mark(heft_str header)
 {
     return header.len > 3 && !memcmp(header.ptr, "\xEF\xBB\xBF{", 4);
 }
-
-/* Parse the index of a model in several files: safetensors_index.c. */
-heft_status heft_st_parse_index(heft_window *in, heft_index *x);
 
 extern const heft_sharding heft_st_sharding;
 

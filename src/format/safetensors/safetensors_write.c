@@ -5,7 +5,6 @@
  * the reference implementation.
  */
 #include "base/sort.h"
-#include "format/attribute_metadata.h"
 #include "format/losses.h"
 #include "format/safetensors/safetensors.h"
 #include "grammar/json.h"

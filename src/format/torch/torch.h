@@ -7,7 +7,7 @@
 #include "grammar/pickle.h"
 #include "grammar/torch_types.h"
 #include "grammar/zip.h"
-#include "model/decimal.h"
+#include "model/values.h"
 
 typedef struct heft_torch_storage { /* memory of one or more tensors */
     heft_str key;                   /* name in the pickle and in the container */

@@ -81,11 +81,6 @@ heft_status heft_zt2_digest(heft_zt2_reader *r, heft_str *out, const char **algo
 /* Read the object named r->object; its key has been read. */
 heft_status heft_zt2_object(heft_zt2_reader *r);
 
-/* ---- writing: zt2_losses.c ---- */
-
-/* Report what the format cannot store of the model, and drop the tensors that it cannot store. */
-heft_status heft_zt2_plan_model(heft_plan *p);
-
 /* ---- writing: zt2_values.c ---- */
 
 typedef struct heft_zt2_values { /* state for writing attributes */

@@ -1,5 +1,5 @@
 /* zt_types.c - element types of zTensor 0.1 to 1.2; digests and sort orders of all generations. */
-#include "format/ztensor/zt1_write.h"
+#include "format/ztensor/ztensor.h"
 
 const heft_zt_type heft_zt_types[] = {
     { HEFT_F64, "f64", "float64", NULL, HEFT_UNTYPED },

@@ -122,16 +122,11 @@ uint32_t heft_zt_field(heft_cbor *c, heft_cbor_kind k, const heft_zt_fields *f, 
 
 /* ---- generations ---- */
 
-/* 0.1 (read-only). */
-heft_status heft_zt01_parse(heft_window *in, heft_index *x);
-
-/* 1.0, 1.1 and 1.2. heft_zt1_check() checks 0.1 as well. */
+/* 1.0, 1.1 and 1.2. zt1_check() checks 0.1 as well. */
 heft_status heft_zt1_parse(heft_window *in, heft_index *x);
 /* Read the next tensor and its name if both use the canonical spelling; otherwise consume
  * nothing and clear *read. */
 heft_status heft_zt1_read_canonical(heft_cbor *c, heft_index *x, bool is_10, bool *read);
-heft_status heft_zt1_notice(heft_index *x);
-heft_status heft_zt1_check(heft_check *c);
 /* Return true if heft writes exactly this version string in the container of 1.0 (is_10) or of
  * 1.1. */
 bool heft_zt1_writes(heft_str version, bool is_10);
@@ -146,5 +141,27 @@ heft_status heft_zt2_plan(heft_plan *p);
 heft_status heft_zt2_write_header(const heft_plan *p, heft_out *o);
 heft_status heft_zt2_write_trailer(const heft_plan *p, heft_out *o);
 extern const heft_sharding heft_zt2_sharding;
+
+/* ---- types shared by planning and writing of zTensor 1 ---- */
+
+typedef struct heft_zt1_generation {
+    const char *name, *version;
+    bool is_10;             /* One element type per tensor, and no tensor attributes. */
+    bool has_any_value;     /* Metadata values may be other than text. */
+    bool has_logical_types; /* Writes "type" and "uncompressed_length". */
+} heft_zt1_generation;
+enum { HEFT_ZT1_GENERATIONS = 3 };
+extern const heft_zt1_generation heft_zt1_generations[HEFT_ZT1_GENERATIONS]; /* default first */
+
+typedef struct heft_zt1_ids { /* ids sorted by name or key */
+    uint32_t *at, count;
+} heft_zt1_ids;
+
+typedef struct heft_zt1_plan_state { /* heft_plan.priv */
+    const heft_zt1_generation *g;
+    heft_zt1_ids tensors, metadata;
+    uint32_t
+        *scratch; /* capacity: twice the maximum number of attributes or components of a tensor */
+} heft_zt1_plan_state;
 
 #endif

@@ -1,7 +1,7 @@
 /* certificates_openssl.c - certificates of signers and chains of certificates, by libcrypto. */
 #include <heft/sign.h>
 
-#include "port/libraries/sign_openssl.h"
+#include "port/libraries/crypto_library.h"
 #include "port/port.h"
 
 /* The security level of OpenSSL that means 112 bits: neither SHA-1 nor RSA with 1024 bits. */

@@ -3,7 +3,7 @@
  * Everything happens in a library context that is made for the call, so that neither the
  * configuration of the system nor that of the program takes part.  OpenSSL's own errors are
  * discarded: the messages here say how the caller can go on. */
-#include "port/libraries/sign_openssl.h"
+#include "port/libraries/crypto_library.h"
 
 #include <errno.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "port/remote/transfer.h"
+#include "port/remote/session.h"
 
 enum {
     MAX_TRIES = 5,

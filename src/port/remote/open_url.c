@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "local/pipeline_folder.h"
 #include "port/remote/partial_file.h"
-#include "port/remote/s3.h"
+#include "port/remote/source_url.h"
 
 enum { NAME_BYTES = 256, MAX_LIST = 16 << 20 /* bytes of the list of a repository */ };
 

@@ -11,11 +11,8 @@ enum {
 };
 typedef char heft_s3_etag_text[HEFT_S3_ETAG_TEXT]; /* with quotation marks; empty: not known */
 
-/* ---- single calls, s3_calls.c ---- */
+/* ---- single calls, s3_upload.c ---- */
 
-/* Send a request and wait for the answer.  err->os is ENOENT if the object does not exist. */
-heft_status heft_s3_ask(heft_session *s, const heft_address *target, heft_exchange *x,
-                        heft_error *err);
 /* Set the digest of the body.  Without SHA-256 in this build the body is not signed. */
 void heft_s3_set_digest(heft_exchange *x);
 /* Copy the text of the first element `name`; false: there is none, or the text does not fit. */

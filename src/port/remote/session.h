@@ -1,10 +1,13 @@
 /* session.h - declarations shared by the files of src/port/remote. */
 #ifndef HEFT_PORT_REMOTE_SESSION_H
 #define HEFT_PORT_REMOTE_SESSION_H
+#include <heft/heft.h>
+
+#include <curl/curl.h>
 #include <stdatomic.h>
 
 #include "folder/folder_choice.h"
-#include "port/url.h"
+#include "port/port.h"
 
 /* ---- addresses, target.c ---- */
 
@@ -166,5 +169,51 @@ heft_status heft_resumed_source(heft_source **source, const heft_url_options *op
 /* Read a file of at most `most` bytes as a whole; *out has room for a byte more. */
 heft_status heft_url_read_whole(char **out, size_t *length, heft_session *s,
                                 const heft_address *target, uint64_t most, heft_error *err);
+
+/* ---- one transfer of a request through libcurl ---- */
+
+/* Members are named like the functions, without "curl_". */
+typedef struct heft_curl {
+    CURLcode (*global_init)(long flags);
+    curl_version_info_data *(*version_info)(CURLversion age);
+    time_t (*getdate)(const char *text, const time_t *unused);
+    CURL *(*easy_init)(void);
+    void (*easy_cleanup)(CURL *e);
+    CURLcode (*easy_setopt)(CURL *e, CURLoption option, ...);
+    CURLcode (*easy_getinfo)(CURL *e, CURLINFO info, ...);
+    const char *(*easy_strerror)(CURLcode code);
+    CURLM *(*multi_init)(void);
+    CURLMcode (*multi_cleanup)(CURLM *m);
+    CURLMcode (*multi_setopt)(CURLM *m, CURLMoption option, ...);
+    CURLMcode (*multi_add_handle)(CURLM *m, CURL *e);
+    CURLMcode (*multi_remove_handle)(CURLM *m, CURL *e);
+    CURLMcode (*multi_perform)(CURLM *m, int *running);
+    CURLMcode (*multi_poll)(CURLM *m, struct curl_waitfd *more, unsigned count, int timeout,
+                            int *ready);
+    CURLMcode (*multi_wakeup)(CURLM *m);
+    CURLMsg *(*multi_info_read)(CURLM *m, int *left);
+    struct curl_slist *(*slist_append)(struct curl_slist *list, const char *text);
+    void (*slist_free_all)(struct curl_slist *list);
+} heft_curl;
+
+/* Prepare r->easy for the next transfer of the request; false: out of memory. */
+bool heft_transfer_begin(heft_request *r);
+/* Judge a finished transfer; return true if the request should be repeated. */
+bool heft_transfer_judge(heft_request *r, CURLcode result);
+/* Return true if a running transfer must be ended, because too few bytes were moved for some time.
+ * now: the time in milliseconds. */
+bool heft_transfer_is_slow(heft_request *r, int64_t now);
+/* Free r->easy after the session has released the handle. */
+void heft_transfer_end(heft_request *r);
+
+/* ---- failures, failure.c ---- */
+
+/* Return the HTTP status of the answer, or 0. */
+long heft_request_code(const heft_request *r);
+/* Let the request fail with this message. */
+heft_status heft_request_reject(heft_request *r, heft_status st, const char *text);
+/* Judge a transfer that failed, or whose status says so; return true if the request should be
+ * repeated, after r->retry_after seconds if that is not 0.  is_answer: a truncated answer. */
+bool heft_failure_judge(heft_request *r, CURLcode result, bool is_answer);
 
 #endif

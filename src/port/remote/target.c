@@ -2,14 +2,114 @@
  *
  * The hub: $HF_ENDPOINT/[datasets/]OWNER/NAME/resolve/REVISION/FILE, and the list of the files of a
  * repository at $HF_ENDPOINT/api/models/OWNER/NAME/revision/REVISION. */
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "port/port.h"
 #include "port/remote/session.h"
-#include "port/remote/url_settings.h"
+
+/* ---- settings of the user for requests ---- */
+
+/* ---- texts ---- */
+
+static heft_str trim(heft_str s)
+{
+    static const char blank[] = " \t\r\n";
+    while (s.len && memchr(blank, *s.ptr, sizeof blank - 1)) {
+        s.ptr++;
+        s.len--;
+    }
+    while (s.len && memchr(blank, s.ptr[s.len - 1], sizeof blank - 1))
+        s.len--;
+    return s;
+}
+
+static heft_status setting_copy(char *out, size_t size, heft_str value, const char *origin,
+                                heft_error *err)
+{
+    value = trim(value);
+    *out = '\0';
+    if (value.len >= size)
+        return heft_error_plain(err, HEFT_E_LIMIT, "%s has %U bytes, and at most %U are allowed",
+                                origin, (uint64_t)value.len, (uint64_t)size - 1);
+    for (size_t i = 0; i < value.len; i++)
+        if (value.ptr[i] <= ' ' || value.ptr[i] > '~')
+            return heft_error_plain(err, HEFT_E_ARGUMENT,
+                                    "%s has a space, a control character or a letter that is not "
+                                    "ASCII as byte %U, and is not sent: set it again without",
+                                    origin, (uint64_t)i);
+    memcpy(out, value.ptr, value.len);
+    out[value.len] = '\0';
+    return HEFT_OK;
+}
+
+/* Copy a setting to `out`, terminated and without spaces and line feeds at both ends.  The text is
+ * empty if there is no such setting.  origin: the name of the setting in messages.
+ *   HEFT_E_ARGUMENT  a space, a control character, or a character that is not ASCII within
+ *   HEFT_E_LIMIT     the setting has `size` bytes or more */
+static heft_status setting_of_variable(char *out, size_t size, const char *name, heft_error *err)
+{
+    const char *value = secure_getenv(name);
+    return setting_copy(out, size, heft_str_from(value ? value : ""), name, err);
+}
+
+/* ---- files ---- */
+
+/* The whole file is the setting. */
+static heft_status setting_of_file(char *out, size_t size, const char *path, heft_error *err)
+{
+    enum { MORE = 256 }; /* blanks around the setting */
+    FILE *f = fopen(path, "re");
+    char *text = f ? malloc(size + MORE) : NULL;
+    size_t len = text ? fread(text, 1, size + MORE, f) : 0;
+    heft_status st = f && !text
+                         ? heft_error_no_memory(err, "for a setting")
+                         : setting_copy(out, size, (heft_str){ text ? text : "", len }, path, err);
+    free(text);
+    if (f)
+        fclose(f);
+    return st;
+}
+
+/* Return true if the line sets the key, which is before the first '='. */
+static bool sets_key(heft_str *value, char *line, const char *key)
+{
+    size_t name = strcspn(line, " \t=");
+    char *equals = line + name + strspn(line + name, " \t");
+    bool is_key = *equals == '=' && name == strlen(key) && !memcmp(line, key, name);
+    if (is_key)
+        *value = trim(heft_str_from(equals + 1));
+    return is_key;
+}
+
+/* Look up a key in a section of a file of AWS: "default", "profile NAME". */
+static heft_status setting_of_profile(char *out, size_t size, const char *path, const char *section,
+                                      const char *key, heft_error *err)
+{
+    char *line = NULL, origin[512];
+    size_t capacity = 0;
+    bool is_section = false;
+    heft_str value = { "", 0 };
+    FILE *f = fopen(path, "re");
+    while (f && !value.len && getline(&line, &capacity, f) >= 0) {
+        char *p = line + strspn(line, " \t");
+        if (*p == '[') {
+            p[strcspn(p, "]")] = '\0';
+            is_section = !strcmp(p + 1, section);
+        } else if (is_section)
+            (void)sets_key(&value, p, key);
+    }
+    snprintf(origin, sizeof origin, "%s in %s", key, path);
+    heft_status st = setting_copy(out, size, value, origin, err);
+    free(line);
+    if (f)
+        fclose(f);
+    return st;
+}
 
 enum { ENDPOINT_BYTES = 1024 };
 
@@ -45,20 +145,20 @@ static heft_status find_token(char *out, size_t size, heft_error *err)
 {
     char path[PATH_MAX];
     const char *named = setting("HF_TOKEN_PATH"), *home = setting("HF_HOME");
-    heft_status st = heft_setting_of_variable(out, size, "HF_TOKEN", err);
+    heft_status st = setting_of_variable(out, size, "HF_TOKEN", err);
     if (st || *out)
         return st;
     if (named || home)
         join_path(path, named ? named : home, named ? "" : "/token");
     else
         join_path(path, setting("HOME"), "/.cache/huggingface/token");
-    return heft_setting_of_file(out, size, path, err);
+    return setting_of_file(out, size, path, err);
 }
 
 /* Read the address of a server, without slashes at the end; empty: not set. */
 static heft_status find_endpoint(char out[ENDPOINT_BYTES], const char *variable, heft_error *err)
 {
-    HEFT_TRY(heft_setting_of_variable(out, ENDPOINT_BYTES, variable, err));
+    HEFT_TRY(setting_of_variable(out, ENDPOINT_BYTES, variable, err));
     return check_endpoint(out, variable, err);
 }
 
@@ -149,9 +249,9 @@ static heft_status find_s3(char *out, size_t size, const s3_setting *what, heft_
     heft_status st = HEFT_OK;
     *out = '\0';
     for (size_t i = 0; what->variables[i] && !st && !*out; i++)
-        st = heft_setting_of_variable(out, size, what->variables[i], err);
+        st = setting_of_variable(out, size, what->variables[i], err);
     if (!st && !*out)
-        st = heft_setting_of_variable(profile, sizeof profile, "AWS_PROFILE", err);
+        st = setting_of_variable(profile, sizeof profile, "AWS_PROFILE", err);
     if (st || *out)
         return st;
     bool is_default = !*profile || !strcmp(profile, "default");
@@ -160,7 +260,7 @@ static heft_status find_s3(char *out, size_t size, const s3_setting *what, heft_
         join_path(path, named ? named : setting("HOME"), named ? "" : files[i].name);
         snprintf(section, sizeof section, "%s%s", is_default ? "" : files[i].prefix,
                  is_default ? "default" : profile);
-        st = heft_setting_of_profile(out, size, path, section, what->key, err);
+        st = setting_of_profile(out, size, path, section, what->key, err);
     }
     return st;
 }

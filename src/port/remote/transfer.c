@@ -1,7 +1,7 @@
 /* transfer.c - one transfer of a request through libcurl: requests and accepted answers.
  *
  * All functions run on the thread of the session. */
-#include "port/remote/transfer.h"
+#include "port/remote/session.h"
 
 #include <errno.h>
 #include <inttypes.h>

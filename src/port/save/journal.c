@@ -24,7 +24,7 @@
 #include "base/blake3.h"
 #include "base/checked_math.h"
 #include "port/save/sealed.h"
-#include "port/system/copy_range.h"
+#include "port/system/disk.h"
 
 enum {
     HEADER = 64,

@@ -4,7 +4,7 @@
  * The file is written by ordinary system calls, which report a full or failing disk, and mapped
  * once it is complete. The system deletes the file when the last descriptor is closed, however the
  * program ends. */
-#include "port/save/staged.h"
+#include "port/save/sink_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,6 @@
 #include <limits.h>
 
 #include "port/system/disk.h"
-#include "port/system/fingerprint.h"
 
 enum { HEFT_SHARD_SET_MAX_FILES = 65536, HEFT_SHARD_SET_NAME = 32 };
 

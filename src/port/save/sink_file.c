@@ -1,4 +1,4 @@
-/* sink_file.c - a sink whose file appears complete or not at all: a staged file (staged.h) that
+/* sink_file.c - a sink whose file appears complete or not at all: a staged file that
  * gets the target's name once it is complete and, if requested, on disk. */
 #include "port/save/sink_file.h"
 
@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "port/port.h"
 #include "port/save/set_journal.h"
-#include "port/url.h"
 
 enum { SYNC_BLOCK = 4 << 20 }; /* bytes that a worker writes at a time */
 

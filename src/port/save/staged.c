@@ -5,7 +5,7 @@
  * ".TARGET.XXXXXXXX.heft-new" with eight hexadecimal digits.  The file is locked (flock) while it
  * is open.  So a file with a temporary name that can be locked was left by a killed program, and
  * the next program that writes into the directory removes it. */
-#include "port/save/staged.h"
+#include "port/save/sink_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

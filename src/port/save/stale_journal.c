@@ -22,7 +22,7 @@
 
 #include "port/save/sealed.h"
 #include "port/save/set_journal.h"
-#include "port/system/fingerprint.h"
+#include "port/system/disk.h"
 
 enum { HEADER = 32, FINGERPRINT = 40, NOTE = HEADER + FINGERPRINT + HEFT_SEAL, VERSION = 1 };
 

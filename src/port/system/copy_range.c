@@ -1,7 +1,7 @@
 /* copy_range.c - copy bytes between open files by the cheapest available method: reflink whole
  * blocks if source and destination have the same block alignment, else copy_file_range(), else a
  * buffer. */
-#include "port/system/copy_range.h"
+#include "port/system/disk.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -90,13 +90,6 @@ heft_status heft_target_write(const heft_target *t, int fd, uint64_t at, const v
                               size_t len, heft_error *err);
 heft_status heft_target_sync_dir(const heft_target *t, heft_error *err);
 
-/* ---- shards, edit_set.c ---- */
-
-/* Return HEFT_E_UNSUPPORTED if an index in the file's directory lists the file as a shard.  If
- * `path` is a symbolic link, check the link's directory and name, too. */
-heft_status heft_target_check_not_shard(const heft_target *t, const char *path,
-                                        const heft_host *host, heft_error *err);
-
 /* ---- editing in place, journal.c ---- */
 
 extern const char heft_journal_suffix[], heft_journal_partial_suffix[], heft_journal_note_suffix[];
@@ -144,7 +137,7 @@ heft_status heft_journal_retire_begin(heft_journal_retirement *r, const heft_dis
 /* Call afterwards; is_replaced: the file got the name. */
 heft_status heft_journal_retire_end(heft_journal_retirement *r, bool is_replaced, heft_error *err);
 
-/* ---- editing by replacing the file, replace.c ---- */
+/* ---- editing by replacing the file, file_attributes.c ---- */
 
 /* Write the edited file as a new file that replaces the target.  *copied: bytes copied from other
  * files. */
@@ -173,5 +166,45 @@ heft_status heft_append_file_on(const heft_disk *disk, heft_append_result *out, 
                                 heft_error *err);
 heft_status heft_edit_recover_on(const heft_disk *disk, bool *undone, const char *path,
                                  heft_error *err);
+
+/* ---- copy bytes between open files ---- */
+
+typedef struct heft_range_copier {
+    const heft_disk *disk;
+    int to; /* destination descriptor; borrowed */
+    heft_progress_fn progress;
+    void *progress_ctx;
+    const char *cancelled_message; /* error message if `progress` returns false */
+    uint64_t done, total;          /* bytes, for progress */
+    bool no_reflink, no_copy;      /* the system rejected reflinks, copy_file_range() */
+    uint8_t *buf;
+} heft_range_copier;
+
+/* Copy bytes [extent.from, extent.from + extent.length) of the open file `from` to offset
+ * extent.at. */
+heft_status heft_copy_range(heft_range_copier *copier, int from, heft_edit_extent extent,
+                            heft_error *err);
+/* Free the copy buffer. */
+void heft_range_copier_end(heft_range_copier *copier);
+
+/* ---- recognise a file by a sample of its bytes, and test whether a name exists ---- */
+
+/* Size of the file, and BLAKE3 of 64 blocks of 4096 bytes spread over the file; of all bytes if the
+ * file has at most 256 KiB.  A copy of a file has the same fingerprint. */
+typedef struct heft_fingerprint {
+    uint64_t size; /* HEFT_NOWHERE: not a regular file */
+    uint8_t hash[32];
+} heft_fingerprint;
+
+heft_status heft_fingerprint_of(heft_fingerprint *out, int fd, heft_error *err);
+/* Fingerprint the file `name` in the directory; *exists false: there is no such name.  Does not
+ * follow symbolic links. */
+heft_status heft_fingerprint_at(bool *exists, heft_fingerprint *out, int dir, const char *name,
+                                heft_error *err);
+bool heft_fingerprint_equal(const heft_fingerprint *a, const heft_fingerprint *b);
+
+/* Set *exists if the directory has that name.  If the system cannot tell, this is an error, never
+ * "no". */
+heft_status heft_name_exists(bool *exists, int dir, const char *name, heft_error *err);
 
 #endif

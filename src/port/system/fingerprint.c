@@ -1,5 +1,4 @@
 /* fingerprint.c - recognise a file after it was renamed or copied, by a sample of its bytes. */
-#include "port/system/fingerprint.h"
 
 #include <errno.h>
 #include <fcntl.h>

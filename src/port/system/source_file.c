@@ -3,6 +3,8 @@
  * mapping.  A file on a slow file system, such as NFS or FUSE, is read ahead instead of mapped. */
 #include "port/system/read_ahead.h"
 
+#include "port/port.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -10,6 +12,43 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* ---- the executor for requests that take long ---- */
+
+enum { THREADS = 16 };
+
+static _Thread_local bool is_waiting_thread;
+
+typedef struct item {
+    void (*fn)(void *arg, size_t i);
+    void *arg;
+} item;
+
+static void run_item(void *arg, size_t i)
+{
+    const item *it = arg;
+    bool before = is_waiting_thread;
+    is_waiting_thread = true;
+    it->fn(it->arg, i);
+    is_waiting_thread = before;
+}
+
+static void run(void *ctx, size_t n, void (*fn)(void *arg, size_t i), void *arg)
+{
+    heft_executor threads = heft_executor_threads(THREADS);
+    item it = { fn, arg };
+    (void)ctx;
+    threads.run(threads.ctx, n, run_item, &it);
+}
+
+const heft_executor heft_waiting_threads = { .size = sizeof heft_waiting_threads,
+                                             .run = run,
+                                             .width = THREADS };
+
+static bool heft_is_waiting_thread(void)
+{
+    return is_waiting_thread;
+}
 
 enum {
     PREAD_MIN = 16 << 10 /* use pread() for reads of at least this size */

@@ -1,7 +1,7 @@
 /* frame_output.c - write encoded chunks as frames, with padding and digests. */
 #include "core/write/append/frame_output.h"
 
-#include "core/write/plan/sink_calls.h"
+#include "core/write/plan/plan.h"
 
 enum { CHUNK = 2 << 20, END_BUFFER = 4096 };
 

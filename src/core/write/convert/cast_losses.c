@@ -1,9 +1,8 @@
 /* cast_losses.c - count lost values during a copy, or in a separate pass before writing to a
  * stream, where output cannot be taken back, and in a dry run. */
-#include "core/write/convert/cast_losses.h"
 
-#include "core/read/chunks.h"
-#include "core/write/convert/part_source.h"
+#include "core/read/input_window.h"
+#include "core/write/convert/copy.h"
 
 enum { SPAN = 4 << 20 };
 

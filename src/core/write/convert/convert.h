@@ -7,6 +7,7 @@
 #define HEFT_CONVERT_H
 #include <heft/write.h>
 
+#include "core/write/convert/copy.h"
 #include "core/write/plan/plan.h"
 
 /* Add to an error of a conversion which of the two files it is about, unless that is known; return
@@ -54,5 +55,37 @@ void heft_conversion_release(heft_conversion *c);
 heft_status heft_convert_as(const heft_file *in, const heft_format *to, heft_sink *take,
                             const heft_convert_options *opt, const heft_conversion_scope *scope,
                             heft_error *err);
+
+/* ---- build the model that a conversion writes from the model of the input ---- */
+
+/* Add the selected tensors, with parts and storage settings. */
+heft_status heft_conversion_add_tensors(heft_conversion *c);
+heft_status heft_conversion_add_metadata(heft_conversion *c);
+heft_status heft_conversion_add_model_parts(heft_conversion *c);
+heft_status heft_conversion_add_vocab(heft_conversion *c);
+/* ---- the input's checksums, convert.c ---- */
+
+/* Set c->part_use, for the functions below. */
+heft_status heft_conversion_mark_part_use(heft_conversion *c);
+/* Return the use of a part of the input; ctx is a heft_conversion. */
+heft_part_use heft_conversion_part_use(void *ctx, uint32_t part);
+/* Return true if a part has to be decoded before the copy; ctx is a heft_conversion. */
+bool heft_conversion_decodes_first(void *ctx, uint32_t part);
+
+/* ---- preserve the version ---- */
+
+/* Return true if the input has the format that is written. */
+bool heft_is_same_format(const heft_planner *p, const heft_file *in);
+/* Keep the version of the input, unless the caller chose a version. */
+heft_status heft_same_format_version(heft_planner *p, const heft_file *in, heft_error *err);
+/* Return the storage of a part of the input if the caller asked for none. */
+heft_storage heft_same_format_storage(heft_planner *p, const heft_file *in, uint32_t part);
+/* Count changes of storage against the input, for heft_same_format_losses(). */
+void heft_same_format_note(heft_planner *p, const heft_file *in, uint32_t part,
+                           const heft_storage *storage);
+/* Report the content of the input that is not among the tensors, as warnings. */
+heft_status heft_left_out_losses(heft_planner *p, const heft_file *in);
+/* Report everything that the parser skipped and the target will therefore lack. */
+heft_status heft_same_format_losses(heft_planner *p, const heft_file *in);
 
 #endif

@@ -1,11 +1,9 @@
 /* convert_model.c - add tensors, metadata and model-level parts of a file, changed by the
  * options, to the planned model. */
-#include "core/write/convert/convert_model.h"
+#include "core/write/convert/convert.h"
 
-#include "core/write/convert/row_encoder.h"
-#include "core/write/convert/same_format.h"
-#include "core/write/plan/copy_metadata.h"
-#include "core/write/plan/torn_check.h"
+#include "core/write/convert/copy.h"
+#include "core/write/plan/plan.h"
 #include "scheme/refuse.h"
 
 /* ---- tensors ---- */

@@ -1,11 +1,11 @@
 /* dedup.c - find parts with equal bytes, such as tied weights.  Parts with the same source are
  * found without reading; then the bytes of parts that may be equal are compared. */
-#include "core/write/convert/dedup.h"
+#include "core/write/convert/copy.h"
 
 #include "base/blake3.h"
 #include "base/name_hash.h"
 #include "base/sort.h"
-#include "core/read/chunks.h"
+#include "core/read/input_window.h"
 
 enum { EDGE = 64, POLL = 1024 };
 

@@ -1,8 +1,6 @@
 /* part_source.c - produce the bytes of a part: raw bytes are read directly, everything else is
  * converted by elements. */
-#include "core/write/convert/part_source.h"
-
-#include "core/write/convert/row_encoder.h"
+#include "core/write/convert/copy.h"
 
 /* The usual half of the scratch memory; long rows that are encoded need more. */
 enum { SCRATCH = 256 << 10 };

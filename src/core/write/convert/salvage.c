@@ -2,7 +2,6 @@
 #include <heft/doctor.h>
 
 #include "base/error.h"
-#include "base/sized.h"
 
 typedef struct salvage {
     const heft_doctor *d;

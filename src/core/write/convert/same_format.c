@@ -1,6 +1,6 @@
 /* same_format.c - preserve the version, encodings and digests of a file that is converted to the
  * same format, and report contents that the parser skipped. */
-#include "core/write/convert/same_format.h"
+#include "core/write/convert/convert.h"
 
 bool heft_is_same_format(const heft_planner *p, const heft_file *in)
 {

@@ -1,7 +1,6 @@
 /* part_storage.c - settle the storage of each part: encoding and digest. */
 #include "core/write/plan/plan.h"
 
-#include "core/read/stream.h"
 
 /* ---- requested storage ---- */
 

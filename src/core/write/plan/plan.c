@@ -1,7 +1,6 @@
 /* plan.c - set up a planner, and run the plan: checks, storage, the format's layout. */
 #include "core/write/plan/plan.h"
 
-#include "core/write/plan/copy_metadata.h"
 #include "model/values.h"
 
 static heft_status check_options(heft_planner *p, heft_error *err)

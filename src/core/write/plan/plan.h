@@ -5,11 +5,22 @@
  * It moves no payload; that is in convert and writer. */
 #ifndef HEFT_PLAN_H
 #define HEFT_PLAN_H
+#include <heft/heft_ext.h>
 #include <heft/write.h>
 
 #include "core/read/partial_crcs.h"
-#include "core/read/running_digest.h"
-#include "core/write/plan/text_set.h"
+#include "core/read/stored_checksum.h"
+#include "model/names.h"
+
+typedef struct heft_text_set {
+    heft_vec texts; /* heft_str, borrowed */
+    heft_names names;
+} heft_text_set;
+
+bool heft_text_set_has(const heft_text_set *s, const heft_name_hash *key, heft_str text);
+/* Add a string that is not in the set; the string is borrowed.  false: out of memory. */
+bool heft_text_set_add(heft_text_set *s, heft_memory *m, const heft_name_hash *key, heft_str text);
+void heft_text_set_free(heft_text_set *s, heft_memory *m); /* a zeroed struct is harmless */
 
 /* Bytes of a model-level part, such as "config": in memory, or read from a file when the format
  * asks. */
@@ -163,5 +174,58 @@ bool heft_existing_data(const heft_index *kept, uint32_t file, heft_range *out);
 bool heft_planner_existing_block(const heft_planner *p, heft_range *out);
 /* Move that block to start; false: an offset would overflow 2^64. */
 bool heft_planner_move_block(heft_planner *p, uint64_t start, uint64_t tail_align);
+
+/* ---- copy attributes of tensors to the planned model ---- */
+
+/* Copy everything known about a tensor besides type and shape.  cast: the element type changes,
+ * so that attributes of the stored type are dropped.  identity: replaces the identity of the
+ * source; NULL: keep that identity. */
+heft_status heft_copy_attributes(heft_planner *p, const heft_index *from, uint32_t id,
+                                 uint32_t source, bool cast, const heft_identity *identity);
+
+/* copy_metadata.c.  Return true if `key` has the form MAP.NAME for the format's number map; for a
+ * value, if the value can also move into the map. */
+bool heft_is_in_number_map(const heft_format *f, heft_str key, heft_str *name);
+bool heft_is_map_number(const heft_format *f, const heft_value *v, heft_str *name);
+/* HEFT_E_ARGUMENT: the key has the form MAP.NAME, but the value cannot move into the map. */
+heft_status heft_check_map_number(const heft_format *f, const heft_value *v, heft_error *err);
+/* Move top-level numbers with keys MAP.NAME into the map; the last number of a name wins. */
+heft_status heft_planner_nest_numbers(heft_planner *p);
+
+/* Return true if the kind of a value is known, all strings are UTF-8, the length fits the kind,
+ * and numbers are not complex: no format has metadata of complex numbers. */
+bool heft_is_metadata_value(const heft_value *v);
+/* Return the index after value i of the caller's metadata and its children. */
+static inline size_t heft_set_next(const heft_value *set, size_t i)
+{
+    return heft_value_nests(&set[i]) ? set[i].as.container.end : i + 1;
+}
+/* Return HEFT_E_ARGUMENT unless the metadata are scalars, and lists that precede their scalars. */
+heft_status heft_set_check(const heft_value *set, size_t count, heft_error *err);
+/* Append value i of the caller's metadata, which may be a list, as `first`: the value itself, or
+ * with another kind. */
+heft_status heft_set_add(heft_index *x, const heft_value *set, size_t i, heft_value first);
+
+/* ---- report quantised tensors whose parts no longer belong together ---- */
+
+/* Warn about quantised tensors of `in` of which only some parts are planned, or whose planned parts
+ * have names that do not show the quantised tensor.  planned: id in the plan of each tensor of
+ * `in`, HEFT_NONE if it is left out; NULL: the ids are equal.  schemes: the quantised tensors of
+ * `in`; NULL: they are found. */
+heft_status heft_warn_torn(heft_planner *p, const heft_file *in, const heft_schemes *schemes,
+                           const uint32_t *planned);
+
+/* ---- the engine's calls of a sink ---- */
+
+/* Write at an offset of the file; a stream is written in order, so that the offset is the
+ * current position. */
+heft_status heft_sink_put(heft_sink *s, uint64_t at, const void *data, size_t len, heft_error *err);
+heft_status heft_sink_fill(heft_sink *s, uint64_t at, uint64_t len, uint8_t byte, heft_error *err);
+/* Announce the size of the file, if the sink wants to know it. */
+heft_status heft_sink_reserve(heft_sink *s, uint64_t size, heft_error *err);
+heft_status heft_sink_read_back(heft_sink *s, uint64_t at, void *buf, size_t len, heft_error *err);
+heft_status heft_sink_finish(heft_sink *take, heft_error *err);
+/* Finish the sink after work that returned st; discard the sink after a failure. */
+heft_status heft_sink_end(heft_sink *take, heft_status st, heft_error *err);
 
 #endif

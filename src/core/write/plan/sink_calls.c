@@ -1,4 +1,4 @@
-#include "core/write/plan/sink_calls.h"
+#include "core/write/plan/plan.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* text_set.c - a set of strings on a name table, rebuilt whenever the set has doubled. */
-#include "core/write/plan/text_set.h"
+#include "core/write/plan/plan.h"
 
 static heft_str text_at(const void *ctx, uint32_t i)
 {

@@ -1,8 +1,6 @@
 /* write_headers.c - run the functions of a format that write header, record headers and trailer. */
 #include "core/write/plan/plan.h"
 
-#include "core/write/plan/sink_calls.h"
-
 enum { OUT_BUFFER = 256 << 10 };
 
 /* The input lends names and texts.  If the input changes after planning, the format writes a

@@ -4,9 +4,9 @@
 
 #include <heft/write.h>
 
-#include "core/read/chunks.h"
-#include "core/read/running_digest.h"
-#include "core/write/plan/sink_calls.h"
+#include "core/read/input_window.h"
+#include "core/read/stored_checksum.h"
+#include "core/write/plan/plan.h"
 
 enum { LABEL = 20 };
 

@@ -11,7 +11,7 @@
 
 #include "base/path_risk.h"
 #include "base/sort.h"
-#include "core/write/plan/sink_calls.h"
+#include "core/write/plan/plan.h"
 
 enum { INDEX_BUFFER = 64 << 10 };
 

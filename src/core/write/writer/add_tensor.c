@@ -1,6 +1,6 @@
 /* add_tensor.c - heft_writer_add_tensor(): check the declaration of a tensor, then add the
  * tensor to the model. */
-#include "core/write/plan/copy_metadata.h"
+#include "core/write/plan/plan.h"
 #include "core/write/writer/writer.h"
 
 #include "base/blake3.h"

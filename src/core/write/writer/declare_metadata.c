@@ -1,6 +1,6 @@
 /* declare_metadata.c - declarations of a writer's caller besides tensors: metadata,
  * model-level parts, a vocabulary. */
-#include "core/write/plan/copy_metadata.h"
+#include "core/write/plan/plan.h"
 #include "core/write/writer/writer.h"
 
 heft_status heft_writer_copy(heft_planner *p, heft_str *s, heft_error *err)

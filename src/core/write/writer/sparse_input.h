@@ -8,7 +8,7 @@
 #define HEFT_SPARSE_INPUT_H
 #include <heft/write.h>
 
-#include "core/read/indices.h"
+#include "core/read/sparse_read.h"
 
 enum { HEFT_SPARSE_PARTS = 3 };
 

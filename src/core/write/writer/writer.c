@@ -2,7 +2,7 @@
  * file. */
 #include "core/write/writer/writer.h"
 
-#include "core/write/plan/sink_calls.h"
+#include "core/write/plan/plan.h"
 
 heft_status heft_writer_open(heft_writer **out, const heft_format *fmt, heft_sink *take,
                              const heft_write_options *opt, heft_error *err)
