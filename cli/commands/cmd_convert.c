@@ -11,6 +11,7 @@
 #include "models/companions.h"
 #include "models/dequantise.h"
 #include "models/inputs.h"
+#include "models/mapped.h"
 #include "models/model.h"
 #include "models/quantised.h"
 #include "models/quantised_model.h"
@@ -369,6 +370,7 @@ static int convert(request *r)
     job *j = &r->job;
     dequantised d = { NULL, NULL };
     quantised_model q = { .plan = NULL };
+    mapped m = { .model = NULL };
     int code = open_input(r, &f);
     if (!code)
         code = begin_quality(j);
@@ -377,13 +379,17 @@ static int convert(request *r)
     if (!code && j->dequantize)
         code = dequantise(&d, j->session, f, r->in, j->dequantize);
     j->rules.is_decoded = d.model != NULL;
+    const heft_file *in = d.model ? d.model : f;
+    if (!code)
+        code = mapped_open(&m, j->session, in, r->in);
+    in = m.model ? m.model : in;
     if (!code && j->quantise.args.count && !j->mix.info.name)
-        code = quantise(&q, &j->quantise, j->session, f, r->in, quantise_target(r));
+        code = quantise(&q, &j->quantise, j->session, in, r->in, quantise_target(r));
     if (!code)
         code = check_settings(r, q.config);
     if (!code && !d.model && !q.plan && !j->rules.raw_tensors)
-        code = dequantise_check_target(j->session, f, r->in, j->target);
-    const heft_file *in = q.plan ? heft_quantisation_file(q.plan) : d.model ? d.model : f;
+        code = dequantise_check_target(j->session, in, r->in, j->target);
+    in = q.plan ? heft_quantisation_file(q.plan) : in;
     if (!code)
         code = j->share.number || j->finish ? job_convert_share(j, in) : job_convert(j, in);
     if (!code && q.plan)
@@ -393,6 +399,7 @@ static int convert(request *r)
     if (!code)
         code = say_done(r, in);
     quantised_release(&q);
+    mapped_release(&m);
     dequantised_release(&d);
     if (!code)
         job_say_result(j);

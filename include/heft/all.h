@@ -11,6 +11,7 @@
 #include <heft/heft.h>
 #include <heft/heft_ext.h>
 #include <heft/ids.h>
+#include <heft/map.h>
 #include <heft/memory_limits.h>
 #include <heft/mix.h>
 #include <heft/params.h>

@@ -1,0 +1,155 @@
+#include "models/mapped.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "models/companions.h"
+#include "models/model.h"
+#include "process/stdin_file.h"
+#include "process/textfile.h"
+
+/* ---- the map ---- */
+
+/* Remove ":inverse" or ":forward" from the name, which is copied. */
+static char *copy_name(const char *name, heft_map_direction *direction)
+{
+    static const struct {
+        const char *suffix;
+        heft_map_direction direction;
+    } rows[] = { { ":inverse", HEFT_MAP_INVERSE }, { ":forward", HEFT_MAP_FORWARD } };
+    char *copy = strdup(name);
+    for (size_t i = 0; copy && i < sizeof rows / sizeof *rows; i++) {
+        size_t len = strlen(copy), n = strlen(rows[i].suffix);
+        if (len <= n || strcmp(copy + len - n, rows[i].suffix) != 0)
+            continue;
+        copy[len - n] = 0;
+        *direction = rows[i].direction;
+    }
+    return copy;
+}
+
+static int read_map(heft_map **out, const char *file)
+{
+    heft_error err;
+    heft_str text;
+    int code = text_read(&text, file, TEXT_NAMED);
+    if (code)
+        return code;
+    if (heft_map_parse(out, text, NULL, &err))
+        code = say_error(file, &err);
+    text_free(text);
+    return code;
+}
+
+static int open_named(heft_map **out, const char *name, const heft_file *f,
+                      const heft_settings *config, const char *path)
+{
+    heft_error err;
+    size_t len = strlen(name);
+    if (strchr(name, '/') || (len > 4 && !strcmp(name + len - 4, ".map")))
+        return read_map(out, name);
+    heft_status st = strcmp(name, "auto") ? heft_map_open(out, str_of(name), NULL, &err)
+                                          : heft_map_open_for(out, f, config, &err);
+    if (!st)
+        return CODE_DONE;
+    size_t used = strlen(err.message);
+    if (st == HEFT_E_NOTFOUND)
+        snprintf(err.message + used, sizeof err.message - used, ". `heft maps` lists all");
+    return say_error(path, &err);
+}
+
+int map_find(heft_map **out, heft_map_direction *direction, const char *name, const heft_file *f,
+             const heft_settings *config, const char *path)
+{
+    char *copy = copy_name(name, direction);
+    *out = NULL;
+    int code = copy ? open_named(out, copy, f, config, path)
+                    : say_status(HEFT_E_NOMEM, path, "no memory for a name");
+    free(copy);
+    return code;
+}
+
+/* ---- the model ---- */
+
+typedef struct unmatched_names {
+    const char *path;
+    uint64_t count;
+    char first[128];
+} unmatched_names;
+
+static void count_unmatched(void *ctx, heft_str name)
+{
+    unmatched_names *u = ctx;
+    if (!u->count++)
+        snprintf(u->first, sizeof u->first, "%.*s", (int)name.len, name.ptr);
+}
+
+static int say_unmatched(const unmatched_names *u, const session *s)
+{
+    outbuf name;
+    if (!u->count)
+        return CODE_DONE;
+    out_open(&name, -1);
+    out_escaped(&name, str_of(u->first));
+    say_lost(s->strict, u->path, "%llu tensor%s no rule of the map: '%s'%s keep%s the name",
+             (unsigned long long)u->count, u->count == 1 ? " matches" : "s match", out_cstr(&name),
+             u->count == 1 ? "" : " ...", u->count == 1 ? "s" : "");
+    out_free(&name);
+    return s->strict ? CODE_CANNOT : CODE_DONE;
+}
+
+static void say_map(const mapped *m, const session *s, heft_map_direction side, const char *path)
+{
+    heft_map_info i = heft_map_describe(m->map);
+    bool is_inverse = side == HEFT_MAP_INVERSE;
+    heft_str from = is_inverse ? i.to : i.from, to = is_inverse ? i.from : i.to;
+    if (!s->quiet)
+        say(MESSAGE_NOTE, path, "map %.*s: %.*s to %.*s", (int)i.name.len, i.name.ptr,
+            (int)from.len, from.ptr, (int)to.len, to.ptr);
+}
+
+static int say_map_error(const char *path, heft_error *err)
+{
+    size_t used = strlen(err->message);
+    if (err->rule && !strcmp(err->rule, "map/unmatched"))
+        snprintf(err->message + used, sizeof err->message - used,
+                 ". --allow-unmatched keeps such tensors as they are");
+    return say_error(path, err);
+}
+
+int mapped_open(mapped *m, const session *s, const heft_file *f, const char *path)
+{
+    heft_error err;
+    heft_map_options opt = HEFT_MAP_OPTIONS_INIT;
+    unmatched_names names = { .path = path };
+    int code = CODE_DONE;
+    *m = (mapped){ .map = NULL };
+    if (!s->map)
+        return CODE_DONE;
+    if (!stdin_is(path) && !heft_is_url(path))
+        code = model_config_read(&m->config, path, "config.json", true);
+    if (!code)
+        code = map_find(&m->map, &opt.direction, s->map, f, m->config, path);
+    if (code)
+        return code;
+    if (opt.direction == HEFT_MAP_EITHER)
+        opt.direction = heft_map_side(m->map, f);
+    opt.config = m->config;
+    opt.allow_unmatched = s->allow_unmatched;
+    opt.verify = !s->no_verify;
+    opt.on_unmatched = s->allow_unmatched ? count_unmatched : NULL;
+    opt.ctx = &names;
+    if (heft_map_apply(&m->model, m->map, f, &opt, &err))
+        return say_map_error(path, &err);
+    say_map(m, s, opt.direction, path);
+    return say_unmatched(&names, s);
+}
+
+void mapped_release(mapped *m)
+{
+    heft_file_close(m->model);
+    heft_settings_close(m->config);
+    heft_map_close(m->map);
+    *m = (mapped){ .map = NULL };
+}
