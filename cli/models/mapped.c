@@ -72,29 +72,41 @@ int map_find(heft_map **out, heft_map_direction *direction, const char *name, co
 
 /* ---- the model ---- */
 
-typedef struct unmatched_names {
-    const char *path;
+typedef struct named_tensors { /* the first of several tensors, and their number */
     uint64_t count;
     char first[128];
-} unmatched_names;
+} named_tensors;
+
+typedef struct reports {
+    named_tensors unmatched, dropped;
+} reports;
+
+static void count_name(named_tensors *n, heft_str name)
+{
+    if (!n->count++)
+        snprintf(n->first, sizeof n->first, "%.*s", (int)name.len, name.ptr);
+}
 
 static void count_unmatched(void *ctx, heft_str name)
 {
-    unmatched_names *u = ctx;
-    if (!u->count++)
-        snprintf(u->first, sizeof u->first, "%.*s", (int)name.len, name.ptr);
+    count_name(&((reports *)ctx)->unmatched, name);
 }
 
-static int say_unmatched(const unmatched_names *u, const session *s)
+static void count_dropped(void *ctx, heft_str name)
+{
+    count_name(&((reports *)ctx)->dropped, name);
+}
+
+/* Warn of tensors: an error with --strict. Return an exit code. */
+static int say_named(const named_tensors *n, const session *s, const char *path, const char *what)
 {
     outbuf name;
-    if (!u->count)
+    if (!n->count)
         return CODE_DONE;
     out_open(&name, -1);
-    out_escaped(&name, str_of(u->first));
-    say_lost(s->strict, u->path, "%llu tensor%s no rule of the map: '%s'%s keep%s the name",
-             (unsigned long long)u->count, u->count == 1 ? " matches" : "s match", out_cstr(&name),
-             u->count == 1 ? "" : " ...", u->count == 1 ? "s" : "");
+    out_escaped(&name, str_of(n->first));
+    say_lost(s->strict, path, "%s: %llu tensor%s, '%s'%s", what, (unsigned long long)n->count,
+             n->count == 1 ? "" : "s", out_cstr(&name), n->count == 1 ? "" : " ...");
     out_free(&name);
     return s->strict ? CODE_CANNOT : CODE_DONE;
 }
@@ -122,7 +134,7 @@ int mapped_open(mapped *m, const session *s, const heft_file *f, const char *pat
 {
     heft_error err;
     heft_map_options opt = HEFT_MAP_OPTIONS_INIT;
-    unmatched_names names = { .path = path };
+    reports names = { { 0 }, { 0 } };
     int code = CODE_DONE;
     *m = (mapped){ .map = NULL };
     if (!s->map)
@@ -135,15 +147,18 @@ int mapped_open(mapped *m, const session *s, const heft_file *f, const char *pat
         return code;
     if (opt.direction == HEFT_MAP_EITHER)
         opt.direction = heft_map_side(m->map, f);
+    m->direction = opt.direction;
     opt.config = m->config;
     opt.allow_unmatched = s->allow_unmatched;
     opt.verify = !s->no_verify;
     opt.on_unmatched = s->allow_unmatched ? count_unmatched : NULL;
+    opt.on_dropped = count_dropped;
     opt.ctx = &names;
     if (heft_map_apply(&m->model, m->map, f, &opt, &err))
         return say_map_error(path, &err);
     say_map(m, s, opt.direction, path);
-    return say_unmatched(&names, s);
+    code = say_named(&names.unmatched, s, path, "no rule of the map matches, kept as they are");
+    return code ? code : say_named(&names.dropped, s, path, "the map leaves out");
 }
 
 void mapped_release(mapped *m)

@@ -11,6 +11,7 @@ typedef struct mapped {
     heft_map *map;
     heft_settings *config; /* config.json, or NULL */
     heft_file *model;      /* NULL without --map */
+    heft_map_direction direction;
 } mapped;
 
 /* Open the map NAME, which may be followed by :inverse or :forward, a file, or with "auto" the one

@@ -62,11 +62,13 @@ typedef struct heft_map_options {
     uint8_t reserved[10]; /* 0; for further choices */
     /* Called for each tensor that no rule matches, with allow_unmatched too; or NULL. */
     void (*on_unmatched)(void *ctx, heft_str name);
+    /* Called for each tensor that the map leaves out by a `drop` rule; or NULL. */
+    void (*on_dropped)(void *ctx, heft_str name);
     void *ctx;
 } heft_map_options;
-#define HEFT_MAP_OPTIONS_INIT                                                            \
-    {                                                                                    \
-        sizeof(heft_map_options), NULL, HEFT_MAP_EITHER, false, false, { 0 }, NULL, NULL \
+#define HEFT_MAP_OPTIONS_INIT                                                                  \
+    {                                                                                          \
+        sizeof(heft_map_options), NULL, HEFT_MAP_EITHER, false, false, { 0 }, NULL, NULL, NULL \
     }
 
 /* Open the model that f is under the map.  All metadata of f are kept.  f must outlive *out, the

@@ -29,7 +29,7 @@ bool heft_map_find_rule(const heft_map *m, uint32_t side, heft_str name, heft_ma
 {
     for (; out->rule < m->rules.len; out->rule++) {
         const heft_map_rule *r = rule_at(m, out->rule);
-        if (r->is_replaced)
+        if (r->is_replaced || (side && r->is_forward_only))
             continue;
         for (out->pattern = 0; out->pattern < r->patterns[side]; out->pattern++)
             if (heft_map_matches(m, r->first_pattern[side] + out->pattern, name, &out->captures))
@@ -43,7 +43,7 @@ static bool applies(const heft_map_matches_of *w, const heft_map_rule *r)
     heft_map_number v = { 1, true };
     if (r->condition.len)
         v = heft_map_evaluate(w->numbers, r->condition);
-    return v.is_known && v.value;
+    return (v.is_known && v.value) != r->is_negated;
 }
 
 /* A tensor of the input may be dropped: it has no form in the other framework. */
@@ -78,10 +78,15 @@ static heft_status match_tensor(heft_map_matches_of *w, uint32_t tensor)
         return heft_vec_add(&w->mem, &w->all, &kept, sizeof kept)
                    ? HEFT_OK
                    : heft_error_no_memory(w->err, "to apply a map");
-    w->is_kept[tensor] = !is_dropped(w, name);
-    if (w->is_kept[tensor] && w->opt->on_unmatched)
-        w->opt->on_unmatched(w->opt->ctx, name);
-    w->unmatched += w->is_kept[tensor];
+    bool is_lost = is_dropped(w, name);
+    w->is_kept[tensor] = !is_lost;
+    if (!is_lost && w->m->keeps_others)
+        return HEFT_OK;
+    void (*say)(void *ctx, heft_str name) = is_lost ? w->opt->on_dropped : w->opt->on_unmatched;
+    if (say)
+        say(w->opt->ctx, name);
+    w->unmatched += !is_lost;
+    w->first_unmatched = !is_lost && w->unmatched == 1 ? tensor : w->first_unmatched;
     return HEFT_OK;
 }
 
@@ -162,12 +167,9 @@ static heft_status check_required(const heft_map_matches_of *w)
 
 static heft_status refuse_unmatched(const heft_map_matches_of *w)
 {
-    uint32_t first = 0;
-    while (!w->is_kept[first])
-        first++;
     return heft_error_plain(w->err, HEFT_E_FORMAT,
                             "no rule of the map %q matches tensor %q (%U of %U tensors)",
-                            w->m->info.name, heft_ix_name(&w->f->x, first), (uint64_t)w->unmatched,
+                            w->m->info.name, heft_ix_name(&w->f->x, w->first_unmatched), (uint64_t)w->unmatched,
                             (uint64_t)heft_ix_tensors(&w->f->x));
 }
 

@@ -18,7 +18,7 @@ typedef struct heft_map_matches_of {
     heft_memory mem;
     heft_vec all;     /* heft_map_match, by rule, by the captures of both sides, by pattern */
     uint8_t *is_kept; /* by tensor: it keeps its name */
-    uint32_t unmatched;
+    uint32_t unmatched, first_unmatched;
     heft_error *err;
 } heft_map_matches_of;
 

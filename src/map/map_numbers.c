@@ -12,6 +12,7 @@ typedef struct reader {
 
 static const heft_map_number unknown = { 0, false };
 
+/* Objects count as 1, for conditions. */
 static heft_map_number of_value(const heft_value *v)
 {
     if (v->kind == HEFT_KIND_BOOL)
@@ -20,7 +21,7 @@ static heft_map_number of_value(const heft_value *v)
         return (heft_map_number){ v->as.u, true };
     if (v->kind == HEFT_KIND_INT && v->as.i >= 0)
         return (heft_map_number){ (uint64_t)v->as.i, true };
-    return unknown;
+    return (heft_map_number){ 1, v->kind == HEFT_KIND_MAP };
 }
 
 /* A key with a dot before it follows the architecture in the metadata of a GGUF file. */

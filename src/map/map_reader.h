@@ -15,6 +15,7 @@ typedef struct heft_map_reader {
     uint32_t line_of[HEFT_MAP_DEPTH + 1];
     uint32_t line;  /* number of the line that is being read */
     uint8_t depth;  /* depth of maps that are used */
+    bool is_forward_only; /* the rule that is being read */
     heft_vec words; /* heft_map_words */
     /* The captures of the rule that is being read. */
     heft_str captures[HEFT_MAP_CAPTURES];

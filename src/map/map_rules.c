@@ -157,12 +157,13 @@ static heft_status add_operations(heft_map_reader *r, heft_map_rule *rule, heft_
     return HEFT_OK;
 }
 
-/* Read an operation, a macro, or a condition of the rule: "if EXPRESSION". */
+/* Read an operation, a macro, or a condition of the rule: "if EXPRESSION", or "unless". */
 static heft_status add_step(heft_map_reader *r, heft_map_rule *rule, heft_str text)
 {
     heft_str rest = text, word = heft_map_word(&rest), args[2];
     size_t i = 0, len;
-    if (heft_str_is(word, "if")) {
+    if (heft_str_is(word, "if") || heft_str_is(word, "unless")) {
+        rule->is_negated = heft_str_is(word, "unless");
         rule->condition = heft_map_trim(rest);
         return HEFT_OK;
     }
@@ -221,6 +222,7 @@ static heft_status add_rule(heft_map_reader *r, heft_str left, heft_str right, h
 {
     heft_map_rule rule = { .line = r->line, .depth = r->depth, .first_op = r->m->ops.len };
     heft_str first = left;
+    rule.is_forward_only = r->is_forward_only;
     r->capture_count = 0;
     if (r->m->rules.len == HEFT_MAP_RULES)
         return heft_error_plain(r->err, HEFT_E_LIMIT, "the map has more than %U rules",

@@ -49,7 +49,9 @@ typedef struct heft_map_rule {
     uint8_t slots[2];
     uint8_t depth; /* 0: of the map itself, more: of a map that it uses */
     bool is_replaced;
-    heft_str condition; /* an expression; the rule exists unless it is 0 */
+    bool is_forward_only; /* "=>": not a rule of the inverse */
+    bool is_negated;      /* "unless" */
+    heft_str condition;   /* an expression; the rule exists if it is known and not 0 */
     uint32_t first_op, ops;
 } heft_map_rule;
 
@@ -69,7 +71,8 @@ struct heft_map {
     heft_arena arena;
     heft_map_info info;
     heft_vec tokens, patterns, ops, args, rules, lets, mentions;
-    bool has_f32_vectors;
+    bool has_f32_vectors; /* 16-bit vectors of the left side become f32 */
+    bool keeps_others;    /* tensors that no rule matches keep their names */
 };
 
 #define HEFT_MAP_AT(m, column, type, i) ((const type *)(m)->column.ptr + (i))

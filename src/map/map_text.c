@@ -61,6 +61,14 @@ static heft_status read_vectors(heft_map_reader *r, heft_str rest)
     return HEFT_OK;
 }
 
+static heft_status read_others(heft_map_reader *r, heft_str rest)
+{
+    if (!heft_str_is(rest, "keep"))
+        return heft_map_fail(r, "keep is expected, not", rest);
+    r->m->keeps_others = true;
+    return HEFT_OK;
+}
+
 static heft_status read_use(heft_map_reader *r, heft_str name)
 {
     heft_str text = heft_map_find_text(name);
@@ -91,6 +99,7 @@ static const struct {
     { "drop", 0, read_drop },
     { "require", 0, read_require },
     { "vectors", 0, read_vectors },
+    { "others", 0, read_others },
     { "use", 0, read_use },
 };
 
@@ -105,7 +114,12 @@ static heft_status read_header(heft_map_reader *r, size_t member, heft_str text)
 static heft_status read_line(heft_map_reader *r, heft_str line)
 {
     heft_str rest = line, left;
+    r->is_forward_only = false;
     if (heft_map_cut(&rest, &left, "->"))
+        return heft_map_add_rules(r, left, rest);
+    rest = line;
+    r->is_forward_only = heft_map_cut(&rest, &left, "=>");
+    if (r->is_forward_only)
         return heft_map_add_rules(r, left, rest);
     rest = line;
     heft_str word = heft_map_word(&rest);
