@@ -206,22 +206,31 @@ static heft_status check_own_captures(const heft_map_reader *r, const heft_map_r
     return HEFT_OK;
 }
 
-/* A rule takes the place of one with the same left side in a map that is used. */
-static void replace_used(heft_map_reader *r, heft_str left)
+static heft_str first_name(heft_str side)
+{
+    heft_str first;
+    heft_map_cut(&side, &first, ",");
+    return first;
+}
+
+/* A rule takes the place of those with the same first name on a side in maps that are used. */
+static void replace_used(heft_map_reader *r, const heft_map_rule *rule, heft_str left,
+                         heft_str right)
 {
     heft_map_rule *all = r->m->rules.ptr;
-    for (uint32_t i = 0; i < r->m->rules.len; i++) {
-        heft_str text =
-            HEFT_MAP_AT(r->m, patterns, heft_map_pattern, all[i].first_pattern[0])->text;
-        if (all[i].depth > r->depth && heft_str_eq(text, left))
-            all[i].is_replaced = true;
-    }
+    heft_str names[] = { first_name(left), first_name(right) };
+    for (uint32_t i = 0; i < r->m->rules.len; i++)
+        for (uint32_t side = 0; side < 2 - (uint32_t)rule->is_forward_only; side++) {
+            const heft_map_pattern *p = HEFT_MAP_AT(r->m, patterns, heft_map_pattern,
+                                                    all[i].first_pattern[side]);
+            if (all[i].depth > r->depth && heft_str_eq(p->text, names[side]))
+                all[i].is_replaced = true;
+        }
 }
 
 static heft_status add_rule(heft_map_reader *r, heft_str left, heft_str right, heft_str steps)
 {
     heft_map_rule rule = { .line = r->line, .depth = r->depth, .first_op = r->m->ops.len };
-    heft_str first = left;
     rule.is_forward_only = r->is_forward_only;
     r->capture_count = 0;
     if (r->m->rules.len == HEFT_MAP_RULES)
@@ -235,8 +244,7 @@ static heft_status add_rule(heft_map_reader *r, heft_str left, heft_str right, h
         HEFT_TRY(add_step(r, &rule, one));
     }
     HEFT_TRY(check_own_captures(r, &rule, left));
-    heft_map_cut(&left, &first, ",");
-    replace_used(r, first);
+    replace_used(r, &rule, left, right);
     return heft_vec_add(&r->m->mem, &r->m->rules, &rule, sizeof rule) ? HEFT_OK
                                                                       : heft_map_no_memory(r->err);
 }
