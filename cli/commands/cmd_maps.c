@@ -39,10 +39,8 @@ static void put_cell(outbuf *o, const table_row *row, int field)
 }
 
 static const column columns[] = {
-    { "NAME", false, NAME },
-    { "FROM", false, FROM },
-    { "TO", false, TO },
-    { "ARCHITECTURE", false, ARCHITECTURE },
+    { "NAME", false, NAME },   { "FROM", false, FROM },
+    { "TO", false, TO },       { "ARCHITECTURE", false, ARCHITECTURE },
     { "TITLE", false, TITLE },
 };
 

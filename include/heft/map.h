@@ -20,7 +20,7 @@ typedef struct heft_map heft_map;
 /* Parse the text of a map, which is copied.  host: NULL for the default; it must outlive the map.
  *   HEFT_E_FORMAT    a line is invalid; the message has its number
  *   HEFT_E_NOTFOUND  the map uses one that is not shipped
- *   HEFT_E_LIMIT     more than 4096 rules */
+ *   HEFT_E_LIMIT     more than 4096 rules and statements */
 HEFT_API HEFT_MUST_CHECK heft_status heft_map_parse(heft_map **out, heft_str text,
                                                     const heft_host *host, heft_error *err);
 /* Close a map; files that were made with it stay valid.  NULL is ignored. */

@@ -169,8 +169,8 @@ static heft_status refuse_unmatched(const heft_map_matches_of *w)
 {
     return heft_error_plain(w->err, HEFT_E_FORMAT,
                             "no rule of the map %q matches tensor %q (%U of %U tensors)",
-                            w->m->info.name, heft_ix_name(&w->f->x, w->first_unmatched), (uint64_t)w->unmatched,
-                            (uint64_t)heft_ix_tensors(&w->f->x));
+                            w->m->info.name, heft_ix_name(&w->f->x, w->first_unmatched),
+                            (uint64_t)w->unmatched, (uint64_t)heft_ix_tensors(&w->f->x));
 }
 
 heft_status heft_map_match_all(heft_map_matches_of *w)

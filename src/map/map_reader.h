@@ -13,10 +13,10 @@ typedef struct heft_map_reader {
     heft_map *m;
     heft_str text[HEFT_MAP_DEPTH + 1]; /* left to read: of the map, of one that it uses, ... */
     uint32_t line_of[HEFT_MAP_DEPTH + 1];
-    uint32_t line;  /* number of the line that is being read */
-    uint8_t depth;  /* depth of maps that are used */
+    uint32_t line;        /* number of the line that is being read */
+    uint8_t depth;        /* depth of maps that are used */
     bool is_forward_only; /* the rule that is being read */
-    heft_vec words; /* heft_map_words */
+    heft_vec words;       /* heft_map_words */
     /* The captures of the rule that is being read. */
     heft_str captures[HEFT_MAP_CAPTURES];
     uint32_t capture_count;
@@ -25,6 +25,7 @@ typedef struct heft_map_reader {
 
 /* Set HEFT_E_FORMAT "line N of the map: WHAT 'where'", and return it. */
 heft_status heft_map_fail(const heft_map_reader *r, const char *what, heft_str where);
+heft_status heft_map_too_many(const heft_map_reader *r);
 heft_status heft_map_no_memory(heft_error *err);
 /* Return s without spaces at its ends. */
 heft_str heft_map_trim(heft_str s);

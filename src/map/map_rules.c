@@ -234,8 +234,7 @@ static heft_status add_rule(heft_map_reader *r, heft_str left, heft_str right, h
     rule.is_forward_only = r->is_forward_only;
     r->capture_count = 0;
     if (r->m->rules.len == HEFT_MAP_RULES)
-        return heft_error_plain(r->err, HEFT_E_LIMIT, "the map has more than %U rules",
-                                (uint64_t)HEFT_MAP_RULES);
+        return heft_map_too_many(r);
     HEFT_TRY(add_side(r, &rule, 0, left));
     HEFT_TRY(add_side(r, &rule, 1, right));
     for (bool more = steps.len; more;) {

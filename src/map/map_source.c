@@ -8,7 +8,10 @@
 #include "model/cast_batch.h"
 #include "model/float.h"
 
-enum { ALIGN = 64 };
+enum {
+    DIRECT = 16 << 10, /* runs of this length are read by themselves */
+    ALIGN = 64
+};
 
 /* ---- results ---- */
 
@@ -202,9 +205,11 @@ static heft_status read_run(box_read *r, uint64_t begin, uint64_t first, uint8_t
         return HEFT_OK;
     r->reader.first = (v ? v->first : 0) + first * r->unit;
     uint8_t *out = dst + (from - r->from);
-    bool is_copy = !r->reader.strides && r->reader.content &&
-                   !(r->reader.row.flags & HEFT_P_RESTORED);
-    if (!is_copy)
+    bool is_copy = !r->reader.strides && !(r->reader.row.flags & HEFT_P_RESTORED);
+    if (is_copy && to - from >= DIRECT) /* a fault for each mapped page costs more */
+        return heft_file_read_stored(r->f, r->reader.row.offset + r->reader.first + (from - begin),
+                                     out, (size_t)(to - from), r->err);
+    if (!is_copy || !r->reader.content)
         return heft_strided_reader_read(&r->reader, from - begin, out, (size_t)(to - from), r->err);
     memcpy(out, r->reader.content + r->reader.first + (from - begin), (size_t)(to - from));
     return HEFT_OK;

@@ -114,7 +114,10 @@ static heft_status read_header(heft_map_reader *r, size_t member, heft_str text)
 static heft_status read_line(heft_map_reader *r, heft_str line)
 {
     heft_str rest = line, left;
+    const heft_map *m = r->m;
     r->is_forward_only = false;
+    if (m->rules.len + m->lets.len + m->mentions.len + r->words.len >= HEFT_MAP_RULES)
+        return heft_map_too_many(r);
     if (heft_map_cut(&rest, &left, "->"))
         return heft_map_add_rules(r, left, rest);
     rest = line;

@@ -10,6 +10,12 @@ heft_status heft_map_fail(const heft_map_reader *r, const char *what, heft_str w
                             where);
 }
 
+heft_status heft_map_too_many(const heft_map_reader *r)
+{
+    return heft_error_plain(r->err, HEFT_E_LIMIT, "the map has more than %U rules and statements",
+                            (uint64_t)HEFT_MAP_RULES);
+}
+
 heft_status heft_map_no_memory(heft_error *err)
 {
     return heft_error_no_memory(err, "for a map");

@@ -108,6 +108,7 @@ def results(folder):
         yield f"{name}: diff sees no difference", check_diff(path, name)
 
 
-HEFT = sys.argv[1]
-with tempfile.TemporaryDirectory() as d:
-    sys.exit(tap.report(results(pathlib.Path(d))))
+if __name__ == "__main__":
+    HEFT = sys.argv[1]
+    with tempfile.TemporaryDirectory() as d:
+        sys.exit(tap.report(results(pathlib.Path(d))))
