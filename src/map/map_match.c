@@ -50,9 +50,9 @@ static bool applies(const heft_map_matches_of *w, const heft_map_rule *r)
 static bool is_dropped(const heft_map_matches_of *w, heft_str name)
 {
     heft_map_captures unused;
-    for (uint32_t i = 0; i < w->m->mentions.len && !w->side; i++) {
+    for (uint32_t i = 0; i < w->m->mentions.len; i++) {
         const heft_map_mention *x = HEFT_MAP_AT(w->m, mentions, heft_map_mention, i);
-        if (x->is_drop && heft_map_matches(w->m, x->pattern, name, &unused))
+        if (x->is_drop && x->side == w->side && heft_map_matches(w->m, x->pattern, name, &unused))
             return true;
     }
     return false;

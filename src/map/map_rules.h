@@ -63,6 +63,7 @@ typedef struct heft_map_let { /* a number, by alternatives: "hidden_size / heads
 typedef struct heft_map_mention { /* drop and require */
     uint32_t pattern, line;
     bool is_drop;
+    uint8_t side; /* of the input: 0 left, 1 right */
 } heft_map_mention;
 
 struct heft_map {

@@ -34,9 +34,9 @@ static heft_status read_words(heft_map_reader *r, heft_str rest)
     return heft_vec_add(&r->m->mem, &r->words, &w, sizeof w) ? HEFT_OK : heft_map_no_memory(r->err);
 }
 
-static heft_status read_mention(heft_map_reader *r, heft_str rest, bool is_drop)
+static heft_status read_mention(heft_map_reader *r, heft_str rest, bool is_drop, uint8_t side)
 {
-    heft_map_mention x = { .line = r->line, .is_drop = is_drop };
+    heft_map_mention x = { .line = r->line, .is_drop = is_drop, .side = side };
     uint8_t slots;
     HEFT_TRY(heft_map_add_pattern(r, rest, &x.pattern, &slots));
     return heft_vec_add(&r->m->mem, &r->m->mentions, &x, sizeof x) ? HEFT_OK
@@ -45,12 +45,17 @@ static heft_status read_mention(heft_map_reader *r, heft_str rest, bool is_drop)
 
 static heft_status read_drop(heft_map_reader *r, heft_str rest)
 {
-    return read_mention(r, rest, true);
+    return read_mention(r, rest, true, 0);
+}
+
+static heft_status read_drop_right(heft_map_reader *r, heft_str rest)
+{
+    return read_mention(r, rest, true, 1);
 }
 
 static heft_status read_require(heft_map_reader *r, heft_str rest)
 {
-    return read_mention(r, rest, false);
+    return read_mention(r, rest, false, 0);
 }
 
 static heft_status read_vectors(heft_map_reader *r, heft_str rest)
@@ -97,6 +102,7 @@ static const struct {
     { "let", 0, read_let },
     { "words", 0, read_words },
     { "drop", 0, read_drop },
+    { "drop-right", 0, read_drop_right },
     { "require", 0, read_require },
     { "vectors", 0, read_vectors },
     { "others", 0, read_others },

@@ -12,12 +12,14 @@ import tempfile
 
 import numpy as np
 
+from map_diffusion_models import DIFFUSION
 from map_models import CONFIG, MODELS
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
-SHARED = {"decoder", "experts"}  # maps that only others use
+MODELS = {**MODELS, **DIFFUSION}
+SHARED = {"decoder", "experts", "diffusers-vae"}  # maps that only others use
 
 
 def stored(dtype, numbers):

@@ -22,7 +22,7 @@ class Model:
 
     def want(self, name, numbers, f32=False):
         dtype = self.vectors or self.dtype if numbers.ndim == 1 else "F32" if f32 else self.dtype
-        self.right[name] = (dtype, np.ascontiguousarray(numbers))
+        self.right[name] = (dtype, numbers.copy())
 
     def same(self, left, right, *shape, f32=False):
         self.want(right, self.new(left, *shape), f32)
