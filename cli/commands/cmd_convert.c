@@ -329,7 +329,8 @@ static int open_input(request *r, heft_file **f)
                : say_status(HEFT_E_NOMEM, r->in, "no memory for metadata");
 }
 
-/* A mix quantises what quantised tensors represent, in f32, so that no rounding is added. */
+/* A mix quantises what quantised tensors represent, in f32, so that no rounding is added; so does
+ * what quantises the result of a map. */
 static int decode_for_mix(dequantised *d, const job *j, const heft_file *f)
 {
     heft_schemes *found;
@@ -340,9 +341,10 @@ static int decode_for_mix(dequantised *d, const job *j, const heft_file *f)
         return code;
     if (!j->quantise.requantise)
         return say_status(HEFT_E_UNSUPPORTED, j->source,
-                          "%u tensor%s quantised already: a mix adds a second loss; "
+                          "%u tensor%s quantised already: %s adds a second loss; "
                           "--requantize allows this",
-                          count, count == 1 ? " is" : "s are");
+                          count, count == 1 ? " is" : "s are",
+                          j->mix.info.name ? "a mix" : "--quantize after --map");
     return dequantise(d, j->session, f, j->source, "f32");
 }
 
@@ -371,10 +373,11 @@ static int convert(request *r)
     dequantised d = { NULL, NULL };
     quantised_model q = { .plan = NULL };
     mapped m = { .model = NULL };
+    bool is_mapped = j->session->map && j->quantise.args.count;
     int code = open_input(r, &f);
     if (!code)
         code = begin_quality(j);
-    if (!code && j->mix.info.name && !j->dequantize)
+    if (!code && (j->mix.info.name || is_mapped) && !j->dequantize)
         code = decode_for_mix(&d, j, f);
     if (!code && j->dequantize)
         code = dequantise(&d, j->session, f, r->in, j->dequantize);

@@ -6,6 +6,7 @@
 
 #include "models/companions.h"
 #include "models/model.h"
+#include "models/quantised.h"
 #include "process/stdin_file.h"
 #include "process/textfile.h"
 
@@ -121,12 +122,20 @@ static void say_map(const mapped *m, const session *s, heft_map_direction side, 
             (int)from.len, from.ptr, (int)to.len, to.ptr);
 }
 
-static int say_map_error(const char *path, heft_error *err)
+/* Say the error, and for a tensor without a rule the ways on. */
+static int say_map_error(const char *path, const heft_file *f, heft_error *err)
 {
+    heft_schemes *found = NULL;
     size_t used = strlen(err->message);
-    if (err->rule && !strcmp(err->rule, "map/unmatched"))
-        snprintf(err->message + used, sizeof err->message - used,
-                 ". --allow-unmatched keeps such tensors as they are");
+    bool is_unmatched = err->rule && !strcmp(err->rule, "heft/unmatched");
+    if (is_unmatched && quantised_open(&found, f, path))
+        return CODE_SYSTEM;
+    const char *way = !is_unmatched ? ""
+                      : found && heft_schemes_count(found)
+                          ? ". Quantised tensors are mapped once --dequantize has decoded them"
+                          : ". --allow-unmatched keeps such tensors as they are";
+    snprintf(err->message + used, sizeof err->message - used, "%s", way);
+    heft_schemes_close(found);
     return say_error(path, err);
 }
 
@@ -155,7 +164,7 @@ int mapped_open(mapped *m, const session *s, const heft_file *f, const char *pat
     opt.on_dropped = count_dropped;
     opt.ctx = &names;
     if (heft_map_apply(&m->model, m->map, f, &opt, &err))
-        return say_map_error(path, &err);
+        return say_map_error(path, f, &err);
     say_map(m, s, opt.direction, path);
     code = say_named(&names.unmatched, s, path, "no rule of the map matches, kept as they are");
     return code ? code : say_named(&names.dropped, s, path, "the map leaves out");

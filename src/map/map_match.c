@@ -185,7 +185,7 @@ heft_status heft_map_match_all(heft_map_matches_of *w)
         HEFT_TRY(match_tensor(w, i));
     HEFT_TRY(check_required(w));
     if (w->unmatched && !w->opt->allow_unmatched)
-        return heft_error_rule(w->err, refuse_unmatched(w), "map/unmatched");
+        return heft_error_rule(w->err, refuse_unmatched(w), "heft/unmatched");
     return sort_matches(w);
 }
 

@@ -19,7 +19,7 @@ def resnet(m, left, right, shortcut):
 
 def attention(m, left, right):
     both(m, left + ".norm", right + ".norm", 4)
-    for name in ("proj_in", "transformer_blocks.0.attn1.to_q", "transformer_blocks.1.ff.net.0.proj"):
+    for name in ("proj_in", "transformer_blocks.0.attn1.to_q", "transformer_blocks.1.ff.net.2"):
         both(m, f"{left}.{name}", f"{right}.{name}", 4, 3)
 
 
@@ -135,7 +135,7 @@ def sdxl():
     return m
 
 
-# Where the names of modules have underscores of their own.
+# The names of some modules have underscores of their own.
 LORA = ["unet.down_blocks.1.attentions.0.transformer_blocks.2.attn1.to_q",
         "unet.down_blocks.1.attentions.1.transformer_blocks.0.attn2.to_out.0",
         "unet.mid_block.attentions.0.transformer_blocks.9.ff.net.0.proj",

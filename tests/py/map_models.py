@@ -68,7 +68,7 @@ def experts(m, i, names=("gate_proj", "up_proj", "down_proj"), module="mlp"):
     m.same(hf + "gate.weight", f"blk.{i}.ffn_gate_inp.weight", EXPERTS, WIDTH, f32=True)
     for name, gg in zip(names, ("gate", "up", "down")):
         shape = (WIDTH, HIDDEN) if gg == "down" else (HIDDEN, WIDTH)
-        order = [2, 0, 1]  # of the file
+        order = [2, 0, 1]  # the order in the file
         each = {e: m.new(f"{hf}experts.{e}.{name}.weight", *shape) for e in order}
         m.want(f"blk.{i}.ffn_{gg}_exps.weight", np.stack([each[e] for e in range(EXPERTS)]))
 
@@ -137,10 +137,11 @@ def gpt_oss():
         bias = m.new(hf + "mlp.experts.gate_up_proj_bias", EXPERTS, 2 * HIDDEN)
         for x, first in (("gate", 0), ("up", 1)):
             m.want(f"{gg}ffn_{x}_exps.weight", both[:, :, first::2].transpose(0, 2, 1))
-            m.want(f"{gg}ffn_{x}_exps.bias", bias[:, first::2])
+            m.want(f"{gg}ffn_{x}_exps.bias", bias[:, first::2], f32=True)
         down = m.new(hf + "mlp.experts.down_proj", EXPERTS, HIDDEN, WIDTH)
         m.want(gg + "ffn_down_exps.weight", down.transpose(0, 2, 1))
-        m.same(hf + "mlp.experts.down_proj_bias", gg + "ffn_down_exps.bias", EXPERTS, WIDTH)
+        m.same(hf + "mlp.experts.down_proj_bias", gg + "ffn_down_exps.bias", EXPERTS, WIDTH,
+               f32=True)
     return m
 
 
