@@ -51,6 +51,7 @@ static const size_row sizes[] = {
     { "heft_mix_options", sizeof(heft_mix_options), 128 },
     { "heft_mix_item", sizeof(heft_mix_item), 80 },
     { "heft_quantise_method", sizeof(heft_quantise_method), 24 },
+    { "heft_map_options", sizeof(heft_map_options), 56 },
     { "heft_quantise_options", sizeof(heft_quantise_options), 72 },
     { "heft_quantise_item", sizeof(heft_quantise_item), 72 },
     { "heft_source", sizeof(heft_source), 16 },

@@ -14,6 +14,8 @@
 extern "C" {
 #endif
 
+/* ---- maps --------------------------------------------------------------------------------- */
+
 /* A map.  Several threads may use one map at the same time. */
 typedef struct heft_map heft_map;
 
@@ -33,6 +35,7 @@ typedef struct heft_map_info {
     heft_str models;       /* values of "model_type" in config.json, separated by spaces */
     heft_str architecture; /* "general.architecture" in GGUF files */
 } heft_map_info;
+/* Return the header of a map. */
 HEFT_API heft_map_info heft_map_describe(const heft_map *m);
 
 /* Return the text of shipped map i; ptr NULL after the last.  Static. */
@@ -46,6 +49,8 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_map_open(heft_map **out, heft_str name
 HEFT_API HEFT_MUST_CHECK heft_status heft_map_open_for(heft_map **out, const heft_file *f,
                                                        const heft_settings *config,
                                                        heft_error *err);
+
+/* ---- mapped models ------------------------------------------------------------------------ */
 
 typedef enum heft_map_direction {
     HEFT_MAP_EITHER, /* the side of the map that matches more tensors is the input */
