@@ -407,6 +407,39 @@ static heft_status print_types(const heft_file *file, const heft_importance *imp
     return st;
 }
 
+/* map.h: maps */
+static void list_maps(void)
+{
+    for (uint32_t i = 0; heft_map_shipped(i).ptr; i++) {
+        heft_map *map;
+        if (heft_map_parse(&map, heft_map_shipped(i), NULL, NULL))
+            return;
+        heft_map_info info = heft_map_describe(map);
+        printf("%.*s: %.*s\n", (int)info.name.len, info.name.ptr, (int)info.title.len,
+               info.title.ptr);
+        heft_map_close(map);
+    }
+}
+
+/* map.h: mapped models */
+static heft_status print_mapped(const heft_file *file, heft_str rules, heft_error *err)
+{
+    heft_map_options options = HEFT_MAP_OPTIONS_INIT;
+    heft_map *map;
+    heft_file *mapped;
+    heft_status st = heft_map_parse(&map, rules, NULL, err);
+    if (st)
+        return st;
+    options.allow_unmatched = true;
+    st = heft_map_apply(&mapped, map, file, &options, err);
+    heft_map_close(map);
+    for (uint32_t i = 0; !st && i < heft_tensor_count(mapped); i++)
+        printf("%.*s\n", (int)heft_tensor_at(mapped, i).name.len,
+               heft_tensor_at(mapped, i).name.ptr);
+    heft_file_close(st ? NULL : mapped);
+    return st;
+}
+
 /* quantise.h: quantised models */
 static heft_status save_fp8(const heft_file *file, const char *path, heft_error *err)
 {
@@ -878,6 +911,8 @@ int main(int argc, char **argv)
     heft_source_close(source);
     file = opened("model.safetensors");
     more = opened("bias.mag");
+    list_maps();
+    require(!print_mapped(file, HEFT_STR("map first\nothers keep\nx -> y"), &err), "map");
     require(!join_with_lora(&both, file, more, &err), "join");
     require(!split(both, "shards", &err), "split");
     heft_recovery done;
