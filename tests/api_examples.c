@@ -407,6 +407,37 @@ static heft_status print_types(const heft_file *file, const heft_importance *imp
     return st;
 }
 
+/* gguf_texts.h: texts */
+static void print_text_files(void)
+{
+    for (uint32_t i = 0; heft_gguf_text_file(i); i++)
+        puts(heft_gguf_text_file(i));
+}
+
+/* gguf_texts.h: to GGUF */
+static heft_status map_to_run(heft_file **out, const heft_map *map, const heft_file *file,
+                              const heft_gguf_options *texts, heft_error *err)
+{
+    heft_gguf_metadata *metadata; /* must outlive *out */
+    heft_map_options opt = HEFT_MAP_OPTIONS_INIT;
+    heft_status st = heft_gguf_metadata_open(&metadata, texts, NULL, err);
+    opt.gguf = st ? NULL : metadata;
+    return st ? st : heft_map_apply(out, map, file, &opt, err);
+}
+
+/* gguf_texts.h: from GGUF */
+static heft_status print_config(const heft_file *gguf, heft_error *err)
+{
+    heft_gguf_texts *texts;
+    heft_status st = heft_gguf_texts_open(&texts, gguf, err);
+    if (st)
+        return st;
+    heft_str config = heft_gguf_texts_get(texts, HEFT_GGUF_CONFIG);
+    fwrite(config.ptr, 1, config.len, stdout);
+    heft_gguf_texts_close(texts);
+    return HEFT_OK;
+}
+
 /* map.h: maps */
 static void list_maps(void)
 {
@@ -792,6 +823,7 @@ static void read_model(const char *path)
     float value = 0, values[2] = { 1, 2 };
     uint16_t halves[2];
     uint64_t sum = 0, size;
+    heft_file *mapped;
     bool sound = false;
     require(!print_error(path) && print_error("no such file"), "errors");
     list_tensors(file);
@@ -815,6 +847,9 @@ static void read_model(const char *path)
     heft_importance *importance;
     require(read_importance(&importance, file, &err) == HEFT_E_FORMAT, "no imatrix");
     require(!print_types(file, importance, &err), "mix");
+    print_text_files();
+    require(print_config(file, &err) == HEFT_E_UNSUPPORTED, "no architecture");
+    require(map_to_run(&mapped, NULL, file, NULL, &err) == HEFT_E_FORMAT, "no config.json");
     require(!save_fp8(file, "fp8.safetensors", &err), "quantise");
     require(!save_and_measure(file, "fp8.safetensors", &err), "quality");
     heft_file_close(file);

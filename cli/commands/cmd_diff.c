@@ -266,7 +266,7 @@ static int run(const session *s, void *ctx)
     if (!code)
         code = array_types_check(s, b, c->path_b);
     if (!code)
-        code = mapped_open(&m, s, a, c->path_a);
+        code = mapped_open(&m, s, a, c->path_a, MAPPED_OTHER);
     if (!code)
         code = model_view_open(&r->view_a, s, m.model ? m.model : a, c->path_a, VIEW_TO_READ);
     if (!code)

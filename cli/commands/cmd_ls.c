@@ -268,7 +268,7 @@ static int open_and_list(const session *s, const request *r)
     selection chosen = { NULL, 0 };
     int code = model_open(s, &stored, path);
     if (!code)
-        code = mapped_open(&m, s, stored, path);
+        code = mapped_open(&m, s, stored, path, MAPPED_OTHER);
     const heft_file *f = m.model ? m.model : stored;
     if (!code)
         code = model_view_open(&v, s, f, path, VIEW_TO_LIST);

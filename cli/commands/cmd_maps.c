@@ -161,7 +161,7 @@ static int check(session *s, const char *name, const char *path)
     s->map = name;
     int code = model_open_whole(s, &f, path);
     if (!code)
-        code = mapped_open(&m, s, f, path);
+        code = mapped_open(&m, s, f, path, MAPPED_OTHER);
     if (!code) {
         inverse.config = m.config;
         inverse.direction = m.direction == HEFT_MAP_FORWARD ? HEFT_MAP_INVERSE : HEFT_MAP_FORWARD;

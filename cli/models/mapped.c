@@ -139,7 +139,29 @@ static int say_map_error(const char *path, const heft_file *f, heft_error *err)
     return say_error(path, err);
 }
 
-int mapped_open(mapped *m, const session *s, const heft_file *f, const char *path)
+/* Return whether the map takes the model from a framework. */
+static bool comes_from(const mapped *m, const char *framework)
+{
+    if (!m->map)
+        return false;
+    heft_map_info i = heft_map_describe(m->map);
+    heft_str from = m->direction == HEFT_MAP_INVERSE ? i.to : i.from;
+    return from.len == strlen(framework) && !memcmp(from.ptr, framework, from.len);
+}
+
+/* Make the metadata of a GGUF file, if the model is in a folder with config.json. */
+static int open_gguf(mapped *m, const session *s, const heft_file *f, const char *path)
+{
+    if (m->config)
+        return gguf_folder_open(&m->gguf, s, f, path);
+    say_lost(
+        s->strict, path,
+        "there is no config.json: the GGUF file has no metadata, and llama.cpp does not load it");
+    return s->strict ? CODE_CANNOT : CODE_DONE;
+}
+
+int mapped_open(mapped *m, const session *s, const heft_file *f, const char *path,
+                mapped_output output)
 {
     heft_error err;
     heft_map_options opt = HEFT_MAP_OPTIONS_INIT;
@@ -157,6 +179,15 @@ int mapped_open(mapped *m, const session *s, const heft_file *f, const char *pat
     if (opt.direction == HEFT_MAP_EITHER)
         opt.direction = heft_map_side(m->map, f);
     m->direction = opt.direction;
+    bool is_gguf = comes_from(m, "gguf");
+    if (output == MAPPED_GGUF && !is_gguf)
+        code = open_gguf(m, s, f, path);
+    else if (output == MAPPED_FOLDER && is_gguf)
+        code = gguf_folder_make(&m->gguf, s, f, path);
+    if (code)
+        return code;
+    opt.gguf = m->gguf.metadata;
+    opt.texts = m->gguf.back;
     opt.config = m->config;
     opt.allow_unmatched = s->allow_unmatched;
     opt.verify = !s->no_verify;
@@ -173,6 +204,7 @@ int mapped_open(mapped *m, const session *s, const heft_file *f, const char *pat
 void mapped_release(mapped *m)
 {
     heft_file_close(m->model);
+    gguf_folder_close(&m->gguf);
     heft_settings_close(m->config);
     heft_map_close(m->map);
     *m = (mapped){ .map = NULL };

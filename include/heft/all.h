@@ -8,6 +8,7 @@
 #include <heft/doctor.h>
 #include <heft/dtypes.h>
 #include <heft/editing.h>
+#include <heft/gguf_texts.h>
 #include <heft/heft.h>
 #include <heft/heft_ext.h>
 #include <heft/ids.h>

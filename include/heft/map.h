@@ -9,6 +9,7 @@
 #ifndef HEFT_MAP_H
 #define HEFT_MAP_H
 #include <heft/companion.h>
+#include <heft/gguf_texts.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -70,10 +71,16 @@ typedef struct heft_map_options {
     /* Called for each tensor that the map leaves out by a `drop` rule; or NULL. */
     void (*on_dropped)(void *ctx, heft_str name);
     void *ctx;
+    /* Metadata that replace or add to those of f, and tensors that f lacks; must outlive *out.
+     * NULL: none. */
+    const heft_gguf_metadata *gguf;
+    /* Texts made of f: metadata that they state are left out.  NULL: all metadata are kept. */
+    const heft_gguf_texts *texts;
 } heft_map_options;
-#define HEFT_MAP_OPTIONS_INIT                                                                  \
-    {                                                                                          \
-        sizeof(heft_map_options), NULL, HEFT_MAP_EITHER, false, false, { 0 }, NULL, NULL, NULL \
+#define HEFT_MAP_OPTIONS_INIT                                                                   \
+    {                                                                                           \
+        sizeof(heft_map_options), NULL, HEFT_MAP_EITHER, false, false, { 0 }, NULL, NULL, NULL, \
+            NULL, NULL                                                                          \
     }
 
 /* Open the model that f is under the map.  All metadata of f are kept.  f must outlive *out, the

@@ -91,6 +91,8 @@ DESCRIBED = (
      "list", "rename A to B, or as sed -E does; g: every match"),
     ("map", "convert",
      "file", "names and layout of another framework: auto, a name of `heft maps`, or a file"),
+    ("pre-tokenizer", "convert",
+     "text", "with --map to GGUF: how llama.cpp splits texts, such as qwen2"),
     ("cast", "convert append",
      "list", "convert the element type; first match counts; also GLOB=DTYPE"),
     ("raw-tensors", "convert append",

@@ -10,6 +10,7 @@
 #include "core/shards/shard_join.h"
 #include "map/map_match.h"
 #include "model/names.h"
+#include "model/values.h"
 
 typedef struct result_row { /* describes the result with the same number */
     heft_str name;
@@ -285,6 +286,21 @@ static heft_status add_groups(map_file *a)
     return HEFT_OK;
 }
 
+/* Add the tensors that the weights lack; they are in the place of none. */
+static heft_status add_extras(map_file *a)
+{
+    for (uint32_t i = 0; a->opt.gguf; i++) {
+        heft_gguf_extra e = heft_gguf_metadata_extra(a->opt.gguf, i);
+        if (!e.name)
+            break;
+        result_row row = { heft_str_from(e.name), { e.count }, 1, HEFT_NONE, HEFT_NONE };
+        if (!heft_vec_add(&a->matches.mem, &a->rows, &row, sizeof row))
+            return no_memory(a);
+        HEFT_TRY(heft_map_add_vector(&a->gather, e.values, e.count, a->err));
+    }
+    return HEFT_OK;
+}
+
 /* ---- the index ---- */
 
 static bool is_before(const void *ctx, uint32_t i, uint32_t k)
@@ -379,13 +395,36 @@ static heft_status check_names(map_file *a)
     return st;
 }
 
+/* Append value i of those that are added, and its elements; return the number of the next. */
+static size_t add_value(heft_index *x, const heft_value *values, size_t i, heft_status *st)
+{
+    bool is_list = values[i].kind == HEFT_KIND_LIST;
+    size_t end = i + 1 + (is_list ? values[i].as.container.count : 0);
+    *st = heft_ix_meta(x, values[i]);
+    for (size_t k = i + 1; k < end && !*st; k++)
+        *st = heft_ix_meta(x, values[k]);
+    if (is_list && !*st)
+        heft_ix_meta_end(x);
+    return end;
+}
+
 static heft_status add_values(map_file *a)
 {
     const heft_index *from = &a->f->x;
+    size_t count = 0;
+    uint32_t dropped;
+    const heft_value *added = a->opt.gguf ? heft_gguf_metadata_values(&count, a->opt.gguf) : NULL;
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < from->values.len && !st; i = heft_ix_value_next(from, i))
-        st = heft_ix_copy_value(&a->out->x, from, i, HEFT_NONE);
-    return st;
+        if (!a->opt.texts || !heft_gguf_texts_has(a->opt.texts, heft_ix_value(from, i)->key))
+            st = heft_ix_copy_value(&a->out->x, from, i, HEFT_NONE);
+    if (a->opt.texts && heft_gguf_texts_has(a->opt.texts, heft_lit("tokenizer.ggml.tokens"))) {
+        a->out->x.tokens = (heft_ix_tokens){ .count = 0 };
+        a->out->x.model_parts.len = 0; /* a GGUF file has no other than the vocabulary */
+    }
+    for (size_t i = 0; i < count && !st;)
+        i = add_value(&a->out->x, added, i, &st);
+    return st || !count ? st : heft_ix_meta_keep_last(&a->out->x, HEFT_NONE, &dropped);
 }
 
 /* Reserve what the index needs beside its columns. */
@@ -406,12 +445,15 @@ static heft_status fill(map_file *a)
 {
     heft_index *x = &a->out->x;
     HEFT_TRY(add_groups(a));
+    HEFT_TRY(add_extras(a));
     HEFT_TRY(reserve(a));
     a->results = a->gather.results.ptr; /* the source takes the column */
     HEFT_TRY(add_source(a));
     HEFT_TRY(heft_ix_merge_with(x, &a->f->x, a->out->joined_files->first_shard,
                                 (heft_str){ NULL, 0 }, a->matches.is_kept, add_instead, a));
     HEFT_TRY(rename_all(a));
+    while (a->next_row < a->rows.len)
+        HEFT_TRY(add_tensor(a, a->order[a->next_row++]));
     HEFT_TRY(add_values(a));
     HEFT_TRY(check_names(a));
     HEFT_TRY(heft_ix_build_name_table(x));

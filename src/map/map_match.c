@@ -80,6 +80,8 @@ static heft_status match_tensor(heft_map_matches_of *w, uint32_t tensor)
                    : heft_error_no_memory(w->err, "to apply a map");
     bool is_lost = is_dropped(w, name);
     w->is_kept[tensor] = !is_lost;
+    if (is_lost && w->opt->texts && heft_gguf_texts_has(w->opt->texts, name))
+        return HEFT_OK;
     if (!is_lost && w->m->keeps_others)
         return HEFT_OK;
     void (*say)(void *ctx, heft_str name) = is_lost ? w->opt->on_dropped : w->opt->on_unmatched;

@@ -215,6 +215,7 @@ typedef struct heft_map_result {
     bool has_gaps; /* elements in no box are 0 */
     uint8_t unit;  /* bytes that are gathered together */
     int32_t added;
+    const void *memory; /* all bytes, in place of boxes; or NULL */
 } heft_map_result;
 
 typedef struct heft_map_gather {
@@ -225,6 +226,9 @@ typedef struct heft_map_gather {
 
 /* Append a result with the elements of a value. */
 heft_status heft_map_add_result(heft_map_gather *g, const heft_map_work *w, const heft_map_value *v,
+                                heft_error *err);
+/* Append a vector of f32 in memory, which must outlive the source. */
+heft_status heft_map_add_vector(heft_map_gather *g, const float *values, uint32_t count,
                                 heft_error *err);
 void heft_map_gather_free(heft_map_gather *g);
 /* Make a source of all results, one after the other, which takes the columns of g. */

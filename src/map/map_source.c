@@ -149,6 +149,18 @@ heft_status heft_map_add_result(heft_map_gather *g, const heft_map_work *w, cons
                : no_memory(err);
 }
 
+heft_status heft_map_add_vector(heft_map_gather *g, const float *values, uint32_t count,
+                                heft_error *err)
+{
+    const heft_map_result *before = (const heft_map_result *)g->results.ptr + g->results.len - 1;
+    heft_map_result r = { .start = g->results.len ? before->start + before->bytes : 0,
+                          .bytes = (uint64_t)count * sizeof *values,
+                          .dtype = HEFT_F32,
+                          .as = HEFT_F32,
+                          .memory = values };
+    return heft_vec_add(&g->mem, &g->results, &r, sizeof r) ? HEFT_OK : no_memory(err);
+}
+
 void heft_map_gather_free(heft_map_gather *g)
 {
     heft_vec_free(&g->mem, &g->results, sizeof(heft_map_result));
@@ -322,7 +334,9 @@ static heft_status read_results(const heft_map_gather *g, uint64_t offset, uint8
         uint64_t from = offset - t->start, left = t->bytes - from;
         size_t n = left < len ? (size_t)left : len;
         bool is_plain = t->as == t->dtype && !t->added;
-        if (n)
+        if (t->memory)
+            memcpy(to, (const uint8_t *)t->memory + from, n);
+        else if (n)
             st = (is_plain ? gather : compute)(g, t, from, from + n, to, err);
         to += n;
         offset += n;

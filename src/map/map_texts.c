@@ -60,7 +60,10 @@ const char *const heft_map_texts[] = {
     "model.layers.{i}.self_attn.{attn}.{wb} -> blk.{i}.{attn}.{wb}\n"
     "words ffn = gate_proj:ffn_gate up_proj:ffn_up down_proj:ffn_down\n"
     "model.layers.{i}.mlp.{ffn}.{wb} -> blk.{i}.{ffn}.{wb}\n"
-    "\n\ndrop model.layers.{i}.self_attn.rotary_emb.inv_freq\n",
+    "\n\ndrop model.layers.{i}.self_attn.rotary_emb.inv_freq\n"
+    "drop-right rope_freqs.weight\n"
+    "drop-right rope_factors_long.weight\n"
+    "drop-right rope_factors_short.weight\n",
     "map deepseek2\n"
     "title DeepSeek 2 and 3: keys and values of all heads from one latent vector\n"
     "from huggingface\n"
