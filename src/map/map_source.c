@@ -9,7 +9,7 @@
 #include "model/float.h"
 
 enum {
-    DIRECT = 16 << 10, /* runs of this length are read by themselves */
+    DIRECT = 16 << 10, /* runs of this length are read, not copied from mapped pages */
     ALIGN = 64
 };
 
@@ -198,7 +198,10 @@ static box_read read_of(const heft_map_gather *g, const heft_map_result *t, cons
     if (t->unit == 1 && t->dtype < HEFT_DTYPES)
         r.reader.row.dtype = HEFT_U8;
     const heft_ix_part_row *row = &r.reader.row;
-    r.reader.content = heft_file_map(g->f, row->offset, row->stored);
+    /* Long rows are read: faults of mapped pages cost more. */
+    bool is_long = b->inner && r.strides[b->axes - 1] == 1 &&
+                   r.counts[b->axes - 1] * t->unit >= DIRECT;
+    r.reader.content = is_long ? NULL : heft_file_map(g->f, row->offset, row->stored);
     bool is_dense = !b->inner || (b->inner == 1 && r.strides[r.outer] == 1);
     r.reader.strides = is_dense ? NULL : r.strides + r.outer;
     r.reader.dims = r.counts + r.outer;
@@ -218,7 +221,7 @@ static heft_status read_run(box_read *r, uint64_t begin, uint64_t first, uint8_t
     r->reader.first = (v ? v->first : 0) + first * r->unit;
     uint8_t *out = dst + (from - r->from);
     bool is_copy = !r->reader.strides && !(r->reader.row.flags & HEFT_P_RESTORED);
-    if (is_copy && to - from >= DIRECT) /* a fault for each mapped page costs more */
+    if (is_copy && to - from >= DIRECT)
         return heft_file_read_stored(r->f, r->reader.row.offset + r->reader.first + (from - begin),
                                      out, (size_t)(to - from), r->err);
     if (!is_copy || !r->reader.content)
