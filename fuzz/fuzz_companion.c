@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include <heft/companion.h>
+#include <heft/gguf_texts.h>
 #include <heft/vocabulary.h>
 
 #include "fuzz.h"
@@ -57,6 +58,29 @@ static void try_profile(heft_str text)
     heft_profile_close(p);
 }
 
+/* The input in the place of each text next to a small model. */
+static void try_gguf(heft_str content)
+{
+    for (uint32_t i = 0; i < HEFT_GGUF_TEXTS; i++) {
+        heft_gguf_options opt = HEFT_GGUF_OPTIONS_INIT;
+        heft_gguf_metadata *m;
+        size_t count;
+        opt.texts[HEFT_GGUF_CONFIG] = HEFT_STR(
+            "{\"model_type\":\"gpt2\",\"n_layer\":1,\"n_positions\":8,\"n_embd\":4,"
+            "\"n_head\":1,\"layer_norm_epsilon\":1,\"vocab_size\":9}");
+        opt.texts[HEFT_GGUF_MERGES] = HEFT_STR("a b\n");
+        opt.texts[i] = content;
+        if (heft_gguf_metadata_open(&m, &opt, NULL, NULL)) {
+            fuzz_require(!m);
+            continue;
+        }
+        const heft_value *v = heft_gguf_metadata_values(&count, m);
+        for (size_t k = 0; k < count; k++)
+            fuzz_require(v[k].kind != HEFT_KIND_LIST || v[k].as.container.end <= count);
+        heft_gguf_metadata_close(m);
+    }
+}
+
 static void run(const uint8_t *data, size_t size, fuzz_script *s)
 {
     (void)s;
@@ -65,6 +89,7 @@ static void run(const uint8_t *data, size_t size, fuzz_script *s)
     try_vocab(heft_vocab_parse_json, text);
     try_settings(text);
     try_profile(text);
+    try_gguf(text);
 }
 
 const fuzz_target fuzz_this = { .run = run };

@@ -407,6 +407,70 @@ static heft_status print_types(const heft_file *file, const heft_importance *imp
     return st;
 }
 
+/* gguf_texts.h: texts */
+static void print_text_files(void)
+{
+    for (uint32_t i = 0; heft_gguf_text_file(i); i++)
+        puts(heft_gguf_text_file(i));
+}
+
+/* gguf_texts.h: to GGUF */
+static heft_status map_to_run(heft_file **out, const heft_map *map, const heft_file *file,
+                              const heft_gguf_options *texts, heft_error *err)
+{
+    heft_gguf_metadata *metadata; /* must outlive *out */
+    heft_map_options opt = HEFT_MAP_OPTIONS_INIT;
+    heft_status st = heft_gguf_metadata_open(&metadata, texts, NULL, err);
+    opt.gguf = st ? NULL : metadata;
+    return st ? st : heft_map_apply(out, map, file, &opt, err);
+}
+
+/* gguf_texts.h: from GGUF */
+static heft_status print_config(const heft_file *gguf, heft_error *err)
+{
+    heft_gguf_texts *texts;
+    heft_status st = heft_gguf_texts_open(&texts, gguf, err);
+    if (st)
+        return st;
+    heft_str config = heft_gguf_texts_get(texts, HEFT_GGUF_CONFIG);
+    fwrite(config.ptr, 1, config.len, stdout);
+    heft_gguf_texts_close(texts);
+    return HEFT_OK;
+}
+
+/* map.h: maps */
+static void list_maps(void)
+{
+    for (uint32_t i = 0; heft_map_shipped(i).ptr; i++) {
+        heft_map *map;
+        if (heft_map_parse(&map, heft_map_shipped(i), NULL, NULL))
+            return;
+        heft_map_info info = heft_map_describe(map);
+        printf("%.*s: %.*s\n", (int)info.name.len, info.name.ptr, (int)info.title.len,
+               info.title.ptr);
+        heft_map_close(map);
+    }
+}
+
+/* map.h: mapped models */
+static heft_status print_mapped(const heft_file *file, heft_str rules, heft_error *err)
+{
+    heft_map_options options = HEFT_MAP_OPTIONS_INIT;
+    heft_map *map;
+    heft_file *mapped;
+    heft_status st = heft_map_parse(&map, rules, NULL, err);
+    if (st)
+        return st;
+    options.allow_unmatched = true;
+    st = heft_map_apply(&mapped, map, file, &options, err);
+    heft_map_close(map);
+    for (uint32_t i = 0; !st && i < heft_tensor_count(mapped); i++)
+        printf("%.*s\n", (int)heft_tensor_at(mapped, i).name.len,
+               heft_tensor_at(mapped, i).name.ptr);
+    heft_file_close(st ? NULL : mapped);
+    return st;
+}
+
 /* quantise.h: quantised models */
 static heft_status save_fp8(const heft_file *file, const char *path, heft_error *err)
 {
@@ -759,6 +823,7 @@ static void read_model(const char *path)
     float value = 0, values[2] = { 1, 2 };
     uint16_t halves[2];
     uint64_t sum = 0, size;
+    heft_file *mapped;
     bool sound = false;
     require(!print_error(path) && print_error("no such file"), "errors");
     list_tensors(file);
@@ -782,6 +847,9 @@ static void read_model(const char *path)
     heft_importance *importance;
     require(read_importance(&importance, file, &err) == HEFT_E_FORMAT, "no imatrix");
     require(!print_types(file, importance, &err), "mix");
+    print_text_files();
+    require(print_config(file, &err) == HEFT_E_UNSUPPORTED, "no architecture");
+    require(map_to_run(&mapped, NULL, file, NULL, &err) == HEFT_E_FORMAT, "no config.json");
     require(!save_fp8(file, "fp8.safetensors", &err), "quantise");
     require(!save_and_measure(file, "fp8.safetensors", &err), "quality");
     heft_file_close(file);
@@ -878,6 +946,8 @@ int main(int argc, char **argv)
     heft_source_close(source);
     file = opened("model.safetensors");
     more = opened("bias.mag");
+    list_maps();
+    require(!print_mapped(file, HEFT_STR("map first\nothers keep\nx -> y"), &err), "map");
     require(!join_with_lora(&both, file, more, &err), "join");
     require(!split(both, "shards", &err), "split");
     heft_recovery done;

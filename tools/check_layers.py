@@ -57,8 +57,17 @@ MAY_INCLUDE = {
         "heft.h", "heft_ext.h", "check.h", "quantise.h", "scheme.h", "src/base", "src/model",
         "src/grammar", "src/core/read", "src/core/shards", "src/scheme"
     ],
+    "src/map": [
+        "heft.h", "heft_ext.h", "check.h", "companion.h", "gguf_texts.h", "map.h", "src/base",
+        "src/model",
+        "src/core/read", "src/core/shards"
+    ],
     "src/mix": [
         "heft.h", "heft_ext.h", "mix.h", "src/base", "src/model", "src/core/read"
+    ],
+    "src/gguf": [
+        "heft_ext.h", "companion.h", "gguf_texts.h", "vocabulary.h", "src/base", "src/model",
+        "src/grammar", "src/companion", "src/core/read"
     ],
     "src/core/write/plan": WRITE,
     "src/core/write/append": [*WRITE, "src/core/write/plan"],
@@ -111,7 +120,8 @@ FREESTANDING = [
     "src/base", "src/model", "src/grammar", "src/format", "src/core/read", "src/core/shards",
     "src/core/check", "src/core/write/plan", "src/core/write/append", "src/core/write/convert",
     "src/core/write/writer", "src/core/write/split", "src/core/edit", "src/companion", "src/folder",
-    "src/scheme", "src/logical", "src/mix", "src/scan", "src/sign", "src/share", "src/port_none"
+    "src/scheme", "src/logical", "src/map", "src/mix", "src/gguf", "src/scan", "src/sign",
+    "src/share", "src/port_none"
 ]
 INSTRUCTIONS = {"cpuid.h", "immintrin.h", "arm_neon.h"}  # only src/simd
 EXTENDED = ("src/port", "src/local", "cli")  # may ask the C library for more than C11

@@ -17,8 +17,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/api.md"
 EXAMPLES = ROOT / "tests/api_examples.c"
 HEADERS = ["heft.h", "source.h", "memory_limits.h", "write.h", "check.h", "editing.h",
-           "split.h", "ids.h", "vocabulary.h", "companion.h", "scheme.h", "block_rows.h", "mix.h",
-           "quantise.h", "doctor.h", "share.h", "sign.h", "params.h", "remote.h", "heft_ext.h"]
+           "split.h", "ids.h", "vocabulary.h", "companion.h", "scheme.h", "block_rows.h",
+           "map.h", "mix.h", "gguf_texts.h", "quantise.h", "doctor.h", "share.h", "sign.h",
+           "params.h", "remote.h", "heft_ext.h"]
 STABILITY = re.compile(r"/\*(?:(?!\*/).)*Stability: (stable|provisional)\.", re.S)
 SECTION = re.compile(r"^/\* ---- (.*?) -+ \*/$", re.M)
 BLOCK = re.compile(

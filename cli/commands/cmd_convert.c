@@ -4,11 +4,13 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "commands/job.h"
 #include "models/companions.h"
 #include "models/inputs.h"
+#include "models/mapped.h"
 #include "models/model.h"
 #include "models/quantised.h"
 #include "models/quantised_model.h"
@@ -19,7 +21,9 @@
 typedef struct request {
     job job;
     const char *in;
-    folder folder; /* companion files; empty if IN is a file */
+    folder folder;          /* companion files; empty if IN is a file */
+    const char *out_folder; /* OUT, if the weights go into it; or NULL */
+    char *out_file;         /* of the weights in out_folder */
 } request;
 
 /* ---- --resume: keep the downloaded bytes of an input on a server ---- */
@@ -268,7 +272,8 @@ static int say_unused_vocab(const request *r, const heft_file *f)
 {
     const job *j = &r->job;
     heft_vocab *own = NULL;
-    if (!r->folder.vocab || j->vocab || j->session->quiet ||
+    bool is_read = j->session->map && !strcmp(heft_format_name(j->target), "gguf");
+    if (!r->folder.vocab || j->vocab || j->session->quiet || is_read ||
         !(heft_format_caps(j->target) & HEFT_CAN_VOCAB))
         return CODE_DONE;
     int code = vocab_find(&own, f, j->source);
@@ -325,7 +330,8 @@ static int open_input(request *r, heft_file **f)
                : say_status(HEFT_E_NOMEM, r->in, "no memory for metadata");
 }
 
-/* A mix quantises what quantised tensors represent, in f32, so that no rounding is added. */
+/* A mix quantises what quantised tensors represent, in f32, so that no rounding is added; so does
+ * what quantises the result of a map. */
 static int decode_for_mix(dequantised *d, const job *j, const heft_file *f)
 {
     heft_schemes *found;
@@ -336,9 +342,10 @@ static int decode_for_mix(dequantised *d, const job *j, const heft_file *f)
         return code;
     if (!j->quantise.requantise)
         return say_status(HEFT_E_UNSUPPORTED, j->source,
-                          "%u tensor%s quantised already: a mix adds a second loss; "
+                          "%u tensor%s quantised already: %s adds a second loss; "
                           "--requantize allows this",
-                          count, count == 1 ? " is" : "s are");
+                          count, count == 1 ? " is" : "s are",
+                          j->mix.info.name ? "a mix" : "--quantize after --map");
     return dequantise(d, j->session, f, j->source, "f32");
 }
 
@@ -360,27 +367,49 @@ static int say_quality(const job *j)
                          j->to_stdout ? STDERR_FILENO : STDOUT_FILENO, j->quality_as_json);
 }
 
+static mapped_output output_kind_of(const request *r)
+{
+    bool is_gguf = !strcmp(heft_format_name(r->job.target), "gguf");
+    return r->out_folder ? MAPPED_FOLDER : is_gguf ? MAPPED_GGUF : MAPPED_OTHER;
+}
+
+static int make_folder(const request *r)
+{
+    bool is_made = r->out_folder && !r->job.dry_run;
+    return is_made && mkdir(r->out_folder, 0777) && errno != EEXIST
+               ? say_system(errno, r->out_folder)
+               : CODE_DONE;
+}
+
 static int convert(request *r)
 {
     heft_file *f = NULL;
     job *j = &r->job;
     dequantised d = { NULL, NULL };
     quantised_model q = { .plan = NULL };
+    mapped m = { .model = NULL };
+    bool is_mapped = j->session->map && j->quantise.args.count;
     int code = open_input(r, &f);
     if (!code)
         code = begin_quality(j);
-    if (!code && j->mix.info.name && !j->dequantize)
+    if (!code && (j->mix.info.name || is_mapped) && !j->dequantize)
         code = decode_for_mix(&d, j, f);
     if (!code && j->dequantize)
         code = dequantise(&d, j->session, f, r->in, j->dequantize);
     j->rules.is_decoded = d.model != NULL;
+    const heft_file *in = d.model ? d.model : f;
+    if (!code)
+        code = mapped_open(&m, j->session, in, r->in, output_kind_of(r));
+    in = m.model ? m.model : in;
     if (!code && j->quantise.args.count && !j->mix.info.name)
-        code = quantise(&q, &j->quantise, j->session, f, r->in, quantise_target(r));
+        code = quantise(&q, &j->quantise, j->session, in, r->in, quantise_target(r));
     if (!code)
         code = check_settings(r, q.config);
     if (!code && !d.model && !q.plan && !j->rules.raw_tensors)
-        code = dequantise_check_target(j->session, f, r->in, j->target);
-    const heft_file *in = q.plan ? heft_quantisation_file(q.plan) : d.model ? d.model : f;
+        code = dequantise_check_target(j->session, in, r->in, j->target);
+    in = q.plan ? heft_quantisation_file(q.plan) : in;
+    if (!code)
+        code = make_folder(r);
     if (!code)
         code = j->share.number || j->finish ? job_convert_share(j, in) : job_convert(j, in);
     if (!code && q.plan)
@@ -389,12 +418,55 @@ static int convert(request *r)
         code = say_quality(j);
     if (!code)
         code = say_done(r, in);
+    if (!code && r->out_folder && !j->dry_run)
+        code = gguf_folder_write(&m.gguf, j->session, r->out_folder, j->force, j->no_sync);
     quantised_release(&q);
+    mapped_release(&m);
     dequantised_release(&d);
     if (!code)
         job_say_result(j);
     heft_file_close(f);
     return f ? resume_end(j, r->in, code) : code;
+}
+
+/* Refuse to replace a text of the folder without --force. */
+static int check_folder(const job *j)
+{
+    static const heft_gguf_text made[] = { HEFT_GGUF_CONFIG, HEFT_GGUF_TOKENIZER,
+                                           HEFT_GGUF_TOKENIZER_CONFIG };
+    int code = CODE_DONE;
+    for (size_t i = 0; i < sizeof made / sizeof *made && !code && !j->force; i++) {
+        char *file = path_in(j->out, heft_gguf_text_file(made[i]));
+        bool exists = false;
+        code = file ? path_find(&exists, file) : CODE_SYSTEM;
+        if (exists)
+            code = say_status(HEFT_E_ARGUMENT, file, "already exists: --force replaces it");
+        free(file);
+    }
+    return code;
+}
+
+/* With --map, OUT may be a folder: the weights are in it, and the texts of a GGUF file. Return an
+ * exit code. */
+static int choose_folder(request *r)
+{
+    job *j = &r->job;
+    size_t len = strlen(j->out);
+    bool is_folder = len && j->out[len - 1] == '/';
+    int code = CODE_DONE;
+    if (!j->session->map || heft_is_url(j->out) || j->share.number || j->finish)
+        return CODE_DONE;
+    if (!is_folder && (!j->to || !strcmp(j->to, "safetensors")))
+        code = path_find_folder(&is_folder, j->out);
+    if (code || !is_folder)
+        return code;
+    code = check_folder(j);
+    if (code)
+        return code;
+    r->out_folder = j->out;
+    r->out_file = path_in(j->out, "model.safetensors");
+    j->out = r->out_file;
+    return r->out_file ? CODE_DONE : CODE_SYSTEM;
 }
 
 static int run(const session *s, void *ctx)
@@ -403,8 +475,11 @@ static int run(const session *s, void *ctx)
     job *j = &r->job;
     r->in = s->args.item[0];
     j->out = s->args.item[1];
-    int code = j->abort ? job_give_up(j) : convert(r);
+    int code = choose_folder(r);
+    if (!code)
+        code = j->abort ? job_give_up(j) : convert(r);
     job_release(j);
+    free(r->out_file);
     folder_close(&r->folder);
     return code;
 }

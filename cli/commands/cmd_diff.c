@@ -2,6 +2,7 @@
  * files. */
 #include <unistd.h>
 
+#include "models/mapped.h"
 #include "models/model.h"
 #include "options/command.h"
 #include "values/comparison.h"
@@ -201,6 +202,10 @@ static const opt options[] = {
       "do not read tensors with equal SHA-256 in both files" },
     { "rename", 0, OPT_LIST, AT_NAME(request, c.rename.args, NAMES_TENSOR), RENAMES_VALUE,
       "rename tensors of A before the comparison" },
+    { "map", 0, OPT_FILE, SETTING(map), "NAME|FILE",
+      "compare A under a map: auto, a name of `heft maps`, or a file" },
+    { "allow-unmatched", 0, OPT_FLAG, SETTING(allow_unmatched), NULL,
+      "keep tensors that no rule of the map matches" },
     { "tree", 0, OPT_FLAG, AT(request, style.tree), NULL, "show the modules with sums" },
     { "depth", 0, OPT_NUMBER, AT(request, style.depth), "N",
       "fold modules at this depth of --tree" },
@@ -221,6 +226,7 @@ static int run(const session *s, void *ctx)
     request *r = ctx;
     comparison *c = &r->c;
     heft_file *a = NULL, *b = NULL;
+    mapped m = { .model = NULL };
     c->session = s;
     c->view_a = &r->view_a;
     c->view_b = &r->view_b;
@@ -240,7 +246,9 @@ static int run(const session *s, void *ctx)
     if (!code)
         code = array_types_check(s, b, c->path_b);
     if (!code)
-        code = model_view_open(&r->view_a, s, a, c->path_a, VIEW_TO_READ);
+        code = mapped_open(&m, s, a, c->path_a, MAPPED_OTHER);
+    if (!code)
+        code = model_view_open(&r->view_a, s, m.model ? m.model : a, c->path_a, VIEW_TO_READ);
     if (!code)
         code = model_view_open(&r->view_b, s, b, c->path_b, VIEW_TO_READ);
     if (!code)
@@ -249,6 +257,7 @@ static int run(const session *s, void *ctx)
     comparison_release(c);
     model_view_close(&r->view_a);
     model_view_close(&r->view_b);
+    mapped_release(&m);
     heft_file_close(a);
     heft_file_close(b);
     return code;

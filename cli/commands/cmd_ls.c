@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "models/module_tree.h"
+#include "models/mapped.h"
 #include "options/command.h"
 #include "options/opt.h"
 #include "process/columns.h"
@@ -259,10 +260,14 @@ static int open_and_list(const session *s, const request *r)
     const opt_args *args = &s->args;
     const char *path = args->item[0];
     bool needs_tied = r->is_long || r->json;
-    heft_file *f = NULL;
+    heft_file *stored = NULL;
+    mapped m = { .model = NULL };
     model_view v = { .f = NULL };
     selection chosen = { NULL, 0 };
-    int code = model_open(s, &f, path);
+    int code = model_open(s, &stored, path);
+    if (!code)
+        code = mapped_open(&m, s, stored, path, MAPPED_OTHER);
+    const heft_file *f = m.model ? m.model : stored;
     if (!code)
         code = model_view_open(&v, s, f, path, VIEW_TO_LIST);
     uint32_t *tied = !code && needs_tied ? model_find_tied(v.f, path) : NULL;
@@ -276,7 +281,8 @@ static int open_and_list(const session *s, const request *r)
     free(chosen.ids);
     free(tied);
     model_view_close(&v);
-    heft_file_close(f);
+    mapped_release(&m);
+    heft_file_close(stored);
     return code;
 }
 
@@ -284,6 +290,9 @@ static const opt options[] = {
     { "long", 'l', OPT_FLAG, AT(request, is_long), NULL, "show layout, encoding and offset, too" },
     { "tree", 0, OPT_FLAG, AT(request, tree), NULL, "show the modules with sums" },
     { "depth", 0, OPT_NUMBER, AT(request, depth), "N", "fold modules at this depth of --tree" },
+    { "map", 0, OPT_FILE, SETTING(map), "NAME|FILE", MAP_HELP },
+    { "allow-unmatched", 0, OPT_FLAG, SETTING(allow_unmatched), NULL,
+      "keep tensors that no rule of the map matches" },
     { "sort", 0, OPT_TEXT, AT_WORD(request, order.sort, "name size offset dtype"), "KEY",
       "sort by name, size, offset or dtype" },
     { "dtype", 0, OPT_LIST, AT_NAME(request, order.dtypes, NAMES_DTYPE), "DTYPE",

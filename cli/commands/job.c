@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "models/mapped.h"
 #include "models/model.h"
 #include "process/interrupt.h"
 #include "text/words.h"
@@ -26,6 +27,13 @@ const shared_opt job_options[] = {
     { C | A | E,
       { "rename", 0, OPT_LIST, AT_NAME(job, rules.rename.args, NAMES_TENSOR), RENAMES_VALUE,
         RENAMES_HELP } },
+    { C, { "map", 0, OPT_FILE, SETTING(map), "NAME|FILE", MAP_HELP } },
+    { C,
+      { "pre-tokenizer", 0, OPT_TEXT, SETTING(pre_tokenizer), "NAME",
+        "with --map to GGUF: how llama.cpp splits texts, such as qwen2" } },
+    { C,
+      { "allow-unmatched", 0, OPT_FLAG, SETTING(allow_unmatched), NULL,
+        "keep tensors that no rule of the map matches" } },
     { C | A,
       { "cast", 0, OPT_LIST, AT_NAME(job, rules.cast.args, NAMES_DTYPE_OF), "[GLOB:][FROM=]DTYPE",
         "convert the element type; first match counts; also GLOB=DTYPE" } },

@@ -13,7 +13,7 @@
 #include "process/columns.h"
 #include "text/words.h"
 
-enum { FIRST_LONG = 256, OPTIONS_MAX = 64, HELP_COLUMN = 26, HELP_WIDTH = 80 };
+enum { FIRST_LONG = 256, OPTIONS_MAX = 80, HELP_COLUMN = 26, HELP_WIDTH = 80 };
 
 static const opt common[COMMON] = {
     [COLOR] = { "color", 0, OPT_CHOICE, SETTING_WORD(colour, "auto always never"), "WHEN",

@@ -313,8 +313,9 @@ static bool writes_shares(const session *s)
 
 static void allow_output(sandbox *s, const char *path, output_kind kind, unsigned more)
 {
-    char folder[PATH_MAX], real[PATH_MAX];
+    char folder[PATH_MAX], real[PATH_MAX], made[PATH_MAX];
     struct stat info;
+    size_t len = strlen(path);
     if (kind == STDOUT_OUTPUT && !strcmp(path, "-"))
         return;
     if (heft_is_url(path)) {
@@ -322,6 +323,12 @@ static void allow_output(sandbox *s, const char *path, output_kind kind, unsigne
         return;
     }
     bool exists = !stat(path, &info);
+    if (!exists && len > 1 && len < sizeof made && path[len - 1] == '/') { /* convert makes it */
+        memcpy(made, path, len);
+        made[len - 1] = 0;
+        path = made;
+        kind = FOLDER_OUTPUT;
+    }
     if (exists && S_ISDIR(info.st_mode))
         kept_access_add_folder(&s->kept, path, "");
     if (exists && S_ISREG(info.st_mode))

@@ -35,6 +35,9 @@ typedef struct session {
     heft_limits limits;                /* --max-tensors and --max-bytes; 0 for the defaults */
     bool strict;                       /* warnings are errors */
     bool quiet, verbose;               /* print neither notes nor warnings; print notes, too */
+    const char *map;                   /* --map, or NULL */
+    const char *pre_tokenizer;         /* --pre-tokenizer, or NULL */
+    bool allow_unmatched;              /* tensors that no rule of the map matches are kept */
     bool raw_tensors;                  /* cast parts of quantised tensors as numbers */
     bool no_verify;                    /* ignore wrong checksums */
     bool offline;                      /* refuse files on servers */

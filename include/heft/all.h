@@ -8,9 +8,11 @@
 #include <heft/doctor.h>
 #include <heft/dtypes.h>
 #include <heft/editing.h>
+#include <heft/gguf_texts.h>
 #include <heft/heft.h>
 #include <heft/heft_ext.h>
 #include <heft/ids.h>
+#include <heft/map.h>
 #include <heft/memory_limits.h>
 #include <heft/mix.h>
 #include <heft/params.h>

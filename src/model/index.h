@@ -318,6 +318,8 @@ void heft_ix_free(heft_index *x);
 void heft_ix_trim(heft_index *x);
 /* Trim the columns and build the name table; return HEFT_E_FORMAT if a name occurs twice. */
 heft_status heft_ix_build_name_table(heft_index *x);
+/* Give a tensor another name before the name table is built; name.ptr NULL: out of memory. */
+heft_status heft_ix_rename(heft_index *x, uint32_t tensor, heft_str name);
 
 /* Call fn(arg, i) for each i below n, with heft_index.run if the host has it, else in a loop. */
 void heft_ix_run(const heft_index *x, size_t n, void (*fn)(void *arg, size_t i), void *arg);

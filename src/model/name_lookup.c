@@ -96,20 +96,25 @@ static uint32_t fill(const heft_index *x, uint32_t workers)
     return repeated;
 }
 
-/* Append ".duplicate" and the number of the tensor to the name. */
-static heft_status rename_repeated(heft_index *x, uint32_t tensor)
+heft_status heft_ix_rename(heft_index *x, uint32_t tensor, heft_str name)
 {
     heft_ix_tensor_row *row = heft_ix_row(x, tensor);
-    char number[20];
-    heft_str digits = { number, heft_u64_text(number, tensor + 1ull) };
-    heft_str name = heft_arena_join(&x->arena, heft_ix_name(x, tensor), heft_lit(".duplicate"),
-                                    digits);
     if (!name.ptr || name.len > UINT32_MAX)
         return heft_error_no_memory(x->err, "for the name of a tensor");
     row->name = name.ptr;
     row->name_len = (uint32_t)name.len;
     ((uint32_t *)x->hashes.ptr)[tensor] = heft_names_hash(&x->key, name);
     return HEFT_OK;
+}
+
+/* Append ".duplicate" and the number of the tensor to the name. */
+static heft_status rename_repeated(heft_index *x, uint32_t tensor)
+{
+    char number[20];
+    heft_str digits = { number, heft_u64_text(number, tensor + 1ull) };
+    heft_str name = heft_arena_join(&x->arena, heft_ix_name(x, tensor), heft_lit(".duplicate"),
+                                    digits);
+    return heft_ix_rename(x, tensor, name);
 }
 
 /* Return the error for a repeated name. */

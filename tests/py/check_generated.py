@@ -11,6 +11,7 @@ import tap  # noqa: E402
 # The tables of gen_nfc_tables.py depend on Python's version of Unicode.
 TABLES = {
     "src/base/crc_tables.h": "gen_crc_tables.py",
+    "src/map/map_texts.c": "gen_maps.py",
     "src/model/block_grids.c": "gen_block_grids.py"
 }
 

@@ -1,0 +1,211 @@
+#include "models/mapped.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "models/companions.h"
+#include "models/model.h"
+#include "models/quantised.h"
+#include "process/stdin_file.h"
+#include "process/textfile.h"
+
+/* ---- the map ---- */
+
+/* Remove ":inverse" or ":forward" from the name, which is copied. */
+static char *copy_name(const char *name, heft_map_direction *direction)
+{
+    static const struct {
+        const char *suffix;
+        heft_map_direction direction;
+    } rows[] = { { ":inverse", HEFT_MAP_INVERSE }, { ":forward", HEFT_MAP_FORWARD } };
+    char *copy = strdup(name);
+    for (size_t i = 0; copy && i < sizeof rows / sizeof *rows; i++) {
+        size_t len = strlen(copy), n = strlen(rows[i].suffix);
+        if (len <= n || strcmp(copy + len - n, rows[i].suffix) != 0)
+            continue;
+        copy[len - n] = 0;
+        *direction = rows[i].direction;
+    }
+    return copy;
+}
+
+static int read_map(heft_map **out, const char *file)
+{
+    heft_error err;
+    heft_str text;
+    int code = text_read(&text, file, TEXT_NAMED);
+    if (code)
+        return code;
+    if (heft_map_parse(out, text, NULL, &err))
+        code = say_error(file, &err);
+    text_free(text);
+    return code;
+}
+
+static int open_named(heft_map **out, const char *name, const heft_file *f,
+                      const heft_settings *config, const char *path)
+{
+    heft_error err;
+    size_t len = strlen(name);
+    if (strchr(name, '/') || (len > 4 && !strcmp(name + len - 4, ".map")))
+        return read_map(out, name);
+    heft_status st = strcmp(name, "auto") ? heft_map_open(out, str_of(name), NULL, &err)
+                                          : heft_map_open_for(out, f, config, &err);
+    if (!st)
+        return CODE_DONE;
+    size_t used = strlen(err.message);
+    if (st == HEFT_E_NOTFOUND)
+        snprintf(err.message + used, sizeof err.message - used, ". `heft maps` lists all");
+    return say_error(path, &err);
+}
+
+int map_find(heft_map **out, heft_map_direction *direction, const char *name, const heft_file *f,
+             const heft_settings *config, const char *path)
+{
+    char *copy = copy_name(name, direction);
+    *out = NULL;
+    int code = copy ? open_named(out, copy, f, config, path)
+                    : say_status(HEFT_E_NOMEM, path, "no memory for a name");
+    free(copy);
+    return code;
+}
+
+/* ---- the model ---- */
+
+typedef struct named_tensors { /* the first of several tensors, and their number */
+    uint64_t count;
+    char first[128];
+} named_tensors;
+
+typedef struct reports {
+    named_tensors unmatched, dropped;
+} reports;
+
+static void count_name(named_tensors *n, heft_str name)
+{
+    if (!n->count++)
+        snprintf(n->first, sizeof n->first, "%.*s", (int)name.len, name.ptr);
+}
+
+static void count_unmatched(void *ctx, heft_str name)
+{
+    count_name(&((reports *)ctx)->unmatched, name);
+}
+
+static void count_dropped(void *ctx, heft_str name)
+{
+    count_name(&((reports *)ctx)->dropped, name);
+}
+
+/* Warn of tensors: an error with --strict. Return an exit code. */
+static int say_named(const named_tensors *n, const session *s, const char *path, const char *what)
+{
+    outbuf name;
+    if (!n->count)
+        return CODE_DONE;
+    out_open(&name, -1);
+    out_escaped(&name, str_of(n->first));
+    say_lost(s->strict, path, "%s: %llu tensor%s, '%s'%s", what, (unsigned long long)n->count,
+             n->count == 1 ? "" : "s", out_cstr(&name), n->count == 1 ? "" : " ...");
+    out_free(&name);
+    return s->strict ? CODE_CANNOT : CODE_DONE;
+}
+
+static void say_map(const mapped *m, const session *s, heft_map_direction side, const char *path)
+{
+    heft_map_info i = heft_map_describe(m->map);
+    bool is_inverse = side == HEFT_MAP_INVERSE;
+    heft_str from = is_inverse ? i.to : i.from, to = is_inverse ? i.from : i.to;
+    if (!s->quiet)
+        say(MESSAGE_NOTE, path, "map %.*s: %.*s to %.*s", (int)i.name.len, i.name.ptr,
+            (int)from.len, from.ptr, (int)to.len, to.ptr);
+}
+
+/* Say the error, and for a tensor without a rule the ways on. */
+static int say_map_error(const char *path, const heft_file *f, heft_error *err)
+{
+    heft_schemes *found = NULL;
+    size_t used = strlen(err->message);
+    bool is_unmatched = err->rule && !strcmp(err->rule, "heft/unmatched");
+    if (is_unmatched && quantised_open(&found, f, path))
+        return CODE_SYSTEM;
+    const char *way = !is_unmatched ? ""
+                      : found && heft_schemes_count(found)
+                          ? ". Quantised tensors are mapped once --dequantize has decoded them"
+                          : ". --allow-unmatched keeps such tensors as they are";
+    snprintf(err->message + used, sizeof err->message - used, "%s", way);
+    heft_schemes_close(found);
+    return say_error(path, err);
+}
+
+/* Return whether the map takes the model from a framework. */
+static bool comes_from(const mapped *m, const char *framework)
+{
+    if (!m->map)
+        return false;
+    heft_map_info i = heft_map_describe(m->map);
+    heft_str from = m->direction == HEFT_MAP_INVERSE ? i.to : i.from;
+    return from.len == strlen(framework) && !memcmp(from.ptr, framework, from.len);
+}
+
+/* Make the metadata of a GGUF file, if the model is in a folder with config.json. */
+static int open_gguf(mapped *m, const session *s, const heft_file *f, const char *path)
+{
+    if (m->config)
+        return gguf_folder_open(&m->gguf, s, f, path);
+    say_lost(
+        s->strict, path,
+        "there is no config.json: the GGUF file has no metadata, and llama.cpp does not load it");
+    return s->strict ? CODE_CANNOT : CODE_DONE;
+}
+
+int mapped_open(mapped *m, const session *s, const heft_file *f, const char *path,
+                mapped_output output)
+{
+    heft_error err;
+    heft_map_options opt = HEFT_MAP_OPTIONS_INIT;
+    reports names = { { 0 }, { 0 } };
+    int code = CODE_DONE;
+    *m = (mapped){ .map = NULL };
+    if (!s->map)
+        return CODE_DONE;
+    if (!stdin_is(path) && !heft_is_url(path))
+        code = model_config_read(&m->config, path, "config.json", true);
+    if (!code)
+        code = map_find(&m->map, &opt.direction, s->map, f, m->config, path);
+    if (code)
+        return code;
+    if (opt.direction == HEFT_MAP_EITHER)
+        opt.direction = heft_map_side(m->map, f);
+    m->direction = opt.direction;
+    bool is_gguf = comes_from(m, "gguf");
+    if (output == MAPPED_GGUF && !is_gguf)
+        code = open_gguf(m, s, f, path);
+    else if (output == MAPPED_FOLDER && is_gguf)
+        code = gguf_folder_make(&m->gguf, s, f, path);
+    if (code)
+        return code;
+    opt.gguf = m->gguf.metadata;
+    opt.texts = m->gguf.back;
+    opt.config = m->config;
+    opt.allow_unmatched = s->allow_unmatched;
+    opt.verify = !s->no_verify;
+    opt.on_unmatched = s->allow_unmatched ? count_unmatched : NULL;
+    opt.on_dropped = count_dropped;
+    opt.ctx = &names;
+    if (heft_map_apply(&m->model, m->map, f, &opt, &err))
+        return say_map_error(path, f, &err);
+    say_map(m, s, opt.direction, path);
+    code = say_named(&names.unmatched, s, path, "no rule of the map matches, kept as they are");
+    return code ? code : say_named(&names.dropped, s, path, "the map leaves out");
+}
+
+void mapped_release(mapped *m)
+{
+    heft_file_close(m->model);
+    gguf_folder_close(&m->gguf);
+    heft_settings_close(m->config);
+    heft_map_close(m->map);
+    *m = (mapped){ .map = NULL };
+}

@@ -1,0 +1,44 @@
+# Metadata and tokenizers of GGUF files; tests/py/check_gguf_runs.py has llama.cpp for a judge.
+PYTHONPATH=$CASES/../py $PYTHON - <<'P'
+import json, pathlib
+import made_models, made_tokenizers as t
+from check_gguf_runs import weights_file
+def folder(name, config={}, tokenizer=None, vocab=None):
+    tokenizer = t.byte_level("qwen2", count=4) if tokenizer is None else tokenizer
+    rows = vocab or len(tokenizer["model"]["vocab"]) + 2
+    model = made_models.Model("qwen2", rows)
+    model.forward([1])
+    model.c.update(config)
+    path = pathlib.Path(name)
+    t.write(path, "config.json", {k: v for k, v in model.c.items() if v != "none"})
+    if tokenizer:
+        t.write(path, "tokenizer.json", tokenizer)
+    t.write(path, "model.safetensors", weights_file(model.weights))
+folder("good")
+folder("window", {"use_sliding_window": True, "sliding_window": 64})
+folder("relu", {"hidden_act": "relu"})
+folder("less", {"num_hidden_layers": "none"})
+folder("bare", tokenizer={}, vocab=300)
+folder("short", vocab=100)
+odd = t.byte_level("qwen2", count=4)
+odd["pre_tokenizer"] = {"type": "Whitespace"}
+folder("odd", tokenizer=odd)
+P
+echo "== a file that runs"; $HEFT convert -q --map auto good out.gguf; $HEFT info out.gguf | grep -c 'tokenizer.ggml\|qwen2\.'
+echo "== a window that is not computed"; $HEFT convert --map auto window no.gguf | grep -v bytes; rm no.gguf
+$HEFT convert --strict --map auto window no.gguf || echo "= $?"
+echo "== an activation that is not computed"; $HEFT convert --map auto relu no.gguf || echo "= $?"
+echo "== a setting is missing"; $HEFT convert --map auto less no.gguf || echo "= $?"
+echo "== no tokenizer"; $HEFT convert -q --map auto bare bare.gguf; $HEFT info bare.gguf | grep -c tokenizer
+$HEFT convert --strict --map auto bare no.gguf || echo "= $?"
+echo "== no config.json"; cp good/model.safetensors alone.safetensors
+$HEFT convert --map qwen2 alone.safetensors alone.gguf || echo "= $?"; $HEFT info alone.gguf | grep -c tokenizer
+echo "== more tokens than rows"; $HEFT convert --map auto short no.gguf || echo "= $?"
+echo "== steps that are not known"; $HEFT convert --map auto odd no.gguf || echo "= $?"
+$HEFT convert -q --map auto --pre-tokenizer qwen2 odd odd.gguf; $HEFT info odd.gguf | grep ggml.pre
+echo "== and back"; $HEFT convert --map auto out.gguf back/; ls back
+$HEFT convert --map auto out.gguf back/ || echo "= $?"
+$HEFT convert -qf --map auto out.gguf back; $HEFT diff good/model.safetensors back/model.safetensors
+echo "== a tokenizer that does not come back"; $HEFT convert --map auto odd.gguf odd-back/ | grep -v bytes
+$HEFT convert -q --map auto bare.gguf bare-back/; ls bare-back
+$HEFT convert --strict --map auto bare.gguf strict-back/ || echo "= $?"; test ! -e strict-back

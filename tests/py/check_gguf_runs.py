@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""check_gguf_runs.py HEFT DIR [NAME]: GGUF files of `heft convert --map auto` in llama.cpp.
+
+DIR has the library of llama.cpp and the tokenizers of Hugging Face, as npm ships them. Small models
+of each architecture are converted: the numbers that llama.cpp computes are those of a forward pass
+in numpy over the source weights, to a thousandth of the largest. Small tokenizers are converted:
+the ids are those that the library of the tokenizer makes of 200 texts. Back: the weights, the
+settings, and the ids of the tokenizer.json that Heft makes. NAME is one model or tokenizer. TAP on
+stdout."""
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import unicodedata
+
+import llama_library
+import made_models
+import made_tokenizers
+import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import tap  # noqa: E402
+
+CLOSE = 1e-3
+# llama.cpp splits texts before combining marks, or keeps them, where the definitions do otherwise.
+WITHOUT_MARKS = ("gpt-4o", "tekken", "bert")
+
+
+def has_marks(text):
+    return any(unicodedata.category(c).startswith("M") for c in unicodedata.normalize("NFD", text))
+
+
+def weights_file(weights):
+    header, data = {}, b""
+    for k, v in weights.items():
+        raw = v.astype("<f4").tobytes()
+        header[k] = {"dtype": "F32", "shape": list(v.shape),
+                     "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def read_weights(path):
+    raw = path.read_bytes()
+    size = struct.unpack("<Q", raw[:8])[0]
+    header = json.loads(raw[8:8 + size])
+    header.pop("__metadata__", None)
+    return {k: np.frombuffer(raw[8 + size + t["data_offsets"][0]:8 + size + t["data_offsets"][1]],
+                             "<f4").reshape(t["shape"]) for k, t in header.items()}
+
+
+class Check:
+    def __init__(self, heft, directory, temporary):
+        self.heft, self.npm = heft, directory
+        self.llama = llama_library.open_llama(directory)
+        self.dir = pathlib.Path(temporary)
+
+    def convert(self, source, target, *options):
+        command = [self.heft, "convert", "-qf", "--map", "auto", *options, source, target]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise ValueError(done.stderr.strip())
+
+    def folder(self, name, config, weights):
+        folder = self.dir / name
+        made_tokenizers.write(folder, "config.json", config)
+        made_tokenizers.write(folder, "model.safetensors", weights_file(weights))
+        return folder
+
+    def ids(self, jobs):
+        """Return the ids of the library of the tokenizers for (folder, texts) pairs."""
+        script = pathlib.Path(__file__).parents[1] / "js/tokenize.mjs"
+        request = [{"tokenizer": str(f / "tokenizer.json"), "special": True, "texts": t}
+                   for f, t in jobs]
+        done = subprocess.run(["node", script, self.npm], input=json.dumps(request), text=True,
+                              capture_output=True, check=False)
+        if done.returncode:
+            raise ValueError(done.stderr.strip()[-300:])
+        return json.loads(done.stdout)
+
+    # ---- models ----
+
+    def model(self, kind):
+        """Return what is wrong with a model of that kind; none: nothing."""
+        tokenizer = made_tokenizers.byte_level("gpt-2")
+        vocab = len(tokenizer["model"]["vocab"]) + 6  # rows without a token, too
+        if kind == "bert":
+            tokenizer = made_tokenizers.wordpiece()
+            vocab = len(tokenizer["model"]["vocab"])
+        model = made_models.Model(kind, vocab)
+        ids = [int(i) for i in np.random.default_rng(2).integers(0, vocab - 8, 12)]
+        want = model.forward(ids)
+        folder = self.folder(kind, model.c, model.weights)
+        made_tokenizers.write(folder, "tokenizer.json", tokenizer)
+        target = self.dir / f"{kind}.gguf"
+        self.convert(folder, target)
+        loaded = llama_library.Model(self.llama, target)
+        got = loaded.run(ids, embeddings=kind == "bert")
+        loaded.close()
+        worst = float(np.abs(got - want).max() / max(1, np.abs(want).max()))
+        if not worst < CLOSE:
+            return [f"numbers differ by {worst:.2g} of {np.abs(want).max():.2g}"]
+        return self.back(kind, folder, target)
+
+    def back(self, kind, folder, target):
+        """Compare the weights that come back with those that were converted."""
+        again = self.dir / f"{kind}-back"
+        self.convert(target, f"{again}/")
+        before, after = (read_weights(f / "model.safetensors") for f in (folder, again))
+        wrong = [f"tensor {k} does not come back" for k in before.keys() ^ after.keys()]
+        wrong += [f"tensor {k} differs" for k in before.keys() & after.keys()
+                  if before[k].shape != after[k].shape
+                  or not np.allclose(before[k], after[k], rtol=0, atol=ROUNDED.get(kind, 0))]
+        config = json.loads((again / "config.json").read_text(encoding="utf-8"))
+        source = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        return wrong + [f"config.json: {k} is {v!r}, not {source[k]!r}" for k, v in config.items()
+                        if k in source and source[k] != v and k not in LOST.get(kind, ())]
+
+    # ---- tokenizers ----
+
+    def tokenizers(self, names):
+        texts = made_tokenizers.texts()
+        jobs, lists = [], []
+        for name in names:
+            folder, library = self.tokenizer_folder(name)
+            mine = [t for t in texts if name not in WITHOUT_MARKS or not has_marks(t)]
+            if "Unigram" in name:  # SentencePiece adds a space also before a space
+                mine = [t for t in mine if not t[:1].isspace()]
+            lists.append((name, folder, mine))
+            jobs.append((library, mine))
+        for (name, folder, mine), want in zip(lists, self.ids(jobs)):
+            try:
+                yield name, self.compare_ids(name, folder, mine, want)
+            except ValueError as e:
+                yield name, [str(e)]
+
+    def tokenizer_folder(self, name):
+        """Return a folder with the tokenizer, and one with the tokenizer.json of its library."""
+        write = made_tokenizers.write
+        kind = "bert" if name.startswith("bert") else "llama"
+        folder = self.dir / f"tokenizer {name}"
+        library = self.dir / f"library {name}"
+        made = TOKENIZERS[name]()
+        write(library, "tokenizer.json", made)
+        if name == "tokenizer.model":
+            rows, _ = made_tokenizers.pieces()
+            write(folder, "tokenizer.model", made_tokenizers.sentencepiece(rows))
+        elif name == "tokenizer.model of Unigram":
+            write(folder, "tokenizer.model",
+                  made_tokenizers.sentencepiece(made_tokenizers.unigram_pieces(), model=1))
+        elif name == "vocab.json":
+            write(folder, "vocab.json", made["model"]["vocab"])
+            write(folder, "merges.txt", "#version: 0.2\n" + "\n".join(made["model"]["merges"]))
+            write(folder, "added_tokens.json",
+                  {t["content"]: t["id"] for t in made["added_tokens"]})
+            write(folder, "tokenizer_config.json", {"tokenizer_class": "Qwen2Tokenizer"})
+        else:
+            write(folder, "tokenizer.json", made)
+        vocab = made["model"]["vocab"]
+        model = made_models.Model(kind, len(vocab) + 2)
+        model.forward([1])
+        self.folder(folder.name, model.c, model.weights)
+        return folder, library
+
+    def compare_ids(self, name, folder, texts, want):
+        target = self.dir / f"{name}.gguf"
+        self.convert(folder, target)
+        loaded = llama_library.Model(self.llama, target, vocab_only=True)
+        got = [loaded.tokens(t) for t in texts]
+        loaded.close()
+        wrong = [f"{t!r}: {g} instead of {w}" for t, g, w in zip(texts, got, want) if g != w]
+        if wrong or name not in made_tokenizers.STEPS or name == "deepseek-llm":
+            return wrong
+        again = self.dir / f"{name}-back"
+        self.convert(target, f"{again}/")
+        back = self.ids([(again, texts)])[0]
+        return [f"back, {t!r}: {g} instead of {w}" for t, g, w in zip(texts, back, want) if g != w]
+
+
+TOKENIZERS = {
+    **{n: lambda n=n: made_tokenizers.byte_level(n, merges_as_lists=n in ("qwen2", "llama-bpe"))
+       for n in made_tokenizers.STEPS},
+    "vocab.json": lambda: made_tokenizers.byte_level("qwen2"),
+    "bytes and pieces": made_tokenizers.bytes_and_pieces,
+    "without a space before": lambda: made_tokenizers.bytes_and_pieces(False),
+    "tokenizer.model": made_tokenizers.bytes_and_pieces,
+    "tokenizer.model of Unigram": made_tokenizers.unigram,
+    "bert": made_tokenizers.wordpiece,
+    "bert with capitals": lambda: made_tokenizers.wordpiece(False),
+}
+# A number that is added and taken away again rounds the weights.
+ROUNDED = {"gemma": 1e-6, "gemma2": 1e-6, "gemma3_text": 1e-6}
+# Settings that several values of make the same GGUF file.
+LOST = {"mistral": ["model_type"], "gpt2": ["n_inner"], "bert": ["tie_word_embeddings"]}
+
+
+def main():
+    heft, directory, *names = sys.argv[1:]
+    if llama_library.open_llama(directory) is None:
+        print("1..0 # SKIP npm has no llama.cpp for this machine")
+        return 0
+    with tempfile.TemporaryDirectory() as temporary:
+        check = Check(heft, directory, temporary)
+        rows = []
+        for kind in made_models.CONFIGS:
+            if names and kind not in names:
+                continue
+            try:
+                rows.append((f"model {kind}", check.model(kind)))
+            except ValueError as e:
+                rows.append((f"model {kind}", [str(e)]))
+        if not (pathlib.Path(directory) / "node_modules/tokenizers").exists():
+            rows.append(("tokenizers # SKIP npm has no library of tokenizers here", []))
+            return tap.report(rows)
+        for name, wrong in check.tokenizers([n for n in TOKENIZERS if not names or n in names]):
+            rows.append((f"tokenizer {name}", wrong[:4]))
+    return tap.report(rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
