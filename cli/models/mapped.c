@@ -7,7 +7,7 @@
 #include "models/companions.h"
 #include "models/model.h"
 #include "models/quantised.h"
-#include "process/stdin_file.h"
+#include "process/textfile.h"
 #include "process/textfile.h"
 
 /* ---- the map ---- */

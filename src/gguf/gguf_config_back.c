@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "grammar/json.h"
-#include "model/decimal.h"
+#include "model/values.h"
 #include "model/float.h"
 
 /* ---- metadata ---- */
