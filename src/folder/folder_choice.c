@@ -213,7 +213,7 @@ static heft_status report_none(const choosing *c)
     bool has_ranks = l->megatron && heft_str_begins(heft_lit(l->megatron), "mp_rank_");
     if (l->deepspeed)
         return report_deepspeed(c);
-    if (l->distributed && !heft_format_find(heft_lit("torch")))
+    if (l->distributed && !heft_format_find(heft_lit("dcp")))
         return heft_error_plain(c->err, HEFT_E_UNSUPPORTED,
                                 "the folder has a distributed checkpoint (DCP) of PyTorch, with "
                                 "%q, and this build does not read files of PyTorch",
