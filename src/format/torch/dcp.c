@@ -162,6 +162,9 @@ static heft_status add_object(heft_dcp *d, heft_str name, uint32_t value)
         return HEFT_OK;
     }
     heft_range where = { box.offset, box.length };
+    if (heft_box_is_zstd(&box))
+        heft_ix_note(d->x, HEFT_NOTE, "torch/zstd", heft_pickle_offset(&d->p, value), HEFT_NONE,
+                     "objects that are not tensors are listed as they are stored, compressed");
     return heft_ix_part(d->x, HEFT_NONE, shown, HEFT_U8, where, box.length, HEFT_RAW);
 }
 

@@ -80,7 +80,8 @@ void heft_dcp_lay_out(heft_dcp_record *r, const heft_index *x, uint32_t tensor)
     }
 
     heft_zip_member *data = &r->members[DATA];
-    *data = (heft_zip_member){ .name = heft_lit(FOLDER "data/" "0"),
+    *data = (heft_zip_member){ .name = heft_lit(FOLDER "data/"
+                                                       "0"),
                                .head = count.total,
                                .size = bytes_of(x, tensor) };
     heft_zip_put_header(&count, data);
