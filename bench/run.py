@@ -20,6 +20,7 @@ import others
 import payloads
 import publish
 import quantised
+import ranks_of_run
 import servers
 import slow_files
 from harness import BUILD, GIB, RESULTS, Report, machine, warm_memory
@@ -29,7 +30,8 @@ SECTIONS = [
     indexes.opening, indexes.scaling, indexes.listing, indexes.ggml, indexes.finding,
     payloads.verifying, payloads.converting, payloads.replacing, payloads.sharing, payloads.memory,
     payloads.loading, payloads.cold, slow_files.slow_files, payloads.writing,
-    payloads.compressing, payloads.casting, payloads.decoding, payloads.encoding,
+    ranks_of_run.gathering, payloads.compressing, payloads.casting, payloads.decoding,
+    payloads.encoding,
     quantised.dequantising, payloads.growing, servers.remote, others.python, others.package,
     others.tensors_in_python,
     others.hashing, others.summarising, others.comparing, others.parameters, others.embedding,

@@ -74,6 +74,8 @@ bool fuzz_hash(heft_hash *out, const heft_file *f);
 void fuzz_require_same(const heft_file *a, const heft_file *b);
 /* Return a format that can be written, for any number. */
 const heft_format *fuzz_writable(uint32_t number);
+/* Return a format whose models may be several files, by any number. */
+const heft_format *fuzz_splittable(uint32_t number);
 
 /* ---- sinks ---------------------------------------------------------------------------------- */
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <heft/check.h>
+#include <heft/split.h>
 
 #include "fuzz.h"
 
@@ -113,17 +114,31 @@ void fuzz_require_same(const heft_file *a, const heft_file *b)
     fuzz_require(!memcmp(of_a.bytes, of_b.bytes, sizeof of_a.bytes));
 }
 
-const heft_format *fuzz_writable(uint32_t number)
+static bool is_writable(const heft_format *f)
+{
+    return heft_format_caps(f) & HEFT_CAN_WRITE;
+}
+
+static const heft_format *choose(uint32_t number, bool (*is_one)(const heft_format *f))
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < heft_format_count(); i++)
-        if (heft_format_caps(heft_format_at(i)) & HEFT_CAN_WRITE)
-            count++;
+        count += is_one(heft_format_at(i));
     fuzz_require(count);
     number %= count;
     for (uint32_t i = 0;; i++)
-        if (heft_format_caps(heft_format_at(i)) & HEFT_CAN_WRITE && !number--)
+        if (is_one(heft_format_at(i)) && !number--)
             return heft_format_at(i);
+}
+
+const heft_format *fuzz_writable(uint32_t number)
+{
+    return choose(number, is_writable);
+}
+
+const heft_format *fuzz_splittable(uint32_t number)
+{
+    return choose(number, heft_format_can_split);
 }
 
 /* ---- sinks ---------------------------------------------------------------------------------- */

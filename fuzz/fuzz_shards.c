@@ -92,16 +92,30 @@ static void convert(const folder *d, const heft_file *f, fuzz_script *s)
 
 /* ---- a set that heft writes ----------------------------------------------------------------- */
 
+/* A script does not answer twice alike, as a split needs it. */
+static void forget_callbacks(heft_convert_options *o)
+{
+    o->keep = NULL;
+    o->rename = NULL;
+    o->cast = NULL;
+    o->transpose = NULL;
+    o->densify = NULL;
+    o->sparsify = NULL;
+    o->identify = NULL;
+    o->storage = NULL;
+}
+
 static heft_status split(folder *d, const heft_file *in, fuzz_request *r, fuzz_script *s)
 {
     heft_split_options opt = HEFT_SPLIT_OPTIONS_INIT;
     const heft_format *to = heft_file_format(in);
     heft_error err = fuzz_no_error();
-    if (!(heft_format_caps(to) & HEFT_CAN_WRITE) || fuzz_next(s) % 2)
-        to = fuzz_writable(fuzz_next(s));
+    if (!heft_format_can_split(to) || fuzz_next(s) % 2)
+        to = fuzz_splittable(fuzz_next(s));
     opt.count = fuzz_next(s) % 5;
     opt.max_bytes = opt.count ? 0 : 1 + fuzz_next(s) * UINT64_C(64);
     fuzz_request_init(r, d->host, to, s);
+    forget_callbacks(&r->opt);
     opt.convert = &r->opt;
     opt.open = add_file;
     opt.ctx = d;

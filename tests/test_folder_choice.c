@@ -184,6 +184,8 @@ static void checkpoints_in_pieces(void **state)
           HEFT_E_UNSUPPORTED },
         { "model" S " mp_rank_00_model_states.pt mp_rank_01_model_states.pt global_step5/",
           "model" S " ~mp_rank_00_model_states.pt", HEFT_OK },
+        { "mp_rank_00_model_states.pt zero/", "universal checkpoint", HEFT_E_UNSUPPORTED },
+        { "model" S " zero/", "model" S, HEFT_OK },
         { "latest zero_to_fp32.py global_step500/", "'global_step500': open that folder",
           HEFT_E_UNSUPPORTED },
         { "model" S " mp_rank_00/ __0_0.distcp common.pt", "model" S " !__0_0.distcp !mp_rank_00",

@@ -89,9 +89,28 @@ static int resume_end(const job *j, const char *in, int code)
 static int choose_target(job *j)
 {
     j->to_stdout = !strcmp(j->out, "-");
+    j->may_be_folder = true;
     if (!j->to && j->to_stdout)
         return say_usage("convert", "--to is required when the output is stdout");
     return job_choose_target(j);
+}
+
+/* Refuse what is for one file, if the target is a folder of files. Return an exit code. */
+static int folder_check(job *j)
+{
+    if (!job_is_for_folder(j))
+        return CODE_DONE;
+    const char *name = heft_format_name(j->target);
+    j->count = 1;
+    if (j->to_stdout || heft_is_url(j->out))
+        return say_usage("convert", "a model in %s is a folder of files: OUT must be a folder",
+                         name);
+    if (j->share.number || j->finish || j->resume || j->verify_quality)
+        return say_usage("convert",
+                         "a model in %s is a folder of files, which excludes --share, --finish, "
+                         "--resume and --verify-quality",
+                         name);
+    return CODE_DONE;
 }
 
 /* Refuse an output that is a file of --set-file. */
@@ -128,6 +147,8 @@ static int check_output(const request *r, const heft_file *f)
 {
     const job *j = &r->job;
     struct stat out;
+    if (job_is_for_folder(j)) /* each file is checked when it is opened */
+        return CODE_DONE;
     if (j->to_stdout ? fstat(STDOUT_FILENO, &out) : stat(j->out, &out))
         return CODE_DONE;
     int code = check_inputs(r, f, j->to_stdout ? "standard output" : j->out, &out);
@@ -229,6 +250,8 @@ static int prepare(request *r)
         code = check_input(j->session, r->in);
     if (!code)
         code = choose_target(j);
+    if (!code)
+        code = folder_check(j);
     if (!code)
         code = quantise_check(r);
     bool is_folder = false;
@@ -411,7 +434,9 @@ static int convert(request *r)
     if (!code)
         code = make_folder(r);
     if (!code)
-        code = j->share.number || j->finish ? job_convert_share(j, in) : job_convert(j, in);
+        code = job_is_for_folder(j)           ? job_split(j, f, in)
+               : j->share.number || j->finish ? job_convert_share(j, in)
+                                              : job_convert(j, in);
     if (!code && q.plan)
         code = quantised_end(&q, j->session, quantise_target(r));
     if (!code)
@@ -423,7 +448,7 @@ static int convert(request *r)
     quantised_release(&q);
     mapped_release(&m);
     dequantised_release(&d);
-    if (!code)
+    if (!code && !job_is_for_folder(j))
         job_say_result(j);
     heft_file_close(f);
     return f ? resume_end(j, r->in, code) : code;
@@ -509,7 +534,7 @@ const command command_convert = {
     .sharer = JOB_CONVERT,
     .request_bytes = sizeof(request),
     .begin = job_begin,
-    .writes_shares = job_writes_shares,
+    .writes_shares = job_makes_folders,
     .writes_beside = writes_beside,
     .run = run,
 };

@@ -1,4 +1,5 @@
 /* cmd_formats.c - `heft formats`: list the formats of this build. */
+#include <heft/split.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,13 +10,21 @@
 
 enum { NAME, READ, WRITE, SUFFIXES, VERSIONS, TITLE };
 
+/* Say whether a model can be written, as one file or as a folder of files only. */
+static const char *writes(const heft_format *f)
+{
+    return heft_format_caps(f) & HEFT_CAN_WRITE ? "yes"
+           : heft_format_can_split(f)           ? "folder"
+                                                : "no";
+}
+
 static void put_cell(outbuf *o, const table_row *row, int field)
 {
     const heft_format *f = heft_format_at(row->id);
     uint32_t caps = heft_format_caps(f);
     const char *text = field == NAME       ? heft_format_name(f)
                        : field == READ     ? (caps & HEFT_CAN_READ ? "yes" : "no")
-                       : field == WRITE    ? (caps & HEFT_CAN_WRITE ? "yes" : "no")
+                       : field == WRITE    ? writes(f)
                        : field == SUFFIXES ? heft_format_suffixes(f)
                        : field == VERSIONS ? heft_format_versions(f)
                                            : heft_format_title(f);
@@ -120,6 +129,7 @@ static void print_json(outbuf *o)
         json_member_str(&j, "title", str_of(heft_format_title(f)));
         json_member_bool(&j, "read", heft_format_caps(f) & HEFT_CAN_READ);
         json_member_bool(&j, "write", heft_format_caps(f) & HEFT_CAN_WRITE);
+        json_member_bool(&j, "split", heft_format_can_split(f));
         json_words(&j, "suffixes", heft_format_suffixes(f));
         json_words(&j, "versions", heft_format_versions(f));
         json_end(&j, '}');

@@ -116,6 +116,6 @@ const command command_merge = {
     .sharer = JOB_MERGE,
     .request_bytes = sizeof(request),
     .begin = job_begin,
-    .writes_shares = job_writes_shares,
+    .writes_shares = job_makes_folders,
     .run = run,
 };

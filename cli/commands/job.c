@@ -283,9 +283,24 @@ int job_choose_target(job *j)
                          *suggest_format(hint, j->to) ? hint : ":");
     if (!j->target)
         return say_usage(cmd, "cannot tell the format from the suffix of '%s': use --to", j->out);
-    if (heft_format_caps(j->target) & HEFT_CAN_WRITE)
+    if (heft_format_caps(j->target) & HEFT_CAN_WRITE || (j->may_be_folder && job_is_for_folder(j)))
         return CODE_DONE;
+    if (job_is_for_folder(j))
+        return say_status(HEFT_E_UNSUPPORTED, j->out,
+                          "a model in %s is a folder of files: `heft convert` and `heft split` "
+                          "write it",
+                          heft_format_name(j->target));
     return say_no_writer(j);
+}
+
+static bool is_folder(const heft_format *f)
+{
+    return f && !(heft_format_caps(f) & HEFT_CAN_WRITE) && heft_format_can_split(f);
+}
+
+bool job_is_for_folder(const job *j)
+{
+    return is_folder(j->target);
 }
 
 int job_read_texts(job *j, text_origin of_vocab)
@@ -472,10 +487,10 @@ int job_convert(job *j, const heft_file *f)
     return st ? say_error(job_explain(j, &err), &err) : CODE_DONE;
 }
 
-bool job_writes_shares(const void *of)
+bool job_makes_folders(const void *of)
 {
     const job *j = of;
-    return j->share_text || j->finish || j->abort;
+    return j->share_text || j->finish || j->abort || (j->to && is_folder(find_format(j->to)));
 }
 
 void job_say_result(const job *j)

@@ -58,6 +58,7 @@ typedef struct job {
     quantise_options quantise;
     job_mix mix;
     uint64_t align, max_bytes, count;
+    bool may_be_folder; /* the command writes folders, too */
     bool allow_loss, dry_run, force, no_sync, finish, abort, resume;
     bool verify_quality, quality_as_json;
     const char *share_text; /* "I/N", "auto" or NULL */
@@ -93,7 +94,8 @@ void job_release(job *j);
 
 /* Check numeric options and parse the rules. */
 int job_prepare(job *j);
-/* Choose the target format by --to, otherwise by the suffix of the output. */
+/* Choose the target format by --to, otherwise by the suffix of the output. A format whose models
+ * are folders is refused, unless j->may_be_folder is set. */
 int job_choose_target(job *j);
 /* Read the files of --vocab and --config, and parse --special. */
 int job_read_texts(job *j, text_origin of_vocab);
@@ -108,10 +110,16 @@ void job_set_options(job *j, const char *source);
 heft_duplicates job_duplicates(const job *j);
 /* Check the rules against the model and convert it; a dry run writes nothing. */
 int job_convert(job *j, const heft_file *f);
+/* Return true if a model in the target format is a folder of files, and never one file. */
+bool job_is_for_folder(const job *j);
+/* Check the rules against the model, which may be made of the input f, and write the files of
+ * --max-size and --count into the folder j->out. */
+int job_split(job *j, const heft_file *f, const heft_file *model);
 /* Check the rules against the model, and give the library what depends on it. */
 int job_check_rules(job *j, const heft_file *f);
-/* Return true if the job writes shares of its output, or gives them up. */
-bool job_writes_shares(const void *job);
+/* Return true if the job writes shares of its output or gives them up, or if the output is a
+ * folder: it makes folders then. */
+bool job_makes_folders(const void *job);
 /* Append to the error of a conversion with losses the option that settles the matter; return the
  * path of the file that the error is about. */
 const char *job_explain(const job *j, heft_error *err);

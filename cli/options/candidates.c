@@ -1,6 +1,7 @@
 
 #include <heft/mix.h>
 #include <heft/quantise.h>
+#include <heft/split.h>
 
 #include <stdlib.h>
 
@@ -81,7 +82,7 @@ static void add_formats(candidates *c, const char *unused)
     const heft_format *f;
     (void)unused;
     for (uint32_t i = 0; (f = heft_format_at(i)) != NULL; i++)
-        if (heft_format_caps(f) & HEFT_CAN_WRITE)
+        if (heft_format_caps(f) & HEFT_CAN_WRITE || heft_format_can_split(f))
             candidates_add(c, str_of(heft_format_name(f)), heft_format_title(f));
 }
 

@@ -45,8 +45,9 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_sink_dir_recover(heft_recovery *out, c
 
 typedef struct heft_split_options {
     size_t size; /* = sizeof(heft_split_options) */
-    /* Conversion of each shard; of the callbacks only progress and storage are used.  NULL: the
-     * defaults. */
+    /* Conversion of each shard, as by heft_file_convert().  Callbacks are called several times for
+     * a tensor, and must answer alike.  With dry_run nothing is opened, and *planned_bytes is the
+     * size of the shards.  NULL: the defaults. */
     const heft_convert_options *convert;
     /* Largest size of a shard with several tensors; 0: no limit.  A single tensor that needs a
      * larger shard is a loss of the rule "heft/shard-size": a warning, or an error if

@@ -186,6 +186,10 @@ static const char zero[] =
 static const char parallel[] =
     "the folder is a checkpoint of DeepSpeed with tensor or pipeline parallelism, in which each "
     "file such as %q has a part of the model: join them with the program that wrote them";
+static const char universal[] =
+    "the folder is a universal checkpoint of DeepSpeed: its folder 'zero' has a folder for each "
+    "tensor, with the weights in fp32.pt, and heft does not join them; if %q has the weights, too, "
+    "open that file";
 static const char deepspeed_folder[] =
     "the folder has a checkpoint of DeepSpeed in the folder %q: open that folder";
 
@@ -202,6 +206,9 @@ static heft_str first_module(const heft_folder_listing *l)
 
 static heft_status report_deepspeed(const choosing *c)
 {
+    if (!c->l->deepspeed)
+        return heft_error_plain(c->err, HEFT_E_UNSUPPORTED, universal,
+                                heft_lit(HEFT_DEEPSPEED_MODEL));
     heft_str name = heft_lit(c->l->deepspeed);
     return heft_error_plain(c->err, HEFT_E_UNSUPPORTED,
                             heft_str_begins(name, "zero_") ? zero : parallel, name);
@@ -213,7 +220,7 @@ static heft_status report_none(const choosing *c)
     bool has_ranks = l->megatron && heft_str_begins(heft_lit(l->megatron), "mp_rank_");
     if (l->deepspeed)
         return report_deepspeed(c);
-    if (l->distributed && !heft_format_find(heft_lit("torch")))
+    if (l->distributed && !heft_format_find(heft_lit("dcp")))
         return heft_error_plain(c->err, HEFT_E_UNSUPPORTED,
                                 "the folder has a distributed checkpoint (DCP) of PyTorch, with "
                                 "%q, and this build does not read files of PyTorch",
@@ -282,7 +289,8 @@ static heft_status choose(choosing *c)
             !heft_weight_name_is_manifest_of(c->chosen->first, one->first))
             return report_several(c, best);
     }
-    bool is_part = c->l->deepspeed && heft_str_is(name_of(c->chosen), HEFT_DEEPSPEED_MODEL);
+    bool has_parts = c->l->deepspeed || c->l->has_zero;
+    bool is_part = has_parts && heft_str_is(name_of(c->chosen), HEFT_DEEPSPEED_MODEL);
     return is_part ? report_deepspeed(c) : HEFT_OK;
 }
 

@@ -30,6 +30,7 @@ typedef struct heft_folder_listing {
     bool has_modules;              /* modules.json of sentence-transformers */
     bool has_common, has_metadata; /* common.pt and metadata.json of Megatron */
     bool has_piece_files;          /* "__0_0.distcp" */
+    bool has_zero;                 /* the folder "zero" of a universal checkpoint of DeepSpeed */
     bool is_pipeline;              /* model_index.json */
     bool has_no_memory;
 } heft_folder_listing;

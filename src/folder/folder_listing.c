@@ -49,10 +49,15 @@ static bool is_of_deepspeed(heft_str name)
     return heft_glob(HEFT_STR("global_step[0-9]*"), name);
 }
 
+static bool is_universal(heft_str name)
+{
+    return heft_str_is(name, "zero");
+}
+
 bool heft_folder_has_pieces(heft_str name)
 {
-    return is_of_fsdp(name) || is_of_deepspeed(name) || heft_str_begins(name, "mp_rank_") ||
-           heft_glob(HEFT_STR("iter_[0-9]*"), name);
+    return is_universal(name) || is_of_fsdp(name) || is_of_deepspeed(name) ||
+           heft_str_begins(name, "mp_rank_") || heft_glob(HEFT_STR("iter_[0-9]*"), name);
 }
 
 /* Return true for a file with a rank's part of the tensors: of ZeRO-3, or of a model that is
@@ -102,7 +107,9 @@ static void add_in_module(heft_folder_listing *l, heft_str name, heft_str folder
 static void add_in_folder(heft_folder_listing *l, heft_str name, heft_str folder)
 {
     heft_str rest = { name.ptr + folder.len + 1, name.len - folder.len - 1 };
-    if (heft_folder_has_pieces(folder))
+    if (is_universal(folder))
+        l->has_zero = true;
+    else if (heft_folder_has_pieces(folder))
         keep_first(l,
                    is_of_fsdp(folder)        ? &l->distributed
                    : is_of_deepspeed(folder) ? &l->deepspeed_folder

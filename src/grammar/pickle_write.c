@@ -16,6 +16,7 @@ enum {
     BININT2 = 'M',
     BINFLOAT = 'G',
     LONG1 = 0x8A,
+    NEWOBJ = 0x81,
     NEWTRUE = 0x88,
     NEWFALSE = 0x89,
     TUPLE1 = 0x85 /* TUPLE2 and TUPLE3 follow */
@@ -83,6 +84,13 @@ void heft_pickle_write_global(heft_pickle_writer *w, const char *module, const c
     heft_out_str(w->o, heft_lit(name));
     heft_out_u8(w->o, '\n');
     memoize(w, name);
+}
+
+void heft_pickle_write_object(heft_pickle_writer *w, const char *module, const char *name)
+{
+    heft_pickle_write_global(w, module, name);
+    heft_pickle_op(w, HEFT_OP_EMPTY_TUPLE);
+    heft_out_u8(w->o, NEWOBJ);
 }
 
 /* ---- numbers ---- */

@@ -17,6 +17,7 @@ enum {
     HEFT_OP_SET_ITEMS = 'u',  /* keys and values since the mark, in the dictionary below it */
     HEFT_OP_CALL = 'R',       /* the function below, with the tuple on top */
     HEFT_OP_PERSISTENT = 'Q', /* an object outside of the pickle, named by the value on top */
+    HEFT_OP_BUILD = 'b',      /* the object below gets the state on top */
     HEFT_OP_NONE = 'N',
     HEFT_OP_STOP = '.'
 };
@@ -39,6 +40,8 @@ void heft_pickle_write_text(const heft_pickle_writer *w, heft_str s);
 void heft_pickle_write_shared(heft_pickle_writer *w, const char *text);
 /* Emit a function or class likewise; the address of its name identifies it. */
 void heft_pickle_write_global(heft_pickle_writer *w, const char *module, const char *name);
+/* Emit an object of the class without its state: HEFT_OP_BUILD gives it one. */
+void heft_pickle_write_object(heft_pickle_writer *w, const char *module, const char *name);
 void heft_pickle_write_bool(const heft_pickle_writer *w, bool b);
 void heft_pickle_write_u64(const heft_pickle_writer *w, uint64_t n);
 void heft_pickle_write_i64(const heft_pickle_writer *w, int64_t n);

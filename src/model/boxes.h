@@ -7,17 +7,21 @@
 #define HEFT_BOXES_H
 #include "model/index.h"
 
-/* A bit of heft_ix_box.holds: the elements are those of other boxes once more.  Readers compare
- * them. */
-enum { HEFT_BOX_REPLICA = 0x80 };
+/* Bits of heft_ix_box.holds.  REPLICA: the elements are those of other boxes once more, and readers
+ * compare them.  ZSTD: the file in the range is compressed as a whole. */
+enum { HEFT_BOX_REPLICA = 0x80, HEFT_BOX_ZSTD = 0x40 };
 
 static inline bool heft_box_is_replica(const heft_ix_box *box)
 {
     return box->holds & HEFT_BOX_REPLICA;
 }
+static inline bool heft_box_is_zstd(const heft_ix_box *box)
+{
+    return box->holds & HEFT_BOX_ZSTD;
+}
 static inline uint32_t heft_box_holds(const heft_ix_box *box)
 {
-    return box->holds & ~(uint32_t)HEFT_BOX_REPLICA;
+    return box->holds & ~(uint32_t)(HEFT_BOX_REPLICA | HEFT_BOX_ZSTD);
 }
 
 /* ---- for parsers ---- */

@@ -70,9 +70,9 @@ def require_equal(folder, tensors, scratch, *options):
         require(data == bytes_of(tensor), f"{name}: other bytes")
 
 
-def sample(scratch, ranks=3):
+def sample(scratch, ranks=3, **more):
     g = torch.Generator().manual_seed(1)
-    f = dcp.Folder(scratch / "dcp", ranks)
+    f = dcp.Folder(scratch / "dcp", ranks, **more)
     rows = torch.randn(7, 5, generator=g)
     f.add_object("step", 12)
     f.add_tensor("model.rows", rows, dcp.row_pieces((7, 5), ranks))
@@ -124,6 +124,64 @@ def large_pieces(scratch):
     require_equal(f.write(), f.tensors, scratch)
     cast = {n: t.bfloat16() for n, t in f.tensors.items()}
     require_equal(f.path, cast, scratch, "--cast", "bf16")
+
+
+def zstd(*options):
+    def compress(item):
+        return subprocess.run(["zstd", "-cq", *options], input=item, capture_output=True,
+                              check=True).stdout
+    return compress
+
+
+def compressed_items(scratch):
+    """Items that went through zstd: several frames, boxes that share a slot, and scratch space."""
+    if not shutil.which("zstd"):
+        raise Skipped("there is no zstd")
+    f = sample(scratch, transform=("stream.zstd/1", zstd()))
+    require_equal(f.write(), f.tensors, scratch)
+    p = heft("verify", f.path)
+    for words in (b"1400 bytes checked", b"listed as they are stored"):
+        require(words in p.stdout, p.stdout)
+    require(heft("cat", f.path, "model.rows[2:6,1:3]").stdout ==
+            bytes_of(f.tensors["model.rows"][2:6, 1:3]), "a slice")
+    require(b"step" in heft("info", f.path).stdout, "an object")
+    heft("convert", "--key", "model", "--to", "dcp", f.path, scratch / "plain")
+    f = sample(scratch, transform=("stream.zstd", lambda item: zstd("--no-check")(item[:300]) +
+                                   zstd("-19")(item[300:])))
+    require_equal(f.write(), f.tensors, scratch)
+    g = torch.Generator().manual_seed(2)
+    w = torch.randn(3000, 2000, generator=g)
+    f = dcp.Folder(scratch / "large", 4, transform=("stream.zstd/1", zstd("-1")))
+    f.add_tensor("rows", w, dcp.row_pieces(w.shape, 2))
+    f.add_tensor("columns", w[:40], dcp.column_pieces((40, 2000), 400))
+    require_equal(f.write(), f.tensors, scratch)
+    cast = {n: t.bfloat16() for n, t in f.tensors.items()}
+    require_equal(f.path, cast, scratch, "--cast", "bf16")
+
+
+def damaged_compressed_items(scratch):
+    if not shutil.which("zstd"):
+        raise Skipped("there is no zstd")
+    compress, out = zstd("--no-check", "-1"), scratch / "o.safetensors"
+
+    def flipped(item):
+        at = item.find(bytes_of(torch.tensor([1.0, 2.0])))
+        return compress(item[:at] + b"\1" + item[at + 1:])
+
+    for transform, code, words in [
+            (lambda item: compress(item)[:-9], 3, b"truncated"),
+            (lambda item: compress(item) + b"x", 3, b"zstd"),
+            (lambda item: item, 3, b"zstd"),
+            (lambda item: b"", 3, b"truncated"),
+            (lambda item: compress(item[:-40]), 3, b"zip"),
+            (lambda item: compress(item + bytes(1 << 20)), 3, b"more content"),
+            (flipped, 3, b"does not match")]:
+        f = dcp.Folder(scratch / "dcp", 1, transform=("stream.zstd/1", transform))
+        f.add_tensor("w", torch.tensor([1.0, 2.0]), [((0, ), (2, ))])
+        p = heft("convert", f.write(), out, code=code)
+        require(words in p.stderr and b"'w'" in p.stderr and b"__0_0.distcp" in p.stderr, p.stderr)
+        require(not out.exists(), "a file was written")
+        heft("verify", f.path, code=1)
 
 
 def keys_pick_a_subtree(scratch):
@@ -240,11 +298,14 @@ def edits():
     def transform(meta):
         info(meta, "model.rows").transform_descriptors = ["stream.rot13"]
 
-    def compressed(meta):
+    def not_compressed(meta):
         info(meta, "model.rows").transform_descriptors = ["stream.zstd/1"]
 
-    def compressed_object(meta):
-        info(meta, "step").transform_descriptors = ["stream.zstd/1"]
+    def transforms(meta):
+        info(meta, "model.rows").transform_descriptors = ["stream.zstd/1", "stream.other/1"]
+
+    def other_version(meta):
+        info(meta, "step").transform_descriptors = ["stream.zstd/2"]
 
     def no_list(meta):
         info(meta, "model.rows").transform_descriptors = "stream.zstd/1"
@@ -288,8 +349,9 @@ def edits():
             (shape, 3, b"none of its 3 pieces has element [0, 5]"), (rank, 3, b"offsets and sizes"),
             (negative, 3, b"from 0 on"), (folder, 3, b"is not the name of a file"),
             (nowhere, 3, b"does not say where"), (length, 3, b"not a range of a file"),
-            (transform, 5, b"'stream.rot13'"), (compressed, 5, b"'stream.zstd/1'"),
-            (compressed_object, 5, b"'stream.zstd/1'"), (no_list, 3, b"transforms are not a list"),
+            (transform, 5, b"'stream.rot13'"), (not_compressed, 3, b"zstd: "),
+            (transforms, 5, b"'stream.other/1'"), (other_version, 5, b"'stream.zstd/2'"),
+            (no_list, 3, b"transforms are not a list"),
             (dimensions, 3, b"at most 64 dimensions"), (long_name, 3, b"more than 4096 bytes"),
             (many_files, 5, b"more than 4096 files"),
             (long_path, 3, b"is not the name of a file"), (call, 3, b"calls 'print'"),
@@ -298,7 +360,7 @@ def edits():
 
 
 # The pieces are opened when they are read, and not before.
-AT_READING = ("dtype", "swapped", "past", "elsewhere")
+AT_READING = ("dtype", "swapped", "past", "elsewhere", "not_compressed")
 
 
 def refusals(scratch):
@@ -752,7 +814,8 @@ def rank_files_of_pytorch(scratch):
 
 
 HEFT, SHARED = sys.argv[1], pathlib.Path(sys.argv[2])
-CHECKS = [every_protocol, earlier_and_other_writers, large_pieces, keys_pick_a_subtree,
+CHECKS = [every_protocol, earlier_and_other_writers, large_pieces, compressed_items,
+          damaged_compressed_items, keys_pick_a_subtree,
           objects_are_parts, other_numbers, slices, scan_knows_the_classes, refusals, shared_chunks,
           a_rank_is_missing, damaged_bytes_are_found, damaged_rank_files_are_found,
           joined_models_are_checked, files_are_listed, damaged_quantised_pieces_are_found,

@@ -288,6 +288,7 @@ CHOICES = [
      "a checkpoint of DeepSpeed in the folder 'global_step5'"),
     ([MODEL, "global_step5/zero_pp_rank_0_mp_rank_00_optim_states.pt"], MODEL, []),
     (["zero_pp_rank_0_mp_rank_00_model_states.pt"], 5, "zero_to_fp32.py"),
+    (["mp_rank_00_model_states.pt", "zero/fp32.pt"], 5, "universal checkpoint"),
     ([MODEL, "mp_rank_00/model.pt"], MODEL, ["!mp_rank_00"]),
     (["latest_checkpointed_iteration.txt", "iter_0000500/x.pt"], 5, "Megatron"),
     ([MODEL, "iter_0000500/x.pt"], MODEL, ["!iter_0000500"]),

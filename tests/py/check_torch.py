@@ -228,6 +228,31 @@ def shared(want, got):
             yield f"{a} and {b} share a storage"
 
 
+def kinds(torch, folder):
+    """Yield (title, differences) of values that are no plain tensors, beside one that is."""
+    dense = torch.tensor([[0.0, 2, 0], [3, 0, 0], [0, 0, 5]])
+    z = torch.tensor([1 + 2j, 3 - 4j, 5j])
+    values = {"csr": (dense.to_sparse_csr(), dense), "coo": (dense.to_sparse(), dense),
+              "conjugate": (z.conj(), None), "negative": (z.conj().imag, None),
+              "parameter": (torch.nn.Parameter(dense), dense),
+              "meta": (torch.empty(3, device="meta"), False)}
+    for name, (value, want) in values.items():
+        path, out = folder / f"{name}.pt", folder / f"{name}.npz"
+        torch.save({"value": value, "w": torch.ones(2)}, path)
+        if want is None: # this PyTorch stores no bit for it
+            want = torch.load(path)["value"]
+        dense_too = ["--densify", "*"] if name in ("csr", "coo") else []
+        heft("convert", "--force", *dense_too, str(path), str(out))
+        with zipfile.ZipFile(out) as archive:
+            found = {n: archive.read(n) for n in archive.namelist()}
+        wrong = [] if found["w.npy"].endswith(raw(torch, torch.ones(2))) else ["w differs"]
+        if want is False:
+            wrong += ["value is there"] if "value.npy" in found else []
+        elif not found["value.npy"].endswith(raw(torch, want)):
+            wrong.append("value differs")
+        yield f"read: {name}", wrong
+
+
 def conversions(torch, folder):
     """Yield (title, differences) of files that heft writes."""
     for name, value in views(torch):
@@ -367,7 +392,7 @@ def main():
                 results.append((path.name, list(compare(torch, path, known))))
             except Exception as e:
                 results.append((path.name, [f"{type(e).__name__}: {e}"]))
-        return tap.report(results + list(conversions(torch, folder)))
+        return tap.report(results + [*kinds(torch, folder), *conversions(torch, folder)])
 
 
 sys.exit(main())

@@ -119,7 +119,9 @@ def make_models(runner, folder):
     (folder / "other.safetensors").write_bytes(safetensors(["more"], seed=90000))
     made = [["convert", "--allow-loss", *ONE_TENSOR.get(t, []), "n.safetensors", f"f.{t}"]
             for t in TARGETS]
-    for args in [*made, ["split", "--count", "2", "n.safetensors", "set"]]:
+    made += [["split", "--count", "2", "n.safetensors", "set"],
+             ["split", "--count", "3", "--to", "dcp", "n.safetensors", "pieces"]]
+    for args in made:
         p = runner.plain(folder, args)
         if p.returncode:
             raise RuntimeError(f"{args}: {p.stderr.decode()}")
@@ -144,6 +146,10 @@ def usual_scenes(start):
     yield scene("split", "o", "split", "-j1", "--count", "2", "m.safetensors", "o")
     yield scene("split to zTensor", "o", "split", "-j1", "--count", "2", "--to", "ztensor",
                 "m.safetensors", "o")
+    yield scene("split to DCP", "o", "split", "-j1", "--count", "2", "--to", "dcp",
+                "m.safetensors", "o")
+    yield scene("convert to DCP", "o", *convert, "--to", "dcp", "m.safetensors", "o")
+    yield scene("convert from DCP", "o.safetensors", *convert, "pieces", "o.safetensors")
     yield scene("split again", "set", "split", "-j1", "--force", "-c3", "m.safetensors", "set")
     yield scene("merge", "o.gguf", "merge", "-j1", "set", "o.gguf")
     yield scene("merge files", "o.zt", "merge", "-j1", "m.safetensors", "other.safetensors",

@@ -127,7 +127,9 @@ def grid_pieces(shape, rows, columns):
 class Folder:
     """A checkpoint; `edit` changes the Metadata before it is written."""
 
-    def __init__(self, path, ranks):
+    def __init__(self, path, ranks, transform=None):
+        """transform: a name, and a function of the bytes of an item."""
+        self.transform = transform
         self.path = pathlib.Path(path)
         self.path.mkdir(parents=True, exist_ok=True)
         self.files = [bytearray() for _ in range(ranks)]
@@ -136,11 +138,13 @@ class Folder:
     def add_item(self, rank, value, **save):
         buffer = io.BytesIO()
         torch.save(value, buffer, **save)
-        file = self.files[rank]
-        file += buffer.getvalue()
-        return StorageInfo(relative_path=f"__{rank}_0.distcp",
-                           offset=len(file) - len(buffer.getvalue()),
-                           length=len(buffer.getvalue()))
+        file, item, more = self.files[rank], buffer.getvalue(), {}
+        if self.transform:
+            more = {"transform_descriptors": [self.transform[0]]}
+            item = self.transform[1](item)
+        file += item
+        return StorageInfo(relative_path=f"__{rank}_0.distcp", offset=len(file) - len(item),
+                           length=len(item), **more)
 
     def add_object(self, name, value):
         self.entries[name] = BytesStorageMetadata()

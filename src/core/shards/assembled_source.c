@@ -9,6 +9,7 @@
 #include "base/sort.h"
 #include "core/shards/assembly.h"
 #include "core/shards/box_file.h"
+#include "core/shards/decoded_boxes.h"
 
 enum {
     DIRECT = 16 << 10,   /* runs of this length are read by themselves */
@@ -36,6 +37,7 @@ typedef struct assembled_source {
     size_t bytes;      /* allocated for boxes */
     uint32_t count;
     kept_buffer kept[KEPT];
+    heft_decoded_boxes *decoded; /* NULL: no box is compressed */
 } assembled_source;
 
 static const char purpose[] = "to assemble tensors";
@@ -109,6 +111,10 @@ static heft_status find_elements(box_read *r)
     heft_boxes b = heft_ix_boxes(&f->x, r->placed->row);
     uint64_t box = b.rows[r->placed->box].offset;
     size_t found = heft_atomic_load_published(&r->placed->found);
+    if (heft_box_is_zstd(&b.rows[r->placed->box])) { /* found when the box is decoded */
+        r->elements = box;
+        return HEFT_OK;
+    }
     if (found) {
         r->elements = box + (found - 1);
         return HEFT_OK;
@@ -123,6 +129,9 @@ static heft_status read_elements(const box_read *r, uint64_t at, uint8_t *buf, s
 {
     const heft_file *f = r->s->f;
     const heft_ix_box *box = heft_ix_boxes(&f->x, r->placed->row).rows + r->placed->box;
+    if (heft_box_is_zstd(box))
+        return heft_decoded_boxes_read(r->s->decoded, (uint32_t)(r->placed - r->s->boxes),
+                                       r->placed->row, r->placed->box, at, buf, len, r->err);
     if (heft_box_holds(box) == HEFT_BOX_PART) {
         uint32_t number = heft_global_offset_file(&f->x, box->offset);
         const heft_file *model = f->opened_shards[number - 1].model;
@@ -363,6 +372,7 @@ static void close_assembled(heft_source *base)
     const heft_allocator *al = s->f->host->allocator;
     for (int i = 0; i < KEPT; i++)
         heft_free(al, s->kept[i].bytes, TOGETHER, ALIGN);
+    heft_decoded_boxes_free(s->decoded);
     heft_free(al, s->boxes, s->bytes, ALIGN);
     heft_free(al, s, sizeof *s, ALIGN);
 }
@@ -427,6 +437,17 @@ static heft_status place_boxes(assembled_source *s, heft_error *err)
     return has_memory ? HEFT_OK : heft_error_no_memory(err, purpose);
 }
 
+/* Prepare for boxes that are compressed, if there are any. */
+static heft_status begin_decoding(assembled_source *s, heft_error *err)
+{
+    const heft_ix_box *boxes = s->f->x.boxes.ptr;
+    bool is_needed = false;
+    for (uint32_t i = 0; i < s->count && !is_needed; i++)
+        is_needed = heft_box_is_zstd(&boxes[i]);
+    s->decoded = is_needed ? heft_decoded_boxes_new(s->f) : NULL;
+    return is_needed && !s->decoded ? heft_error_no_memory(err, purpose) : HEFT_OK;
+}
+
 heft_status heft_assembled_source(heft_source **out, const heft_file *f, heft_error *err)
 {
     const heft_index *x = &f->x;
@@ -440,6 +461,8 @@ heft_status heft_assembled_source(heft_source **out, const heft_file *f, heft_er
     s->bytes = ((size_t)s->count + 1) * sizeof *s->boxes;
     s->boxes = heft_alloc(f->host->allocator, s->bytes, ALIGN);
     heft_status st = s->boxes ? place_boxes(s, err) : heft_error_no_memory(err, purpose);
+    if (!st)
+        st = begin_decoding(s, err);
     if (st)
         close_assembled(&s->base);
     else

@@ -50,7 +50,7 @@ static heft_status find_elements(uint64_t *offset, const heft_file *item, const 
     if (t->layout || t->part_count != 1 || !heft_ix_is_plain(p))
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "its tensor is compressed, sparse, strided or byte-swapped");
-    *offset = b.rows[box].offset + p->offset;
+    *offset = p->offset;
     return HEFT_OK;
 }
 
@@ -69,38 +69,59 @@ static heft_status report(const heft_file *f, uint32_t row, const heft_ix_box *b
     return heft_file_error_at(f, box->offset, err->status, err);
 }
 
-/* Find the elements in the file in the range of a box; is_compared: compare the checksum, too. */
-static heft_status open_box(const heft_file *f, uint32_t row, uint32_t box, bool *is_compared,
-                            uint64_t *offset, heft_error *err)
+/* Find the elements in a file that a source shows; is_compared: compare the checksum, too.  Set
+ * *offset to their offset in the file. */
+static heft_status open_item(heft_source *s, const heft_file *f, uint32_t row, uint32_t box,
+                             bool *is_compared, uint64_t *offset, heft_error *err)
 {
-    heft_boxes b = heft_ix_boxes(&f->x, row);
-    const heft_ix_box *at = b.rows + box;
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     heft_limits limits = f->x.limits;
-    heft_range_source range;
     heft_file *item;
-    heft_error why;
     limits.read_counter = NULL;
     opt.host = f->host;
     opt.limits = &limits;
     opt.no_verify = f->no_verify;
+    HEFT_TRY(heft_file_open_one(&item, s, &opt, parse_alone, err));
+    heft_status st = find_elements(offset, item, f, row, box, err);
+    if (!st && is_compared)
+        st = heft_part_verify(is_compared, item, heft_ix_row(&item->x, 0)->first_part, err);
+    heft_file_close(item);
+    return st;
+}
+
+/* Find the elements in the range of a box, or in its content, which is kept in *decoded. */
+static heft_status open_box(const heft_file *f, uint32_t row, uint32_t box, bool *is_compared,
+                            heft_decoded_box *decoded, uint64_t *offset, heft_error *err)
+{
+    const heft_ix_box *at = heft_ix_boxes(&f->x, row).rows + box;
+    heft_range_source range;
+    heft_error why;
     heft_source *s = heft_range_source_init(&range, f, (heft_range){ at->offset, at->length });
-    heft_status st = heft_file_open_one(&item, s, &opt, parse_alone, &why);
-    if (!st) {
-        st = find_elements(offset, item, f, row, box, &why);
-        if (!st && is_compared)
-            st = heft_part_verify(is_compared, item, heft_ix_row(&item->x, 0)->first_part, &why);
-        heft_file_close(item);
+    heft_status st = HEFT_OK;
+    if (heft_box_is_zstd(at)) {
+        st = heft_decoded_box_open(decoded, f, row, box, &why);
+        s = &decoded->base;
     }
+    if (!st)
+        st = open_item(s, f, row, box, is_compared, offset, &why);
     return st ? report(f, row, at, st, &why, err) : HEFT_OK;
+}
+
+heft_status heft_box_open_decoded(heft_decoded_box *out, uint64_t *offset, const heft_file *f,
+                                  uint32_t row, uint32_t box, heft_error *err)
+{
+    return open_box(f, row, box, NULL, out, offset, err);
 }
 
 heft_status heft_box_find_elements(uint64_t *offset, const heft_file *f, uint32_t row, uint32_t box,
                                    heft_error *err)
 {
     const heft_ix_box *at = heft_ix_boxes(&f->x, row).rows + box;
-    *offset = at->offset;
-    return heft_box_holds(at) != HEFT_BOX_FILE ? HEFT_OK : open_box(f, row, box, NULL, offset, err);
+    *offset = 0;
+    if (heft_box_holds(at) == HEFT_BOX_FILE)
+        HEFT_TRY(open_box(f, row, box, NULL, NULL, offset, err));
+    *offset += at->offset;
+    return HEFT_OK;
 }
 
 heft_status heft_box_verify(const heft_file *f, uint32_t row, uint32_t box, bool *is_compared,
@@ -122,6 +143,10 @@ heft_status heft_box_verify(const heft_file *f, uint32_t row, uint32_t box, bool
                          name_of(f, row), at->length, offset, s->size);
         return heft_file_error_at(f, at->offset, HEFT_E_FORMAT, err);
     }
-    return heft_box_holds(at) == HEFT_BOX_BYTES ? HEFT_OK
-                                                : open_box(f, row, box, is_compared, &offset, err);
+    if (heft_box_holds(at) == HEFT_BOX_BYTES)
+        return HEFT_OK;
+    heft_decoded_box decoded = { .spill = { .host = f->host } };
+    heft_status st = open_box(f, row, box, is_compared, &decoded, &offset, err);
+    heft_decoded_box_close(&decoded);
+    return st;
 }

@@ -162,6 +162,9 @@ static heft_status add_object(heft_dcp *d, heft_str name, uint32_t value)
         return HEFT_OK;
     }
     heft_range where = { box.offset, box.length };
+    if (heft_box_is_zstd(&box))
+        heft_ix_note(d->x, HEFT_NOTE, "torch/zstd", heft_pickle_offset(&d->p, value), HEFT_NONE,
+                     "objects that are not tensors are listed as they are stored, compressed");
     return heft_ix_part(d->x, HEFT_NONE, shown, HEFT_U8, where, box.length, HEFT_RAW);
 }
 
@@ -222,9 +225,11 @@ static heft_status read_entries(heft_dcp *d)
     return check_pick(d);
 }
 
-heft_status heft_dcp_parse(heft_window *in, heft_index *x)
+static heft_status dcp_parse(heft_window *in, heft_index *x)
 {
     heft_dcp d = { .in = in, .x = x };
+    if (HEFT_IS_LEAN)
+        return heft_torch_refuse_lean(x, "distributed checkpoints (DCP)");
     heft_status st = heft_pickle_read(&d.p, in, (heft_range){ 0, in->size }, &x->arena,
                                       ".metadata");
     if (!st)
@@ -237,7 +242,7 @@ heft_status heft_dcp_parse(heft_window *in, heft_index *x)
 }
 
 /* The pickle begins with the name of the class, in protocol 2 or in a frame of protocol 4. */
-bool heft_dcp_recognise(const uint8_t *head, size_t len)
+static bool is_metadata(const uint8_t *head, size_t len)
 {
     enum { AHEAD = 80, PROTO = 0x80 };
     static const char *const modules[] = { "torch.distributed.checkpoint.metadata",
@@ -248,3 +253,28 @@ bool heft_dcp_recognise(const uint8_t *head, size_t len)
             return true;
     return false;
 }
+
+static int dcp_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len,
+                     uint64_t size)
+{
+    enum { SURE = 80 };
+    (void)tail;
+    (void)tail_len;
+    (void)size;
+    return is_metadata(head, head_len) ? SURE : 0;
+}
+
+static const heft_name_rules name_rules = { "torch/name", NULL, NULL, "torch/rank" };
+
+const heft_format heft_format_dcp = {
+    .name = "dcp",
+    .title = "PyTorch distributed checkpoint",
+    .structure_rule = "dcp/structure",
+    .suffixes = "",
+    .versions = "",
+    .caps = HEFT_CAN_READ | HEFT_CAN_SCHEMES | HEFT_CAN_OPEN_KEY,
+    .align = 64,
+    .probe = dcp_probe,
+    .parse = dcp_parse,
+    .name_rules = &name_rules,
+};

@@ -7,6 +7,7 @@
 #include "base/path_risk.h"
 #include "base/sort.h"
 #include "format/torch/dcp.h"
+#include "model/boxes.h"
 
 /* ---- order: by name, then by offsets ---- */
 
@@ -164,9 +165,14 @@ heft_status heft_dcp_read_storage(heft_dcp *d, uint32_t storage_data)
 
 /* ---- ranges ---- */
 
-/* Refuse an item to which transforms were applied, such as stream.zstd: a piece is read in ranges,
- * and the length of an object would not be known. */
-static heft_status check_transforms(const heft_dcp *d, const heft_dcp_item *item)
+/* A transform has a name, and the version of its form. */
+static bool is_zstd(heft_str name)
+{
+    return heft_str_is(name, "stream.zstd") || heft_str_is(name, "stream.zstd/1");
+}
+
+/* Note that an item went through zstd; refuse other transforms, and a sequence of several. */
+static heft_status read_transforms(const heft_dcp *d, const heft_dcp_item *item, heft_ix_box *box)
 {
     const heft_pickle *p = &d->p;
     uint32_t list = heft_pickle_dict_get(p, item->info, "transform_descriptors"), first;
@@ -178,6 +184,11 @@ static heft_status check_transforms(const heft_dcp *d, const heft_dcp_item *item
     if (!heft_pickle_next(p, &i, &first))
         return HEFT_OK;
     bool is_text = heft_pickle_is(p, first, HEFT_PICKLE_TEXT);
+    if (is_text && is_zstd(heft_pickle_at(p, first)->as.s) && !heft_pickle_next(p, &i, &first)) {
+        box->holds |= HEFT_BOX_ZSTD;
+        return HEFT_OK;
+    }
+    is_text = heft_pickle_is(p, first, HEFT_PICKLE_TEXT);
     return heft_error_set(d->x->err, HEFT_E_UNSUPPORTED, heft_pickle_offset(p, first),
                           "%q is stored with the transform %q, which heft does not undo: save the "
                           "checkpoint without it",
@@ -198,5 +209,5 @@ heft_status heft_dcp_locate(const heft_dcp *d, const heft_dcp_item *item, heft_i
         return heft_dcp_fail(d, item->info, "%q: offset and length are not a range of a file",
                              item->name);
     box->offset = heft_global_offset(file + 1, offset);
-    return check_transforms(d, item);
+    return read_transforms(d, item, box);
 }

@@ -6,7 +6,6 @@
  *            NAME/version      decimal; other members: TorchScript code, hints of the writer
  *
  *   legacy   a stream of pickles: torch_legacy.c
- *   DCP      a folder with an index, .metadata: dcp.c
  *   tar      before version 0.1.11: torch_tar.c
  *
  * Reference: torch/serialization.py and torch/csrc/jit/serialization of PyTorch 2.
@@ -286,6 +285,12 @@ static heft_status parse_zip(heft_torch *t)
 
 /* ---- the format ---- */
 
+heft_status heft_torch_refuse_lean(const heft_index *x, const char *files)
+{
+    return heft_error_plain(x->err, HEFT_E_UNSUPPORTED,
+                            "%s are read by the command, and not in browsers or on boards", files);
+}
+
 static heft_status torch_parse(heft_window *in, heft_index *x)
 {
     enum { TAR_HEAD = 512, TAR_MAGIC = 257, INDEX_TEXT = 8 };
@@ -306,16 +311,10 @@ static heft_status torch_parse(heft_window *in, heft_index *x)
             x->err, HEFT_E_UNSUPPORTED,
             "--key needs a single file, not an index: open the shard that holds %q", x->pick);
     }
-    bool is_dcp = heft_dcp_recognise(head, (size_t)have);
     bool is_zip = have > 1 && head[0] == 'P' && head[1] == 'K';
     bool is_tar = have > TAR_MAGIC + 5 && !memcmp(head + TAR_MAGIC, "ustar", 5);
-    if (HEFT_IS_LEAN && (is_dcp || is_tar))
-        return heft_error_plain(x->err, HEFT_E_UNSUPPORTED,
-                                "%s are read by the command, and not in browsers or on boards",
-                                is_dcp ? "distributed checkpoints (DCP)"
-                                       : "tar files of PyTorch before 0.1.11");
-    if (is_dcp)
-        return heft_dcp_parse(in, x);
+    if (HEFT_IS_LEAN && is_tar)
+        return heft_torch_refuse_lean(x, "tar files of PyTorch before 0.1.11");
     heft_status st = is_zip   ? parse_zip(&t)
                      : is_tar ? heft_torch_parse_tar(&t)
                               : heft_torch_parse_legacy(&t);
@@ -329,7 +328,7 @@ static int torch_probe(const uint8_t *head, size_t head_len, const uint8_t *tail
     enum { SURE = 80, TAR = 64, NAMED = 16, LISTED = 32 };
     int bits;
     (void)size;
-    if (heft_torch_is_legacy(head, head_len) || heft_dcp_recognise(head, head_len))
+    if (heft_torch_is_legacy(head, head_len))
         return SURE;
     if (heft_torch_is_tar(head, head_len))
         return TAR;

@@ -267,12 +267,8 @@ heft_status heft_torch_walk(heft_torch *t);
 bool heft_torch_is_legacy(const uint8_t *head, size_t len);
 heft_status heft_torch_parse_legacy(heft_torch *t);
 
-/* ---- distributed checkpoints: dcp.c ---- */
-
-/* Recognise .metadata, the index of a distributed checkpoint. */
-bool heft_dcp_recognise(const uint8_t *head, size_t len);
-/* Add the tensors, whose pieces are in the other files of the folder. */
-heft_status heft_dcp_parse(heft_window *in, heft_index *x);
+/* Refuse what lean builds leave out; files: in the plural, "tar files". */
+heft_status heft_torch_refuse_lean(const heft_index *x, const char *files);
 
 /* ---- tar archives, before PyTorch 0.1.11: torch_tar.c ---- */
 

@@ -13,10 +13,11 @@ static const char where[] = "a PyTorch file";
 
 /* ---- tensors ---- */
 
-/* Return why PyTorch cannot store the shape, or NULL. */
-static const char *shape_obstacle(const heft_index *x, uint32_t t)
+const char *heft_torch_name_obstacle(const heft_index *x, uint32_t t)
 {
     uint64_t steps = 1, dim;
+    if (!heft_str_is_utf8(heft_ix_name(x, t)))
+        return "a name that is not UTF-8 cannot be stored in a PyTorch file";
     for (uint32_t i = 0; i < heft_ix_row(x, t)->rank; i++) {
         dim = heft_ix_dims(x, t)[i];
         if (dim > INT64_MAX || !heft_mul(&steps, steps, dim ? dim : 1) || steps > INT64_MAX)
@@ -77,8 +78,7 @@ static heft_status plan_sparse(heft_plan *p, uint32_t t, const heft_torch_layout
     return HEFT_OK;
 }
 
-/* Return why a dense tensor cannot be stored, element types aside, or NULL. */
-static const char *dense_obstacle(const heft_index *x, uint32_t t)
+const char *heft_torch_dense_obstacle(const heft_index *x, uint32_t t)
 {
     const heft_ix_tensor_row *row = heft_ix_row(x, t);
     uint64_t elements, bytes;
@@ -99,13 +99,11 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t, bool is_checkpoint)
     const heft_torch_layout *l = heft_torch_layout_of(p->x, t);
     if (heft_loss_is_plain(p->x, t) && !r.type)
         return heft_loss_type(p, "torch/dtype", t, where);
-    const char *why = shape_obstacle(p->x, t);
-    if (!heft_str_is_utf8(heft_ix_name(p->x, t)))
-        why = "a name that is not UTF-8 cannot be stored in a PyTorch file";
+    const char *why = heft_torch_name_obstacle(p->x, t);
     if (!why && l)
         HEFT_TRY(plan_sparse(p, t, l, &why));
     else if (!why)
-        why = dense_obstacle(p->x, t);
+        why = heft_torch_dense_obstacle(p->x, t);
     if (!why && is_checkpoint && heft_str_is(heft_ix_name(p->x, t), heft_torch_metadata))
         why = "the name is that of the metadata of a checkpoint (rename the tensor)";
     why = why ? why : r.lost;
@@ -244,7 +242,7 @@ static heft_status plan_leading(const heft_plan *p, heft_torch_plan *t, uint64_t
 /* ---- functions of the format ---- */
 
 /* A pickle without a tensor says nothing about a model, and is not read as one. */
-static heft_status refuse_empty(heft_plan *p)
+heft_status heft_torch_refuse_empty(heft_plan *p)
 {
     static const char text[] = "a PyTorch file needs a tensor, and the model has none";
     return p->allow_loss ? heft_error_plain(p->err, HEFT_E_LOSSY, text)
@@ -271,7 +269,7 @@ heft_status heft_torch_plan_file(heft_plan *p)
         HEFT_TRY(plan_tensor(p, i, t->is_checkpoint));
     heft_plan_compact(p);
     if (!heft_ix_tensors(p->x))
-        return refuse_empty(p);
+        return heft_torch_refuse_empty(p);
     HEFT_TRY(plan_storages(p, t));
     HEFT_TRY(plan_leading(p, t, &end));
     HEFT_TRY(heft_zip_plan_place(p, &t->zip, end));

@@ -37,9 +37,17 @@ bool heft_torch_keeps_attribute(const heft_value *v);
 
 /* Emit data.pkl. */
 void heft_torch_put_pickle(const heft_plan *p, heft_out *o);
+/* Emit the pickle of one tensor, which takes all of the storage 0. */
+void heft_torch_put_tensor(heft_out *o, const heft_torch_rebuild *r, uint64_t bytes,
+                           const uint64_t *dims, uint32_t rank);
 
 /* ---- functions of the format: torch_write.c ---- */
 
+/* Return why PyTorch cannot store the name, the shape or the data of a tensor, or NULL. */
+const char *heft_torch_name_obstacle(const heft_index *x, uint32_t t);
+const char *heft_torch_dense_obstacle(const heft_index *x, uint32_t t);
+/* Refuse a model without a tensor. */
+heft_status heft_torch_refuse_empty(heft_plan *p);
 heft_status heft_torch_plan_file(heft_plan *p);
 heft_status heft_torch_write_header(const heft_plan *p, heft_out *o);
 heft_status heft_torch_write_record_header(const heft_plan *p, uint32_t part, heft_out *o);

@@ -27,23 +27,26 @@ typedef struct pickler {
 
 /* ---- tensors ---- */
 
-static void put_storage(pickler *k, uint32_t part, const heft_torch_type *type)
+typedef struct storage {
+    uint32_t number; /* its key */
+    uint64_t bytes;
+} storage;
+
+static void put_storage(pickler *k, storage s, const heft_torch_type *type)
 {
     enum { FIELDS = 5 };
-    const heft_torch_plan *t = k->p->priv;
     char digits[20];
     uint32_t size = heft_dtype_size(type->type);
-    uint64_t bytes = heft_ix_part_row_at(k->x, part)->length;
     heft_pickle_tuple_mark(&k->w, FIELDS);
     heft_pickle_write_shared(&k->w, storage_word);
     if (type->storage)
         heft_pickle_write_global(&k->w, torch_module, type->storage);
     else
         heft_pickle_write_global(&k->w, "torch.storage", untyped);
-    heft_str key = { digits, heft_u64_text(digits, t->storage_of[part]) };
+    heft_str key = { digits, heft_u64_text(digits, s.number) };
     heft_pickle_write_text(&k->w, key);
     heft_pickle_write_shared(&k->w, cpu);
-    heft_pickle_write_u64(&k->w, type->storage ? heft_div(bytes, size) : bytes);
+    heft_pickle_write_u64(&k->w, type->storage ? heft_div(s.bytes, size) : s.bytes);
     heft_pickle_tuple(&k->w, FIELDS);
     heft_pickle_op(&k->w, HEFT_OP_PERSISTENT);
 }
@@ -78,15 +81,15 @@ static void put_quantizer(pickler *k, const heft_torch_rebuild *r)
     heft_pickle_tuple(&k->w, 3);
 }
 
-/* Emit a dense tensor: all of the elements of a part. */
-static void put_dense(pickler *k, uint32_t part, const heft_torch_rebuild *r, const uint64_t *dims,
-                      uint32_t rank)
+/* Emit a dense tensor: all of the elements of a storage. */
+static void put_view(pickler *k, storage s, const heft_torch_rebuild *r, const uint64_t *dims,
+                     uint32_t rank)
 {
     enum { PLAIN_FIELDS = 6 };
     static const char *const functions[] = { tensor_v2, tensor_v3, quantized };
     heft_pickle_write_global(&k->w, utils, functions[r->form]);
     heft_pickle_op(&k->w, HEFT_OP_MARK);
-    put_storage(k, part, r->type);
+    put_storage(k, s, r->type);
     heft_pickle_write_u64(&k->w, 0);
     put_shape(k, dims, rank);
     put_strides(k, dims, rank);
@@ -100,6 +103,14 @@ static void put_dense(pickler *k, uint32_t part, const heft_torch_rebuild *r, co
         heft_pickle_write_global(&k->w, torch_module, r->type->dtype);
     heft_pickle_op(&k->w, HEFT_OP_TUPLE);
     heft_pickle_op(&k->w, HEFT_OP_CALL);
+}
+
+static void put_dense(pickler *k, uint32_t part, const heft_torch_rebuild *r, const uint64_t *dims,
+                      uint32_t rank)
+{
+    const heft_torch_plan *t = k->p->priv;
+    storage s = { t->storage_of[part], heft_ix_part_row_at(k->x, part)->length };
+    put_view(k, s, r, dims, rank);
 }
 
 /* Emit a part of a sparse tensor.  The first of two parts is a matrix, with a row for each
@@ -254,5 +265,14 @@ void heft_torch_put_pickle(const heft_plan *p, heft_out *o)
     if (plan->has_metadata)
         put_settings(&k);
     heft_pickle_op(&k.w, HEFT_OP_SET_ITEMS);
+    heft_pickle_op(&k.w, HEFT_OP_STOP);
+}
+
+void heft_torch_put_tensor(heft_out *o, const heft_torch_rebuild *r, uint64_t bytes,
+                           const uint64_t *dims, uint32_t rank)
+{
+    pickler k = { .w = { .o = o } };
+    heft_pickle_write_begin(&k.w);
+    put_view(&k, (storage){ 0, bytes }, r, dims, rank);
     heft_pickle_op(&k.w, HEFT_OP_STOP);
 }

@@ -12,6 +12,11 @@
 #include "model/quality.h"
 #include "scheme/refuse.h"
 
+static void *progress_ctx(const heft_conversion *c)
+{
+    return c->scope.progress_ctx ? c->scope.progress_ctx : c->opt.ctx;
+}
+
 /* Set *at to the offset in the decoded bytes where a part of the input breaks the rule, or to
  * HEFT_NOWHERE. */
 static heft_status check_part(uint64_t *at, const heft_file *f, uint32_t part, heft_value_rule rule,
@@ -76,7 +81,7 @@ static heft_status find_duplicates(void *ctx, uint32_t *duplicate_of, bool conte
     heft_dedup dedup = { .contents = contents,
                          .equal_id = c->scope.equal_id,
                          .progress = c->opt.progress,
-                         .ctx = c->opt.ctx };
+                         .ctx = progress_ctx(c) };
     return heft_dedup_parts(duplicate_of, &c->p, c->in, c->origins.ptr, &dedup, c->err);
 }
 
@@ -258,7 +263,7 @@ static heft_status count_cast_losses(heft_conversion *c)
 {
     heft_ledger off;
     heft_progress progress = { .fn = c->opt.progress,
-                               .ctx = c->opt.ctx,
+                               .ctx = progress_ctx(c),
                                .total = payload_bytes(c) };
     heft_copy_context copying = { &c->p, c->in, c->origins.ptr,   NULL, &off, &progress,
                                   NULL,  NULL,  c->opt.allow_nan, NULL };
@@ -374,6 +379,8 @@ heft_status heft_conversion_plan(heft_conversion *c, const heft_file *in, const 
         c->scope = *scope;
     if (!st)
         st = heft_planner_init(&c->p, to, c->opt.write, c->err);
+    if (!st && !c->scope.is_shard)
+        st = heft_planner_check_single(&c->p, c->err);
     heft_file_enter(in);       /* the input lends names and metadata, too */
     if (!st && !c->scope.only) /* a caller that chose tensors has checked all lengths */
         st = heft_check_lengths(in, c->err);
@@ -414,7 +421,7 @@ heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink)
 {
     const heft_plan *plan = &c->p.plan;
     heft_ledger ledger;
-    heft_progress progress = { .fn = c->opt.progress, .ctx = c->opt.ctx };
+    heft_progress progress = { .fn = c->opt.progress, .ctx = progress_ctx(c) };
     heft_copy_context copying = { &c->p, c->in, c->origins.ptr,   sink,          &ledger, &progress,
                                   NULL,  NULL,  c->opt.allow_nan, c->opt.quality };
     if (c->opt.dry_run)

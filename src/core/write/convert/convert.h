@@ -16,6 +16,7 @@ heft_status heft_conversion_blame(heft_error *err, heft_status st);
 
 /* Restrictions and replacements that heft_file_convert() does not offer. */
 typedef struct heft_conversion_scope {
+    bool is_shard;        /* the file is one of a set */
     bool own_metadata;    /* take metadata from the options only, not from the input */
     const uint32_t *only; /* tensors of the input to write, ascending; NULL: all */
     uint32_t only_count;
@@ -23,6 +24,7 @@ typedef struct heft_conversion_scope {
     const uint32_t *equal_id;
     const heft_plan_shard *shards; /* see heft_plan; or NULL */
     uint32_t shard_count;
+    void *progress_ctx; /* for the progress function; NULL: that of the options */
     /* Source of metadata, model-level parts and vocabulary instead of the input; or NULL. */
     const heft_file *metadata_from;
 } heft_conversion_scope;

@@ -51,6 +51,16 @@ heft_status heft_planner_init(heft_planner *p, const heft_format *fmt,
     return check_options(p, err);
 }
 
+heft_status heft_planner_check_single(const heft_planner *p, heft_error *err)
+{
+    return p->format->caps & HEFT_CAN_WRITE
+               ? HEFT_OK
+               : heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                                  "a model in %s is a folder of files, which heft_file_split() "
+                                  "writes",
+                                  p->format->name);
+}
+
 void heft_planner_free(heft_planner *p)
 {
     heft_arena_free(&p->arena);

@@ -67,6 +67,9 @@ struct heft_planner {
     void *carry_unwritten_ctx;
 };
 
+/* Refuse a format whose models are folders of files, after heft_planner_init(): a file of it alone
+ * is not a model. */
+heft_status heft_planner_check_single(const heft_planner *p, heft_error *err);
 heft_status heft_planner_init(heft_planner *p, const heft_format *fmt,
                               const heft_write_options *opt, heft_error *err);
 void heft_planner_free(heft_planner *p);

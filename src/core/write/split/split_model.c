@@ -53,13 +53,14 @@ static heft_status survey(split_job *s)
 {
     heft_convert_options o = s->convert;
     heft_conversion c;
+    heft_conversion_scope scope = { .is_shard = true, .progress_ctx = s };
     o.dry_run = true;
     heft_write_options write = s->write;
     write.on_loss = s->caller_write.on_loss;
     write.sums = s->caller_write.sums;
     o.write = &write;
     o.planned_bytes = &s->planned;
-    heft_status st = heft_conversion_plan(&c, s->in, s->to, &o, NULL, s->err);
+    heft_status st = heft_conversion_plan(&c, s->in, s->to, &o, &scope, s->err);
     if (!st)
         st = heft_split_units_collect(&s->units, s->in, &c.p, s->err);
     if (!st)
@@ -84,7 +85,7 @@ typedef struct run {
     uint32_t file, files; /* number of this file, and number of files */
 } run;
 
-/* take NULL: only plan the run. */
+/* take NULL: only plan the run, and read no tensor that is cast. */
 static heft_status convert_run(split_job *s, run r, heft_sink *take)
 {
     const heft_split_units *u = &s->units;
@@ -92,17 +93,25 @@ static heft_status convert_run(split_job *s, run r, heft_sink *take)
     heft_value values[HEFT_SHARD_SET_VALUES];
     heft_convert_options o = s->convert;
     uint32_t from = u->first_of[r.first], count = u->first_of[r.end] - from;
-    heft_conversion_scope scope = { .own_metadata = sharding->values && r.file,
+    heft_conversion_scope scope = { .is_shard = true,
+                                    .own_metadata = sharding->values && r.file,
                                     .only = s->run,
                                     .only_count = count,
+                                    .progress_ctx = s,
                                     .equal_id = u->equal_id };
     memcpy(s->run, u->members + from, count * sizeof *s->run);
     heft_sort(s->run, s->run + u->tensors, count, is_below, NULL);
     o.dry_run = !take;
-    o.set = values;
-    o.set_count = sharding->values ? sharding->values(values, r.file, r.files, u->tensors) : 0;
+    if (sharding->values) {
+        o.set = values;
+        o.set_count = sharding->values(values, r.file, r.files, u->tensors);
+    }
     o.planned_bytes = &s->planned;
-    return heft_convert_as(s->in, s->to, take, &o, &scope, s->err);
+    if (take)
+        return heft_convert_as(s->in, s->to, take, &o, &scope, s->err);
+    heft_conversion c;
+    heft_status st = heft_conversion_plan(&c, s->in, s->to, &o, &scope, s->err);
+    return heft_conversion_end(&c, NULL, st);
 }
 
 /* Shard numbers in the metadata have the same length in all files, so the first two stand for
@@ -110,7 +119,7 @@ static heft_status convert_run(split_job *s, run r, heft_sink *take)
 static heft_status plan_run(void *ctx, uint32_t first, uint32_t end, uint64_t *bytes)
 {
     split_job *s = ctx;
-    const heft_convert_options *o = &s->convert;
+    const heft_convert_options *o = &s->caller;
     if (o->progress && !o->progress(o->ctx, 0, s->units.total))
         return heft_error_plain(s->err, HEFT_E_CANCELLED, "stopped");
     heft_status st = convert_run(s, (run){ first, end, first ? 1 : 0, 2 }, NULL);
@@ -190,12 +199,6 @@ static bool progress(void *ctx, uint64_t done, uint64_t total)
     done = done < s->file_payload ? done : s->file_payload;
     return s->caller.progress(s->caller.ctx, s->done + done,
                               s->units.total ? s->units.total : total);
-}
-
-static bool storage(void *ctx, const heft_tensor *t, heft_str role, heft_storage *how)
-{
-    const split_job *s = ctx;
-    return s->caller.storage(s->caller.ctx, t, role, how);
 }
 
 static run run_of(const split_job *s, uint32_t file)
@@ -288,7 +291,8 @@ static heft_status write_text_index(split_job *s)
 static heft_status write_linked_index(split_job *s)
 {
     const heft_file *joined;
-    heft_convert_options o = s->convert;
+    const heft_convert_options *from = &s->convert;
+    heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT; /* the shards have the changes already */
     heft_conversion_scope scope = { .shard_count = files(s) };
     heft_sink *sink;
     heft_status st = heft_shard_set_writer_join(s->shard_writer, &joined, &scope.shards, s->err);
@@ -296,14 +300,31 @@ static heft_status write_linked_index(split_job *s)
         st = open_file(s, files(s), &sink);
     if (!st)
         sink = heft_shard_set_writer_sink(s->shard_writer, sink);
+    o.write = from->write;
+    o.exact_metadata = from->exact_metadata;
+    o.vocab = from->vocab;
+    o.storage = from->storage;
+    o.ctx = from->ctx;
     o.no_verify = true; /* the files were just written */
-    o.progress = NULL;
     if (!st)
         st = heft_convert_as(joined, s->to, sink, &o, &scope, s->err);
     return st ? st : heft_shard_set_writer_finish(s->shard_writer, s->err);
 }
 
 /* ---- the whole split ---- */
+
+/* Add up the files, without an index in text. */
+static heft_status plan_all(split_job *s)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < files(s); i++) {
+        HEFT_TRY(convert_run(s, run_of(s, i), NULL));
+        sum += s->planned;
+    }
+    if (s->caller.planned_bytes)
+        *s->caller.planned_bytes = sum;
+    return HEFT_OK;
+}
 
 static heft_status write_all(split_job *s)
 {
@@ -367,19 +388,15 @@ static heft_status read_options(split_job *s, const heft_split_options *opt)
 
 static void init_file_options(split_job *s)
 {
-    const heft_convert_options *caller = &s->caller;
+    s->convert = s->caller;
+    s->convert.dry_run = false;
     s->write = s->caller_write;
     s->write.on_loss = NULL; /* survey() reports losses */
     s->write.sums = NULL;
     s->convert.write = &s->write;
-    s->convert.no_verify = caller->no_verify;
-    s->convert.exact_metadata = caller->exact_metadata;
-    s->convert.vocab = caller->vocab;
-    s->convert.storage = caller->storage ? storage : NULL;
-    s->convert.ctx = s;
     if (s->sharding->version)
         s->write.version = s->sharding->version;
-    if (caller->progress)
+    if (s->caller.progress)
         s->convert.progress = progress;
 }
 
@@ -400,9 +417,11 @@ heft_status heft_file_split(const heft_file *in, const heft_format *to,
     heft_status st = survey(&s);
     if (!st)
         st = cut(&s);
-    if (!st)
+    if (!st && s.caller.dry_run)
+        st = plan_all(&s);
+    else if (!st)
         st = check_input(&s);
-    if (!st)
+    if (!st && !s.caller.dry_run)
         st = write_all(&s);
     heft_shard_cut_free(&s.cut);
     heft_mem_free(&s.mem, s.run, run_bytes(&s));

@@ -27,15 +27,19 @@ static uint32_t first_tied(const heft_index *x, const uint32_t *duplicate_of, ui
     return other;
 }
 
-static heft_status add_tensor(heft_split_units *u, const heft_file *in, const heft_index *x,
+static heft_status add_tensor(heft_split_units *u, const heft_file *in, const heft_planner *p,
                               uint32_t tensor, heft_error *err)
 {
+    const heft_index *x = &p->x;
+    const heft_ix_tensor_row *row = heft_ix_row(x, tensor);
     uint64_t *dims;
     uint32_t id;
     heft_str name = heft_ix_copy(&u->x, heft_ix_name(x, tensor));
-    if (!name.ptr || heft_ix_tensor(&u->x, name, heft_ix_row(x, tensor)->dtype, 0, &dims, &id))
+    if (!name.ptr || heft_ix_tensor(&u->x, name, row->dtype, row->rank, &dims, &id))
         return heft_error_no_memory(err, purpose);
-    u->source[id] = heft_ix_find(&in->x, name);
+    if (row->rank)
+        memcpy(dims, heft_ix_dims(x, tensor), row->rank * sizeof *dims);
+    u->source[id] = heft_ix_find(&in->x, p->plan.source.name(p->plan.source.ctx, tensor));
     return u->source[id] != HEFT_NONE
                ? HEFT_OK
                : heft_error_plain(err, HEFT_E_UNSUPPORTED, "tensor %q is not in the input", name);
@@ -66,7 +70,7 @@ static heft_status add_tensors(heft_split_units *u, const heft_file *in, heft_pl
     for (uint32_t t = 0; t < u->tensors && !st; t++) {
         const heft_ix_tensor_row *row = heft_ix_row(&p->x, t);
         uint32_t first = first_tied(&p->x, duplicate_of, t);
-        st = add_tensor(u, in, &p->x, t, err);
+        st = add_tensor(u, in, p, t, err);
         if (!unit[first]) {
             for (uint32_t k = 0; k < row->part_count; k++)
                 u->bytes[u->count] += heft_ix_part_row_at(&p->x, row->first_part + k)->length;

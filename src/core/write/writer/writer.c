@@ -23,6 +23,8 @@ heft_status heft_writer_open(heft_writer **out, const heft_format *fmt, heft_sin
     }
     *w = (heft_writer){ .sink = take };
     st = heft_planner_init(&w->p, fmt, &o, err);
+    if (!st)
+        st = heft_planner_check_single(&w->p, err);
     w->p.plan.source = (heft_plan_source){ .ctx = w,
                                            .is_sorted = heft_writer_in_order,
                                            .check_values = heft_writer_check_values };
