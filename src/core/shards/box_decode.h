@@ -1,7 +1,7 @@
 /* box_decode.h - a box that is stored compressed: the decoded file. */
 #ifndef HEFT_BOX_DECODE_H
 #define HEFT_BOX_DECODE_H
-#include "core/read/spill.h"
+#include "core/read/strided.h"
 #include "model/boxes.h"
 
 typedef struct heft_decoded_box {
