@@ -130,7 +130,7 @@ EXTENSIONS = re.compile(
 # Files of cli with a state of the process, such as a terminal or signals; each says why. What the
 # user asked for belongs in a session.
 STATEFUL = {"call_filter", "folder_files", "interrupt", "kept_access", "message", "pager",
-            "stdin_file", "term"}
+            "term", "textfile"}
 C_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "stdarg.h", "limits.h", "string.h"}
 CONDITIONS_IN = {"src/base/compiler.h", "include/heft/heft.h", "src/port/defaults.c",
                  "src/simd/instructions.h"}

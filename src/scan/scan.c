@@ -9,124 +9,6 @@
 #include "grammar/tar_members.h"
 #include "grammar/zip.h"
 
-/* ---- the pieces that a scan has yet to look into ---- */
-
-void heft_scan_unreadable(heft_scan *s, const heft_scan_piece *p, const char *why)
-{
-    heft_scan_finding f = { .severity = HEFT_WARNING,
-                            .rule = "pickle/unreadable",
-                            .member = p->member,
-                            .offset = p->at,
-                            .is_decoded = p->is_decoded,
-                            .text = why };
-    s->result.findings++;
-    if (s->on_finding)
-        s->on_finding(s->ctx, &f);
-}
-
-heft_status heft_scan_add(heft_scan *s, const heft_scan_piece *p)
-{
-    enum { DEPTH = 3 };
-    if (p->depth > DEPTH) {
-        heft_scan_unreadable(s, p, "lies in too many archives: unpack one first");
-        return HEFT_OK;
-    }
-    return heft_vec_add(&s->mem, &s->pieces, p, sizeof *p)
-               ? HEFT_OK
-               : heft_error_no_memory(s->err, "to scan the file");
-}
-
-bool heft_scan_charge(heft_scan *s, const heft_scan_piece *p, uint64_t bytes)
-{
-    if (bytes <= s->work && !s->is_spent) {
-        s->work -= bytes;
-        return true;
-    }
-    if (!s->is_spent)
-        heft_scan_unreadable(
-            s, p,
-            "the scan ends here: members repeat, or unpack to, far more bytes than the file has");
-    s->is_spent = true;
-    return false;
-}
-
-/* Leave work for a few members of an archive only, because the members share bytes; a finding, if
- * the piece is an archive for certain. */
-static void scan_overlap(heft_scan *s, const heft_scan_piece *archive, bool is_certain)
-{
-    enum { RATIO = 4, FREE = 16 << 20 };
-    uint64_t most = archive->size < UINT64_MAX / RATIO - FREE ? archive->size * RATIO + FREE
-                                                              : UINT64_MAX;
-    if (is_certain)
-        heft_scan_unreadable(s, archive, "has overlapping members, which no program writes");
-    s->work = s->work < most ? s->work : most;
-}
-
-void heft_scan_free(heft_scan *s, heft_scan_decoded *d)
-{
-    heft_mem_free(&s->mem, d->bytes, (size_t)d->capacity);
-    *d = (heft_scan_decoded){ 0 };
-}
-
-static heft_status scan_keep(heft_scan *s, heft_scan_decoded *d)
-{
-    if (!heft_vec_add(&s->mem, &s->kept, d, sizeof *d))
-        return heft_error_no_memory(s->err, "to scan an archive");
-    *d = (heft_scan_decoded){ 0 };
-    return HEFT_OK;
-}
-
-/* ---- what names and first bytes say about the content of a piece ---- */
-
-static char small(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
-}
-
-static bool ends_like(heft_str name, const char *suffix)
-{
-    size_t len = heft_lit(suffix).len;
-    if (name.len < len)
-        return false;
-    for (size_t i = 0; i < len; i++)
-        if (small(name.ptr[name.len - len + i]) != suffix[i])
-            return false;
-    return true;
-}
-
-bool heft_scan_is_pickle_name(heft_str name)
-{
-    static const char *const ends[] = { ".pkl", ".pickle", ".joblib", ".pt", ".pth" };
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (ends_like(name, ends[i]))
-            return true;
-    return heft_str_is(name, "pickle");
-}
-
-bool heft_scan_is_script_name(heft_str name)
-{
-    return ends_like(name, ".py");
-}
-
-/* Return true if archives with a member of this name are TorchScript. */
-static bool scan_is_constants_name(heft_str name)
-{
-    return ends_like(name, "constants.pkl");
-}
-
-/* Return true if archives with a member of this name are packages of Python code, which
- * torch.package runs when a pickle in the archive imports a module. */
-static bool scan_is_package_name(heft_str name)
-{
-    return ends_like(name, ".data/extern_modules");
-}
-
-bool heft_scan_begins_pickle(const uint8_t *p, uint64_t size)
-{
-    enum { PROTO = 0x80, NEWEST = 5 };
-    return size > 1 && p[0] == PROTO && p[1] <= NEWEST;
-}
-
 static heft_str last_member(heft_str path)
 {
     for (size_t i = path.len; i--;)
@@ -192,14 +74,14 @@ static heft_status scan_zip(heft_scan *s, const heft_scan_piece *p)
         return HEFT_OK;
     if (!heft_zip_find_members(&found, &s->mem, p->bytes, p->size))
         st = heft_error_no_memory(s->err, "for the directory of an archive");
-    archive.is_in_torchscript = has_name(&found.members, scan_is_constants_name);
-    archive.is_in_package = has_name(&found.members, scan_is_package_name);
+    archive.is_in_torchscript = has_name(&found.members, heft_scan_is_constants_name);
+    archive.is_in_package = has_name(&found.members, heft_scan_is_package_name);
     for (uint32_t i = found.members.len; i-- && !st;) /* the last piece is scanned first */
         st = scan_zip_member(s, &archive, (const heft_zip_found *)found.members.ptr + i);
     if (!st && found.has_more_end_records)
         heft_scan_unreadable(s, p, "has many directories, and not all were searched");
     if (!st && found.has_overlaps)
-        scan_overlap(s, p, true);
+        heft_scan_overlap(s, p, true);
     heft_vec_free(&s->mem, &found.members, sizeof(heft_zip_found));
     return st;
 }
@@ -237,7 +119,7 @@ static heft_status scan_tar(heft_scan *s, const heft_scan_piece *p)
     if (!st && t.is_damaged && t.is_certain)
         heft_scan_unreadable(s, p, "is a damaged tar archive");
     if (!st && has_overlaps)
-        scan_overlap(s, p, t.is_certain);
+        heft_scan_overlap(s, p, t.is_certain);
     return st;
 }
 
@@ -402,7 +284,7 @@ static heft_status scan_packed(heft_scan *s, heft_scan_piece *p)
     if (!st)
         st = scan_content(s, p);
     if (!st && s->pieces.len > others)
-        st = scan_keep(s, &d);
+        st = heft_scan_keep(s, &d);
     heft_scan_free(s, &d);
     return st;
 }

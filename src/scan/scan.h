@@ -58,8 +58,12 @@ heft_status heft_scan_add(heft_scan *s, const heft_scan_piece *p);
 void heft_scan_unreadable(heft_scan *s, const heft_scan_piece *p, const char *why);
 /* Count bytes of work; return false if nothing more may be done, after a finding. */
 bool heft_scan_charge(heft_scan *s, const heft_scan_piece *p, uint64_t bytes);
+/* Leave work for a few members of an archive only, because the members share bytes; a finding, if
+ * the piece is an archive for certain. */
+void heft_scan_overlap(heft_scan *s, const heft_scan_piece *archive, bool is_certain);
 /* Free the bytes, or keep the bytes until the end of the scan because pieces refer to them. */
 void heft_scan_free(heft_scan *s, heft_scan_decoded *d);
+heft_status heft_scan_keep(heft_scan *s, heft_scan_decoded *d);
 
 /* ---- looks ---- */
 
@@ -69,6 +73,11 @@ bool heft_scan_is_pickle_name(heft_str name);
 bool heft_scan_begins_pickle(const uint8_t *p, uint64_t size);
 /* Return true for the name of a text of Python's syntax, as TorchScript stores its code. */
 bool heft_scan_is_script_name(heft_str name);
+/* Return true if archives with a member of this name are TorchScript. */
+bool heft_scan_is_constants_name(heft_str name);
+/* Return true if archives with a member of this name are packages of Python code, which
+ * torch.package runs when a pickle in the archive imports a module. */
+bool heft_scan_is_package_name(heft_str name);
 /* Return the offset of the data of an npy file; 0 for any other bytes. */
 uint64_t heft_scan_npy_data(const uint8_t *p, uint64_t size);
 /* Set *end to the offset after the array of an npy file, or to 0 for a pickle; return false if the

@@ -67,6 +67,10 @@ heft_status heft_edit_check_request(const heft_edit_job *g);
 /* edit_layout.c: turn a plan that has run into extents. */
 heft_status heft_edit_lay_out(heft_edit_job *g);
 
+/* edit_extents.c: append an extent copied from the file, or an extent of new bytes; *to: the
+ * buffer to fill. */
+heft_status heft_edit_add_copy(heft_edit_job *g, uint64_t at, uint64_t length, uint64_t from);
+heft_status heft_edit_add_bytes(heft_edit_job *g, uint64_t at, uint64_t length, uint8_t **to);
 /* Read bytes of the edited file. */
 heft_status heft_edit_bytes(const heft_edit_job *g, uint64_t at, void *buf, size_t len,
                             heft_error *err);
