@@ -3,8 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "models/module_tree.h"
 #include "models/mapped.h"
+#include "models/module_tree.h"
 #include "options/command.h"
 #include "options/opt.h"
 #include "process/columns.h"

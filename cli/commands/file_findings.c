@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-
 void findings_open(file_findings *f, const session *s, bool as_json, bool is_list)
 {
     *f = (file_findings){ .as_json = as_json, .strict = s->strict };

@@ -8,7 +8,6 @@
 #include "models/model.h"
 #include "models/quantised.h"
 #include "process/textfile.h"
-#include "process/textfile.h"
 
 /* ---- the map ---- */
 

@@ -1,8 +1,8 @@
 /* rules.h - options that change a model: patterns, renames, casts, metadata, identities. */
 #ifndef HEFT_CLI_RULES_H
 #define HEFT_CLI_RULES_H
-#include <heft/mix.h>
 #include <heft/ids.h>
+#include <heft/mix.h>
 
 #include "options/cast_rules.h"
 #include "options/glob_rules.h"

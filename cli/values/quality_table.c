@@ -1,10 +1,10 @@
-
+/* quality_table.c - prints how far the numbers of a quantised model are from the source. */
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "process/columns.h"
 #include "process/message.h"
-#include "values/difference.h"
+#include "values/compare.h"
 
 enum { WORST = 10 };
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "models/model_view.h"
 #include "models/model.h"
+#include "models/model_view.h"
 #include "text/number_text.h"
 #include "values/bins.h"
 #include "values/quantiles.h"

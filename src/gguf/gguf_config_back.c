@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "grammar/json.h"
-#include "model/values.h"
 #include "model/float.h"
+#include "model/values.h"
 
 /* ---- metadata ---- */
 

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 
-
 /* Open MPI comes first, because under Slurm the variables of Slurm then describe the whole step. */
 static const struct {
     const char *engine, *rank, *size;

@@ -1,7 +1,6 @@
 /* part_storage.c - settle the storage of each part: encoding and digest. */
 #include "core/write/plan/plan.h"
 
-
 /* ---- requested storage ---- */
 
 heft_status heft_planner_check_storage(const heft_planner *p, const heft_storage *storage,
