@@ -6,82 +6,28 @@
  */
 #include "gguf/gguf_tokenizer.h"
 
-#include "base/cursor.h"
 #include "base/error.h"
 #include "companion/companion_text.h"
+#include "grammar/protobuf.h"
 #include "model/float.h"
-
-/* ---- the wire format ---- */
-
-typedef struct field {
-    uint32_t number;
-    uint64_t value; /* an integer, or the bits of a fixed number */
-    heft_str bytes; /* ptr NULL: a number */
-} field;
-
-static uint64_t take_varint(heft_cur *c)
-{
-    uint64_t value = 0;
-    for (uint32_t shift = 0; shift < 64; shift += 7) {
-        uint8_t byte = heft_cur_u8(c);
-        value |= (uint64_t)(byte & 0x7F) << shift;
-        if (!(byte & 0x80))
-            return value;
-    }
-    heft_cur_fail(c, "an integer has more than 64 bits");
-    return 0;
-}
-
-/* Take the next field of a message; return false at its end, or if c->st is set. */
-static bool take_field(heft_cur *c, field *f)
-{
-    enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
-    if (!heft_cur_left(c) || c->st)
-        return false;
-    uint64_t tag = take_varint(c);
-    uint32_t wire = tag & 7;
-    *f = (field){ .number = (uint32_t)(tag >> 3) };
-
-    if (wire == VARINT) {
-        f->value = take_varint(c);
-    } else if (wire == FIXED32) {
-        f->value = heft_cur_u32(c);
-    } else if (wire == FIXED64) {
-        f->value = heft_cur_u64(c);
-    } else if (wire == BYTES) {
-        uint64_t len = take_varint(c);
-        const uint8_t *p = c->st ? NULL : heft_cur_take(c, len);
-        f->bytes = (heft_str){ (const char *)p, p ? (size_t)len : 0 };
-    } else {
-        heft_cur_fail(c, "wire type %U is not one of protobuf", (uint64_t)wire);
-    }
-    return !c->st;
-}
-
-/* Open a message within another. */
-static heft_cur inner(const heft_cur *c, const field *f, const char *what)
-{
-    uint64_t at = c->base + (uint64_t)((const uint8_t *)f->bytes.ptr - c->start);
-    return heft_cur_open(c->in, f->bytes.ptr ? at : 0, f->bytes.len, what);
-}
 
 /* ---- pieces ---- */
 
-static heft_status read_piece(heft_gguf_tokenizer *t, heft_cur *outer, const field *message,
-                              uint64_t id)
+static heft_status read_piece(heft_gguf_tokenizer *t, heft_cur *outer,
+                              const heft_protobuf_field *message, uint64_t id)
 {
     enum { TEXT = 1, SCORE = 2, KIND = 3 };
-    heft_cur c = inner(outer, message, "a piece");
+    heft_cur c = heft_protobuf_open(outer->in, message->bytes, "a piece");
     heft_str text = { "", 0 };
     uint64_t kind = HEFT_TOKEN_NORMAL;
     float score = 0;
-    for (field f; take_field(&c, &f);) {
-        if (f.number == TEXT && f.bytes.ptr)
-            text = f.bytes;
+    for (heft_protobuf_field f; heft_protobuf_next(&c, &f);) {
+        if (f.number == TEXT && f.wire == HEFT_WIRE_BYTES)
+            text = heft_protobuf_bytes(&c, &f);
         else if (f.number == SCORE)
-            score = heft_f32_of((uint32_t)f.value);
+            score = heft_f32_of((uint32_t)f.u);
         else if (f.number == KIND)
-            kind = f.value;
+            kind = f.u;
     }
     HEFT_TRY(c.st);
     if (kind < HEFT_TOKEN_NORMAL || kind > HEFT_TOKEN_BYTE)
@@ -91,17 +37,18 @@ static heft_status read_piece(heft_gguf_tokenizer *t, heft_cur *outer, const fie
     return heft_gguf_add_token(t, text, id, score, (heft_gguf_token_type)kind);
 }
 
-static heft_status read_trainer(heft_gguf_tokenizer *t, heft_cur *outer, const field *message)
+static heft_status read_trainer(heft_gguf_tokenizer *t, heft_cur *outer,
+                                const heft_protobuf_field *message)
 {
     enum { MODEL = 3, UNIGRAM = 1, BPE = 2, UNKNOWN = 40 };
-    heft_cur c = inner(outer, message, "the trainer");
+    heft_cur c = heft_protobuf_open(outer->in, message->bytes, "the trainer");
     uint64_t model = UNIGRAM; /* the default */
     t->unknown_id = 0;
-    for (field f; take_field(&c, &f);) {
+    for (heft_protobuf_field f; heft_protobuf_next(&c, &f);) {
         if (f.number == MODEL)
-            model = f.value;
+            model = f.u;
         else if (f.number == UNKNOWN)
-            t->unknown_id = f.value < HEFT_NONE ? (uint32_t)f.value : HEFT_NONE;
+            t->unknown_id = f.u < HEFT_NONE ? (uint32_t)f.u : HEFT_NONE;
     }
     HEFT_TRY(c.st);
     if (model != BPE && model != UNIGRAM)
@@ -111,20 +58,23 @@ static heft_status read_trainer(heft_gguf_tokenizer *t, heft_cur *outer, const f
     return HEFT_OK;
 }
 
-static heft_status read_normaliser(heft_gguf_tokenizer *t, heft_cur *outer, const field *message)
+static heft_status read_normaliser(heft_gguf_tokenizer *t, heft_cur *outer,
+                                   const heft_protobuf_field *message)
 {
     enum { CHARACTERS = 2, ADD_SPACE = 3, REMOVE_SPACES = 4 };
-    heft_cur c = inner(outer, message, "the normaliser");
+    heft_cur c = heft_protobuf_open(outer->in, message->bytes, "the normaliser");
     bool is_unigram = t->kind.ptr && t->kind.ptr[0] == 'U', removes = true;
     t->adds_space = true;
-    for (field f; take_field(&c, &f);) {
+    for (heft_protobuf_field f; heft_protobuf_next(&c, &f);) {
         if (f.number == ADD_SPACE)
-            t->adds_space = f.value;
+            t->adds_space = f.u;
         else if (f.number == REMOVE_SPACES)
-            removes = f.value;
-        else if (f.number == CHARACTERS && f.bytes.len && is_unigram)
-            heft_gguf_add_array(t->m, "tokenizer.ggml.precompiled_charsmap", f.bytes.ptr,
-                                (uint32_t)f.bytes.len, HEFT_U8);
+            removes = f.u;
+        else if (f.number == CHARACTERS && f.bytes.length && is_unigram) {
+            heft_str table = heft_protobuf_bytes(&c, &f);
+            heft_gguf_add_array(t->m, "tokenizer.ggml.precompiled_charsmap", table.ptr,
+                                (uint32_t)table.len, HEFT_U8);
+        }
     }
     if (is_unigram)
         heft_gguf_add_bool(t->m, "tokenizer.ggml.remove_extra_whitespaces", removes);
@@ -141,7 +91,7 @@ heft_status heft_gguf_read_pieces(heft_gguf_tokenizer *t)
     heft_status st = HEFT_OK;
     uint64_t pieces = 0;
     t->kind = heft_str_from("Unigram");
-    for (field f; !st && take_field(&c, &f);) {
+    for (heft_protobuf_field f; !st && heft_protobuf_next(&c, &f);) {
         if (f.number == PIECE)
             st = read_piece(t, &c, &f, pieces++);
         else if (f.number == TRAINER)

@@ -18,8 +18,8 @@ typedef struct heft_protobuf_field {
     uint64_t at; /* offset of the tag */
     uint32_t number;
     heft_wire wire;
-    uint64_t u;       /* HEFT_WIRE_VARINT: the value */
-    heft_range bytes; /* any value that is not a varint */
+    uint64_t u;       /* a number; of a float the bits */
+    heft_range bytes; /* a value that is not a varint */
 } heft_protobuf_field;
 
 /* Open a cursor over the fields of a message, a value of HEFT_WIRE_BYTES. */
@@ -29,8 +29,10 @@ heft_cur heft_protobuf_open(heft_window *in, heft_range message, const char *wha
 bool heft_protobuf_next(heft_cur *c, heft_protobuf_field *f);
 /* Read a varint: 1 to 10 bytes, the lowest 7 bits first. */
 uint64_t heft_protobuf_varint(heft_cur *c);
-/* Return the text of a field, which is borrowed; c is a cursor over its message.  Texts that are
- * not UTF-8, and other wire types, are refused. */
+/* Return the bytes of a field, which are borrowed; c is a cursor over its message.  Other wire types
+ * are refused. */
+heft_str heft_protobuf_bytes(heft_cur *c, const heft_protobuf_field *f);
+/* heft_protobuf_bytes() of a text, which must be UTF-8. */
 heft_str heft_protobuf_text(heft_cur *c, const heft_protobuf_field *f);
 
 #endif
