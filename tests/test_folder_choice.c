@@ -78,7 +78,8 @@ static void the_best_name_is_chosen_and_the_others_are_reported(void **state)
         { "a.gguf b.gguf c.gguf d.gguf", "4 weight files, among them 'a.gguf'", HEFT_E_IO },
         { ".hidden" S, "no weight file", HEFT_E_IO },
         { "", "no weight file", HEFT_E_IO },
-        { "model.onnx", "'model.onnx' is a file of ONNX", HEFT_E_UNSUPPORTED },
+        { "model.tflite", "'model.tflite' is a file of TensorFlow Lite", HEFT_E_UNSUPPORTED },
+        { "model.onnx", "model.onnx", HEFT_OK },
     };
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(rows); i++)
@@ -159,7 +160,7 @@ static void checkpoints_in_pieces(void **state)
         { "model" S " .metadata __0_0.distcp", "model" S " ~.metadata !__0_0.distcp", HEFT_OK },
         { "__1_0.distcp __0_0.distcp common.pt", "'__0_0.distcp', but not its index",
           HEFT_E_UNSUPPORTED },
-        { "b.onnx a.onnx", "'a.onnx' is a file of ONNX", HEFT_E_UNSUPPORTED },
+        { "b.tflite a.tflite", "'a.tflite' is a file of TensorFlow Lite", HEFT_E_UNSUPPORTED },
         { "pytorch_model_fsdp_0/ a.txt", "'pytorch_model_fsdp_0': open that folder",
           HEFT_E_UNSUPPORTED },
         { "model_world_size_2_rank_1.pt model_world_size_2_rank_0.pt "

@@ -82,7 +82,7 @@ static void names_foreign_formats(void **state)
                  { "lmgg\x01", "older than GGUF" },
                  { "\x1c\x01\x02\x03TFL3", "TensorFlow Lite" },
                  { "not a table of LevelDB: \x57\xfb\x80\x8b\x24\x75\x47\xdb", "TensorFlow" },
-                 { "\x08\x07\x12\x07pytorch", "ONNX" },
+                 { "\x08\x07\x12\x07pytorch", "the model has no graph" },
                  { "Salted__12345678", "encrypted with OpenSSL" },
                  { "nothing in particular", "unknown format: the file begins with 'nothing '" } };
     heft_error err;

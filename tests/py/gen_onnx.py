@@ -290,6 +290,7 @@ def bad_sparse(s):
 def bad_messages(s):
     w = tensor("w", "f32", (2, 2))
     good = model(graph([raw(w)]))
+    s.bad("no_graph.onnx", number(1, 7) + content(2, "pytorch"), "reject", "no graph")
     s.bad("cut.onnx", good[:40], "reject", "a truncated file")
     s.bad("group.onnx", good + b"\x9b\x06\x9c\x06", "reject", "a group")
     s.bad("field_0.onnx", good + b"\x00\x00", "reject", "a field with the number 0")

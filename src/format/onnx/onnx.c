@@ -38,6 +38,7 @@ typedef struct walk {
     heft_vec path;   /* char: names on the way, joined by "/" */
     uint64_t nodes, functions, inputs, outputs;
     uint64_t budget; /* bytes of names that may be copied */
+    bool has_graph;
 } walk;
 
 static frame *frame_at(const walk *w, uint32_t i)
@@ -157,6 +158,7 @@ static heft_status enter_graph(walk *w, frame *parent, const heft_protobuf_field
     enum { INITIALIZATION = 1, LIST = 11 };
     if (parent->kind == TRAINING)
         return push(w, heft_lit(field->number == INITIALIZATION ? "initialization" : "algorithm"));
+    w->has_graph = w->has_graph || parent->kind == MODEL;
     return parent->kind == ATTRIBUTE && field->number == LIST ? push_number(w, parent->count[0]++)
                                                               : HEFT_OK;
 }
@@ -336,6 +338,8 @@ static heft_status parse(heft_window *in, heft_index *x)
     heft_vec_free(&x->mem, &w.path, 1);
     heft_names_free(&x->mem, &w.o.files);
     heft_onnx_free_uses(&w.o);
+    if (!st && !w.has_graph)
+        st = heft_error_set(x->err, HEFT_E_FORMAT, in->size, "%s has no graph", what);
     if (!st)
         st = add_counts(&w);
     return st ? st : heft_meta_unique(x, what);
