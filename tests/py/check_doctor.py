@@ -81,7 +81,6 @@ FOREIGN = [  # kind, words of the advice, bytes
     ("tensorflow-checkpoint", "safetensors",
      bytes(range(48)) + b"\x57\xfb\x80\x8b\x24\x75\x47\xdb"),
     ("tflite", "safetensors", b"\x1c\0\0\0TFL3" + bytes(40)),
-    ("onnx", "safetensors", b"\x08\x07\x12\x07pytorch\x1a\x031.9:\x10" + bytes(40)),
     ("old-ggml", "GGUF", struct.pack("<I", 0x67676D6C) + bytes(40)),
     ("old-ggml", "GGUF", struct.pack("<II", 0x67676A74, 3) + bytes(40)),
     ("arrow", "safetensors", b"ARROW1\0\0" + bytes(40)),

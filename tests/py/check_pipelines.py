@@ -100,7 +100,7 @@ FOLDERS = [
     (["scheduler/scheduler_config.json"], INDEX, 4,
      "component 'unet': the folder cannot be opened"),
     (["unet/config.json"], only("unet"), 4, "component 'unet': the folder has no weight file"),
-    (["unet/model.onnx"], only("unet"), 5, "'model.onnx' is a file of ONNX"),
+    (["unet/model.tflite"], only("unet"), 5, "'model.tflite' is a file of TensorFlow Lite"),
     (["unet/a.safetensors", "unet/b.safetensors"], only("unet"), 4,
      "component 'unet': the folder has several weight files, 'a.safetensors' and 'b.safetensors'"),
 ]
