@@ -110,7 +110,8 @@ heft_status heft_map_add_input(heft_map_work *w, const heft_file *f, uint32_t te
 
 static void insert_dim(heft_map_piece *p, uint64_t dim)
 {
-    memmove(p->start + dim + 1, p->start + dim, (HEFT_MAP_RANK - 1 - dim) * sizeof *p->start);
+    memmove(p->start + dim + 1, p->start + dim,
+            (size_t)(HEFT_MAP_RANK - 1 - dim) * sizeof *p->start);
     p->start[dim] = 0;
     for (uint32_t i = 0; i < p->axes; i++)
         p->axis[i].dim = (uint8_t)(p->axis[i].dim + (p->axis[i].dim >= dim));
@@ -121,7 +122,7 @@ static heft_status insert_value_dim(const heft_map_work *w, heft_map_value *v, u
 {
     if (v->rank == HEFT_MAP_RANK || dim > v->rank)
         return fail(w, HEFT_E_FORMAT, "a new dimension has no place");
-    memmove(v->dims + dim + 1, v->dims + dim, (v->rank - dim) * sizeof *v->dims);
+    memmove(v->dims + dim + 1, v->dims + dim, (size_t)(v->rank - dim) * sizeof *v->dims);
     v->dims[dim] = size;
     v->rank++;
     return HEFT_OK;
@@ -197,12 +198,12 @@ static heft_status merge(heft_map_work *w, heft_map_value *v, const uint64_t *ar
     if (!heft_mul(&v->dims[dim], outer, inner))
         return fail(w, HEFT_E_LIMIT, "a dimension is too large");
     v->rank--;
-    memmove(v->dims + dim + 1, v->dims + dim + 2, (v->rank - dim - 1) * sizeof *v->dims);
+    memmove(v->dims + dim + 1, v->dims + dim + 2, (size_t)(v->rank - dim - 1) * sizeof *v->dims);
     for (uint32_t i = 0; i < v->pieces; i++) {
         heft_map_piece *p = piece_at(w, v->first + i);
         p->start[dim] = p->start[dim] * inner + p->start[dim + 1];
         memmove(p->start + dim + 1, p->start + dim + 2,
-                (HEFT_MAP_RANK - dim - 2) * sizeof *p->start);
+                (size_t)(HEFT_MAP_RANK - dim - 2) * sizeof *p->start);
         for (uint32_t k = 0; k < p->axes; k++) {
             heft_map_axis *a = &p->axis[k];
             a->step *= a->dim == dim ? inner : 1;
@@ -387,11 +388,12 @@ heft_status heft_map_stack(heft_map_work *w, uint64_t dim, uint32_t from, uint32
 static void remove_dim(heft_map_work *w, heft_map_value *v, uint64_t dim)
 {
     v->rank--;
-    memmove(v->dims + dim, v->dims + dim + 1, (v->rank - dim) * sizeof *v->dims);
+    memmove(v->dims + dim, v->dims + dim + 1, (size_t)(v->rank - dim) * sizeof *v->dims);
     for (uint32_t i = 0; i < v->pieces; i++) {
         heft_map_piece *p = piece_at(w, v->first + i);
         uint32_t n = 0;
-        memmove(p->start + dim, p->start + dim + 1, (HEFT_MAP_RANK - 1 - dim) * sizeof *p->start);
+        memmove(p->start + dim, p->start + dim + 1,
+                (size_t)(HEFT_MAP_RANK - 1 - dim) * sizeof *p->start);
         for (uint32_t k = 0; k < p->axes; k++)
             if (p->axis[k].dim != dim) {
                 p->axis[n] = p->axis[k];
