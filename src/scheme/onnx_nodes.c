@@ -186,7 +186,7 @@ static heft_status set_matmul(heft_decoding *d, heft_error *err)
 static uint64_t zero_line(const heft_decoding *d, uint32_t bits)
 {
     uint64_t across = d->grid.across;
-    return of_matmul(d) && bits ? heft_div(across * bits + 7, 8) * 8 / bits : across;
+    return of_matmul(d) && bits ? heft_div(heft_div(across * bits + 7, 8) * 8, bits) : across;
 }
 
 /* Bits of zero points that are packed; 0: they are numbers, or there are none. */

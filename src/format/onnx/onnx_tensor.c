@@ -205,8 +205,9 @@ static heft_status pack(heft_onnx *o, uint32_t id, const heft_onnx_type *type)
         heft_put_le64(shape + i * sizeof *dims, dims[i]);
         dims[i] = 1;
     }
+    uint64_t bytes = heft_div(count, type->per_byte);
     if (rank)
-        dims[rank - 1] = count / type->per_byte + (count % type->per_byte != 0);
+        dims[rank - 1] = bytes + (bytes * type->per_byte != count);
     v.as.array.ptr = shape;
     v.as.array.count = rank;
     v.as.array.dtype = HEFT_U64;
