@@ -17,10 +17,14 @@ const LEFT_TO_COMMAND = /unknown NumPy element type '[a-z]|are read by the comma
 /** It does not join arrays in pieces, and does not say that a file is that of one rank. */
 const LEFT_OUT = "flax/pieces", UNSAID = "torch/rank-alone";
 
+/** Formats that the command reads and the module does not: tools/build_web.py. */
+const NO_FORMATS = /\/onnx\/(good|bad)\//;
+
 async function sampleFiles() {
     const all = await readdir(SAMPLES, { recursive: true, withFileTypes: true });
     return all.filter(e => e.isFile()).map(e => path.join(e.parentPath ?? e.path, e.name))
-        .filter(p => !p.endsWith(".json") || /index\.json$/.test(p)).filter(p => !/\/texts\//.test(p)).sort();
+        .filter(p => !p.endsWith(".json") || /index\.json$/.test(p)).filter(p => !/\/texts\//.test(p) && !NO_FORMATS.test(p))
+        .sort();
 }
 
 function plain(value) {
