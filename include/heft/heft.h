@@ -643,7 +643,7 @@ HEFT_API const heft_format *heft_format_for_path(const char *path);
 HEFT_API const char *heft_format_name(const heft_format *f);
 /* Return the name of the format for display: "gpt-rs tensor archive". */
 HEFT_API const char *heft_format_title(const heft_format *f);
-/* Return the suffixes of file names, separated by spaces: ".pt .pth"; empty if a folder is meant. */
+/* Return the suffixes of file names, separated by spaces: ".pt .pth"; empty: it is a folder. */
 HEFT_API const char *heft_format_suffixes(const heft_format *f);
 /* Return the versions that can be written, the default first: "1 100 snapshot". */
 HEFT_API const char *heft_format_versions(const heft_format *f);

@@ -78,7 +78,7 @@ heft_value heft_gguf_setting(const heft_gguf_metadata *m, heft_gguf_text text, c
 {
     const heft_settings *s = m->json[text];
     uint32_t at = s ? heft_settings_find_path(s, heft_lit(path)) : HEFT_NONE;
-    return at == HEFT_NONE ? (heft_value){ .kind = HEFT_KIND_NULL } : heft_settings_value_at(s, at);
+    return at != HEFT_NONE ? heft_settings_value_at(s, at) : (heft_value){ .kind = HEFT_KIND_NULL };
 }
 
 /* Take the next of several paths, and return whether there is one. */

@@ -106,7 +106,7 @@ static heft_value post(const heft_settings *s, const char *prefix, size_t number
         len += parts[i].len;
     }
     uint32_t at = heft_settings_find_path(s, (heft_str){ text, len });
-    return at == HEFT_NONE ? (heft_value){ .kind = HEFT_KIND_NULL } : heft_settings_value_at(s, at);
+    return at != HEFT_NONE ? heft_settings_value_at(s, at) : (heft_value){ .kind = HEFT_KIND_NULL };
 }
 
 /* Read a template of one text: special tokens, and the text between them. */

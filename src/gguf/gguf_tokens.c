@@ -189,8 +189,8 @@ static heft_status mark_words(heft_gguf_tokenizer *t)
 static bool setting_is(const heft_settings *s, const char *path, const char *text)
 {
     uint32_t at = s ? heft_settings_find_path(s, heft_lit(path)) : HEFT_NONE;
-    heft_value v = at == HEFT_NONE ? (heft_value){ .kind = HEFT_KIND_NULL }
-                                   : heft_settings_value_at(s, at);
+    heft_value v = at != HEFT_NONE ? heft_settings_value_at(s, at)
+                                   : (heft_value){ .kind = HEFT_KIND_NULL };
     return text ? heft_gguf_is_text(&v, text) : v.kind == HEFT_KIND_BOOL && v.as.b;
 }
 
@@ -202,8 +202,8 @@ static void add_normaliser(heft_gguf_tokenizer *t)
     if (!s && v.kind == HEFT_KIND_BOOL)
         lower = v.as.b;
     uint32_t at = s ? heft_settings_find_path(s, heft_lit("strip_accents")) : HEFT_NONE;
-    heft_value strip = at == HEFT_NONE ? (heft_value){ .kind = HEFT_KIND_NULL }
-                                       : heft_settings_value_at(s, at);
+    heft_value strip = at != HEFT_NONE ? heft_settings_value_at(s, at)
+                                       : (heft_value){ .kind = HEFT_KIND_NULL };
     heft_gguf_add_bool(t->m, "tokenizer.ggml.normalizer.lowercase", lower);
     heft_gguf_add_bool(t->m, "tokenizer.ggml.normalizer.strip_accents",
                        strip.kind == HEFT_KIND_BOOL ? strip.as.b : lower);

@@ -29,8 +29,8 @@ heft_cur heft_protobuf_open(heft_window *in, heft_range message, const char *wha
 bool heft_protobuf_next(heft_cur *c, heft_protobuf_field *f);
 /* Read a varint: 1 to 10 bytes, the lowest 7 bits first. */
 uint64_t heft_protobuf_varint(heft_cur *c);
-/* Return the bytes of a field, which are borrowed; c is a cursor over its message.  Other wire types
- * are refused. */
+/* Return the bytes of a field, which are borrowed; c is a cursor over its message.  Numbers are
+ * refused. */
 heft_str heft_protobuf_bytes(heft_cur *c, const heft_protobuf_field *f);
 /* heft_protobuf_bytes() of a text, which must be UTF-8. */
 heft_str heft_protobuf_text(heft_cur *c, const heft_protobuf_field *f);

@@ -23,7 +23,7 @@ static heft_status no_memory(heft_error *err)
 /* Give the axes their steps in the result, and sort them, the longest step first. */
 static void place_axes(heft_map_piece *p, const heft_map_value *v)
 {
-    uint64_t unit[HEFT_MAP_RANK], step = 1;
+    uint64_t unit[HEFT_MAP_RANK] = { 1 }, step = 1;
     for (uint32_t d = v->rank; d--;) {
         unit[d] = step;
         step *= v->dims[d];

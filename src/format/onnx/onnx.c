@@ -75,7 +75,8 @@ static heft_status push(walk *w, heft_str name)
 static heft_status push_number(walk *w, uint32_t n)
 {
     char digits[20];
-    return push(w, (heft_str){ digits, heft_u64_text(digits, n) });
+    size_t len = heft_u64_text(digits, n);
+    return push(w, (heft_str){ digits, len });
 }
 
 /* The path, until it changes. */
