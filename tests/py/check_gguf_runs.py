@@ -199,6 +199,7 @@ LOST = {"mistral": ["model_type"], "gpt2": ["n_inner"], "bert": ["tie_word_embed
 
 def main():
     heft, directory, *names = sys.argv[1:]
+    directory = pathlib.Path(directory).resolve()  # a module of Node is looked up from there
     if llama_library.open_llama(directory) is None:
         print("1..0 # SKIP npm has no llama.cpp for this machine")
         return 0
