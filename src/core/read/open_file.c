@@ -20,7 +20,7 @@ static const char *const path_texts[] = {
 };
 
 /* After a parse: add notes about odd tensor names and ranks, and the format's own. */
-static heft_status file_add_notes(heft_file *f)
+__attribute__((noinline)) static heft_status file_add_notes(heft_file *f)
 {
     heft_index *x = &f->x;
     const heft_name_rules *rules = f->format->name_rules;
@@ -198,7 +198,7 @@ static heft_status check_alternatives(heft_file *f, const heft_stored_checksum *
 
 /* Compare the checksums of the bytes that the parser has read.  HEFT_E_CHECKSUM on a mismatch;
  * HEFT_AGAIN if bytes must be provided again. */
-static heft_status check_open_checksums(heft_file *f, heft_error *err)
+__attribute__((noinline)) static heft_status check_open_checksums(heft_file *f, heft_error *err)
 {
     const heft_stored_checksum *checksums = f->x.checksums.ptr;
     for (uint32_t i = 0; i < f->x.checksums.len; i++) {
