@@ -147,11 +147,18 @@ bool heft_ix_attribute(heft_value *out, const heft_index *x, uint32_t tensor, ui
     return a->tensor == tensor;
 }
 
+bool heft_ix_find_attribute(heft_value *out, const heft_index *x, uint32_t tensor, const char *key)
+{
+    for (uint32_t i = 0; heft_ix_attribute(out, x, tensor, i); i = heft_value_next(out, i))
+        if (heft_str_is(out->key, key))
+            return true;
+    return false;
+}
+
 heft_str heft_ix_stored_dtype(const heft_index *x, uint32_t tensor)
 {
     heft_value v;
-    for (uint32_t i = 0; heft_ix_attribute(&v, x, tensor, i); i++)
-        if (v.kind == HEFT_KIND_STR && heft_str_is(v.key, "stored_dtype"))
-            return v.as.s;
-    return (heft_str){ NULL, 0 };
+    return heft_ix_find_attribute(&v, x, tensor, "stored_dtype") && v.kind == HEFT_KIND_STR
+               ? v.as.s
+               : (heft_str){ NULL, 0 };
 }

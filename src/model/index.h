@@ -646,6 +646,8 @@ uint32_t heft_ix_part_find(const heft_index *x, uint32_t owner, heft_str role);
 /* Set *out to attribute i of the tensor: identity first, then stored attributes.  Return false past
  * the last. */
 bool heft_ix_attribute(heft_value *out, const heft_index *x, uint32_t tensor, uint32_t i);
+/* Set *out to the attribute with the key, not one inside of another; false: there is none. */
+bool heft_ix_find_attribute(heft_value *out, const heft_index *x, uint32_t tensor, const char *key);
 /* Return the text of the attribute stored_dtype; ptr NULL: the tensor has none. */
 heft_str heft_ix_stored_dtype(const heft_index *x, uint32_t tensor);
 /* Return the 16 bytes of the stored base id; NULL: the tensor has none. */

@@ -21,19 +21,10 @@ static const heft_scheme_names names[] = {
         { "zero_point", "@onnx.zero_point", true } } },
 };
 
-/* Set *out to the attribute of a tensor; false: it has none. */
-static bool find_attribute(heft_value *out, const heft_index *x, uint32_t tensor, const char *key)
-{
-    for (uint32_t i = 0; heft_ix_attribute(out, x, tensor, i); i = heft_value_next(out, i))
-        if (heft_str_is(out->key, key))
-            return true;
-    return false;
-}
-
 static int64_t find_number(const heft_index *x, uint32_t tensor, const char *key)
 {
     heft_value v;
-    return find_attribute(&v, x, tensor, key) && v.kind == HEFT_KIND_INT ? v.as.i : 0;
+    return heft_ix_find_attribute(&v, x, tensor, key) && v.kind == HEFT_KIND_INT ? v.as.i : 0;
 }
 
 /* Return the bits of a packed type, or 0; *is_signed: it has a sign. */
@@ -48,7 +39,7 @@ static uint32_t packed_bits(const heft_index *x, uint32_t tensor, bool *is_signe
         { "uint4", 4, false }, { "int4", 4, true }, { "uint2", 2, false }, { "int2", 2, true }
     };
     *is_signed = false;
-    if (find_attribute(&v, x, tensor, "onnx.type") && v.kind == HEFT_KIND_STR)
+    if (heft_ix_find_attribute(&v, x, tensor, "onnx.type") && v.kind == HEFT_KIND_STR)
         for (size_t i = 0; i < sizeof types / sizeof *types; i++)
             if (heft_str_is(v.as.s, types[i].name)) {
                 *is_signed = types[i].is_signed;
@@ -60,7 +51,7 @@ static uint32_t packed_bits(const heft_index *x, uint32_t tensor, bool *is_signe
 static bool is_matmul(const heft_index *x, uint32_t tensor)
 {
     heft_value v;
-    return find_attribute(&v, x, tensor, "onnx.operator") && v.kind == HEFT_KIND_STR &&
+    return heft_ix_find_attribute(&v, x, tensor, "onnx.operator") && v.kind == HEFT_KIND_STR &&
            heft_str_is(v.as.s, "MatMulNBits");
 }
 
@@ -102,7 +93,7 @@ static heft_status take_dims(heft_decoding *d, heft_error *err)
     const heft_decoding_part *w = &d->part[HEFT_ROLE_WEIGHT];
     heft_value v;
     uint64_t elements, bits;
-    bool is_packed = d->bits && find_attribute(&v, &d->f->x, w->tensor, "onnx.shape");
+    bool is_packed = d->bits && heft_ix_find_attribute(&v, &d->f->x, w->tensor, "onnx.shape");
     bool is_shape = is_packed && v.kind == HEFT_KIND_ARRAY && v.as.array.dtype == HEFT_U64 &&
                     v.as.array.count == w->rank;
     if (w->rank > HEFT_LOGICAL_RANK || (d->bits && !is_shape))

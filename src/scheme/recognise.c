@@ -111,19 +111,11 @@ static void list_namings(search *q)
         }
 }
 
-static bool has_attribute(const heft_index *x, uint32_t tensor, const char *key)
-{
-    heft_value v;
-    for (uint32_t i = 0; heft_ix_attribute(&v, x, tensor, i); i = heft_value_next(&v, i))
-        if (heft_str_is(v.key, key))
-            return true;
-    return false;
-}
-
 /* Return the namings whose anchor the tensor may be. */
 static uint64_t namings_of(const search *q, uint32_t tensor)
 {
     heft_str name = heft_ix_name(q->x, tensor), stem;
+    heft_value v;
     uint64_t found = 0, left = name.len ? q->by_last_byte[(uint8_t)name.ptr[name.len - 1]] : 0;
     for (uint32_t i = 0; left; i++, left >>= 1)
         if (left & 1 && find_stem(&stem, name, q->namings[i].names->part[0].suffix))
@@ -132,7 +124,7 @@ static uint64_t namings_of(const search *q, uint32_t tensor)
         return found;
     for (uint32_t i = 0; i < q->naming_count; i++) {
         const char *key = q->namings[i].scheme->attribute;
-        if (key && has_attribute(q->x, tensor, key))
+        if (key && heft_ix_find_attribute(&v, q->x, tensor, key))
             found |= UINT64_C(1) << i;
     }
     return found;
@@ -198,10 +190,8 @@ static uint32_t find_free(const search *q, heft_str name)
 static uint32_t find_named(const search *q, uint32_t tensor, const char *key)
 {
     heft_value v;
-    for (uint32_t i = 0; heft_ix_attribute(&v, q->x, tensor, i); i = heft_value_next(&v, i))
-        if (heft_str_is(v.key, key) && v.kind == HEFT_KIND_STR)
-            return heft_ix_find(q->x, v.as.s);
-    return HEFT_NONE;
+    bool has = heft_ix_find_attribute(&v, q->x, tensor, key) && v.kind == HEFT_KIND_STR;
+    return has ? heft_ix_find(q->x, v.as.s) : HEFT_NONE;
 }
 
 static uint32_t find_part(const search *q, uint32_t tensor, heft_str stem, const char *suffix)

@@ -35,14 +35,10 @@ static bool recognise(heft_scheme_group *g)
 static bool find_number(double *out, const heft_decoding *d, const char *key)
 {
     heft_value v;
-    uint32_t tensor = d->part[HEFT_ROLE_WEIGHT].tensor;
-    for (uint32_t i = 0; heft_ix_attribute(&v, &d->f->x, tensor, i); i = heft_value_next(&v, i)) {
-        if (!heft_str_is(v.key, key))
-            continue;
-        *out = v.kind == HEFT_KIND_FLOAT ? v.as.f : (double)v.as.i;
-        return v.kind == HEFT_KIND_FLOAT || v.kind == HEFT_KIND_INT;
-    }
-    return false;
+    if (!heft_ix_find_attribute(&v, &d->f->x, d->part[HEFT_ROLE_WEIGHT].tensor, key))
+        return false;
+    *out = v.kind == HEFT_KIND_FLOAT ? v.as.f : (double)v.as.i;
+    return v.kind == HEFT_KIND_FLOAT || v.kind == HEFT_KIND_INT;
 }
 
 /* The scales of channels belong to one axis. Rows and columns are chosen so that each row has one

@@ -22,13 +22,10 @@ static bool burn_id_of(uint64_t *out, const heft_index *x, uint32_t tensor)
     heft_value v;
     if (!(row->flags & HEFT_T_PARAM_ID) && !row->attrs)
         return false;
-    for (uint32_t i = 0; heft_ix_attribute(&v, x, tensor, i); i++) {
-        if (heft_str_is(v.key, "burn.param_id") && v.kind == HEFT_KIND_UINT) {
-            *out = v.as.u;
-            return true;
-        }
-    }
-    return false;
+    bool has = heft_ix_find_attribute(&v, x, tensor, "burn.param_id") && v.kind == HEFT_KIND_UINT;
+    if (has)
+        *out = v.as.u;
+    return has;
 }
 
 uint32_t heft_tensor_find_id(const heft_file *f, const heft_id *id, uint32_t *count)
