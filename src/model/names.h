@@ -31,4 +31,12 @@ void heft_names_replace(heft_names *n, heft_names_of of, uint32_t hash, heft_str
 uint32_t heft_names_find(const heft_names *n, heft_names_of of, uint32_t hash, heft_str name);
 void heft_names_free(heft_memory *m, heft_names *n);
 
+/* ---- files of bytes that a parser names: all shards of the index ---- */
+
+/* Return the number of the file in heft_global_offset(), or 0 if it was not added. */
+uint32_t heft_names_find_file(const heft_names *files, const heft_index *x, heft_str file);
+/* Add a shard of bytes, of unknown size, unless it was added; *number as above.  HEFT_E_LIMIT for
+ * more than HEFT_MAX_SHARDS. */
+heft_status heft_names_add_file(heft_names *files, heft_index *x, heft_str file, uint32_t *number);
+
 #endif

@@ -45,32 +45,15 @@ static heft_status read_external(heft_onnx *o, heft_cur *c, const heft_protobuf_
     return HEFT_OK;
 }
 
-static heft_str label(const void *ctx, uint32_t i)
-{
-    return heft_ix_shard_at(ctx, i + 1)->label;
-}
-
 /* Return the number of the file of external data, for heft_global_offset(). */
 static heft_status number_of_file(heft_onnx *o, const heft_onnx_tensor *t, uint32_t *number)
 {
-    heft_names_of of = { label, o->x };
-    uint32_t count = o->x->shards.len;
-    uint32_t hash = heft_names_hash(&o->x->key, t->location);
-    uint32_t found = count ? heft_names_find(&o->files, of, hash, t->location) : HEFT_NONE;
-    *number = found + 1;
-    if (found != HEFT_NONE)
-        return HEFT_OK;
-    if (!heft_str_is_file_name(t->location))
-        return heft_error_set(o->x->err, HEFT_E_FORMAT, t->message.offset,
-                              "tensor %q: external data in %q, which is not the name of a file in "
-                              "the folder of the model",
-                              t->name, t->location);
-    heft_ix_shard shard = { t->location, NULL, HEFT_UNKNOWN_LENGTH, false, NULL };
-    HEFT_TRY(heft_ix_shard_add(o->x, shard, number));
-    if (!heft_names_grow(&o->x->mem, &o->files, &o->x->key, of, count))
-        return heft_error_no_memory(o->x->err, "for the files of external data");
-    heft_names_add(&o->files, of, hash, t->location, count);
-    return HEFT_OK;
+    return heft_str_is_file_name(t->location)
+               ? heft_names_add_file(&o->files, o->x, t->location, number)
+               : heft_error_set(o->x->err, HEFT_E_FORMAT, t->message.offset,
+                                "tensor %q: external data in %q, which is not the name of a file "
+                                "in the folder of the model",
+                                t->name, t->location);
 }
 
 /* ---- reading ---- */

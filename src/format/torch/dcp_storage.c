@@ -50,11 +50,6 @@ const heft_dcp_item *heft_dcp_find(const heft_dcp *d, heft_str name, uint32_t of
 
 /* ---- files ---- */
 
-static heft_str label(const void *ctx, uint32_t i)
-{
-    return heft_ix_shard_at(ctx, i + 1)->label;
-}
-
 static heft_str path_of(const heft_dcp *d, const heft_dcp_item *item)
 {
     uint32_t path = heft_pickle_dict_get(&d->p, item->info, "relative_path");
@@ -73,32 +68,14 @@ static heft_status check_path(const heft_dcp *d, const heft_dcp_item *item, heft
                                item->name, path);
 }
 
-static heft_status add_file(heft_dcp *d, const heft_dcp_item *item)
-{
-    heft_names_of of = { label, d->x };
-    uint32_t count = d->x->shards.len, number;
-    heft_str path = path_of(d, item);
-    HEFT_TRY(check_path(d, item, path));
-    uint32_t hash = heft_names_hash(&d->x->key, path);
-    if (heft_names_find(&d->files, of, hash, path) != HEFT_NONE)
-        return HEFT_OK;
-    if (count == HEFT_MAX_SHARDS)
-        return heft_error_plain(d->x->err, HEFT_E_LIMIT, "the checkpoint has more than %U files",
-                                (uint64_t)HEFT_MAX_SHARDS);
-    heft_ix_shard shard = { path, NULL, HEFT_UNKNOWN_LENGTH, false, NULL };
-    HEFT_TRY(heft_ix_shard_add(d->x, shard, &number));
-    if (!heft_names_grow(&d->x->mem, &d->files, &d->x->key, of, count))
-        return heft_error_no_memory(d->x->err, "for the files of a checkpoint");
-    heft_names_add(&d->files, of, hash, path, count);
-    return HEFT_OK;
-}
-
 static heft_status add_files(heft_dcp *d)
 {
-    if (!heft_names_reserve(&d->x->mem, &d->files, 0))
-        return heft_error_no_memory(d->x->err, "for the files of a checkpoint");
-    for (uint32_t i = 0; i < d->item_count; i++)
-        HEFT_TRY(add_file(d, &d->items[i]));
+    uint32_t number;
+    for (uint32_t i = 0; i < d->item_count; i++) {
+        heft_str path = path_of(d, &d->items[i]);
+        HEFT_TRY(check_path(d, &d->items[i], path));
+        HEFT_TRY(heft_names_add_file(&d->files, d->x, path, &number));
+    }
     return HEFT_OK;
 }
 
@@ -198,16 +175,14 @@ static heft_status read_transforms(const heft_dcp *d, const heft_dcp_item *item,
 heft_status heft_dcp_locate(const heft_dcp *d, const heft_dcp_item *item, heft_ix_box *box)
 {
     const heft_pickle *p = &d->p;
-    heft_names_of of = { label, d->x };
-    heft_str path = path_of(d, item);
     uint64_t offset, end;
-    uint32_t file = heft_names_find(&d->files, of, heft_names_hash(&d->x->key, path), path);
+    uint32_t file = heft_names_find_file(&d->files, d->x, path_of(d, item));
     *box = (heft_ix_box){ .holds = HEFT_BOX_FILE };
     if (!heft_pickle_u64(&offset, p, heft_pickle_dict_get(p, item->info, "offset")) ||
         !heft_pickle_u64(&box->length, p, heft_pickle_dict_get(p, item->info, "length")) ||
         !heft_add(&end, offset, box->length) || end >> HEFT_GLOBAL_OFFSET_BITS)
         return heft_dcp_fail(d, item->info, "%q: offset and length are not a range of a file",
                              item->name);
-    box->offset = heft_global_offset(file + 1, offset);
+    box->offset = heft_global_offset(file, offset);
     return read_transforms(d, item, box);
 }
