@@ -74,11 +74,15 @@ float *heft_gguf_add_extra(heft_gguf_metadata *m, const char *name, uint32_t cou
 
 /* ---- texts ---- */
 
+heft_value heft_gguf_setting_at(const heft_settings *s, heft_str path)
+{
+    uint32_t at = s ? heft_settings_find_path(s, path) : HEFT_NONE;
+    return at != HEFT_NONE ? heft_settings_value_at(s, at) : (heft_value){ .kind = HEFT_KIND_NULL };
+}
+
 heft_value heft_gguf_setting(const heft_gguf_metadata *m, heft_gguf_text text, const char *path)
 {
-    const heft_settings *s = m->json[text];
-    uint32_t at = s ? heft_settings_find_path(s, heft_lit(path)) : HEFT_NONE;
-    return at != HEFT_NONE ? heft_settings_value_at(s, at) : (heft_value){ .kind = HEFT_KIND_NULL };
+    return heft_gguf_setting_at(m->json[text], heft_lit(path));
 }
 
 /* Take the next of several paths, and return whether there is one. */

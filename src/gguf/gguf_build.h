@@ -65,6 +65,8 @@ float *heft_gguf_add_extra(heft_gguf_metadata *m, const char *name, uint32_t cou
 
 /* ---- texts ---- */
 
+/* Return the value at a path; HEFT_KIND_NULL: there is none, or s is NULL. */
+heft_value heft_gguf_setting_at(const heft_settings *s, heft_str path);
 /* Return the value at a path in a text; HEFT_KIND_NULL: there is none, or it is null. */
 heft_value heft_gguf_setting(const heft_gguf_metadata *m, heft_gguf_text text, const char *path);
 /* Return the first value of config.json among the paths, separated by '|'.  A path is looked up

@@ -153,14 +153,16 @@ static heft_status read_factors(float **out, uint32_t *count, heft_gguf_texts *t
     if (i == HEFT_NONE)
         return HEFT_OK;
     heft_tensor tensor = heft_tensor_at(t->f, i);
-    if (tensor.rank != 1 || tensor.dtype != HEFT_F32 || tensor.dims[0] > 1 << 16)
+    if (tensor.rank != 1 || tensor.dtype != HEFT_F32 || !tensor.dims[0] || tensor.dims[0] > 1 << 16)
         return heft_error_plain(t->err, HEFT_E_FORMAT, "tensor %q is not a vector of f32",
                                 heft_lit(name));
     *count = (uint32_t)tensor.dims[0];
     *out = heft_arena_alloc(&t->arena, (size_t)*count * sizeof **out, sizeof **out);
     if (!*out)
         return heft_error_no_memory(t->err, "for rotary factors");
-    return heft_part_read(*out, t->f, tensor.first_part, 0, *count * sizeof **out, t->err);
+    HEFT_TRY(heft_part_read(*out, t->f, tensor.first_part, 0, *count * sizeof **out, t->err));
+    heft_f32_from_little(*out, *count);
+    return HEFT_OK;
 }
 
 /* The tensor has factors, config.json what they are made of.  All published models have the same
@@ -258,7 +260,7 @@ static heft_status put_rope(heft_gguf_json *j)
     if (heft_gguf_find_number(&v, j->t, "rope.freq_base"))
         put_setting(j, "rope_theta", v, HEFT_RULE_F32);
     HEFT_TRY(read_factors(&factors, &count, j->t, "rope_freqs.weight"));
-    if (factors && count)
+    if (factors)
         return put_llama3(j, factors, count);
     bool is_scaled = key.ptr && heft_meta_find(&type, j->t->f, key) && type.kind == HEFT_KIND_STR;
     if (is_scaled && heft_str_is(type.as.s, "longrope"))

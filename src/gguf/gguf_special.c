@@ -105,8 +105,7 @@ static heft_value post(const heft_settings *s, const char *prefix, size_t number
         memcpy(text + len, parts[i].ptr, parts[i].len);
         len += parts[i].len;
     }
-    uint32_t at = heft_settings_find_path(s, (heft_str){ text, len });
-    return at != HEFT_NONE ? heft_settings_value_at(s, at) : (heft_value){ .kind = HEFT_KIND_NULL };
+    return heft_gguf_setting_at(s, (heft_str){ text, len });
 }
 
 /* Read a template of one text: special tokens, and the text between them. */

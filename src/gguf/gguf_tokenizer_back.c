@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "core/read/file.h"
 #include "grammar/json.h"
+#include "model/values.h"
 
 /* ---- metadata ---- */
 
@@ -53,13 +54,6 @@ const char *heft_gguf_tokenizer_refusal(const heft_gguf_texts *t)
 
 /* ---- tokens ---- */
 
-static int32_t type_of(const heft_value *types, uint32_t i)
-{
-    int32_t type;
-    memcpy(&type, (const char *)types->as.array.ptr + (size_t)i * sizeof type, sizeof type);
-    return type;
-}
-
 /* Elements of a list precede its end; all of them are texts or are left out. */
 static heft_value element(const heft_gguf_texts *t, const heft_value *list, uint32_t i)
 {
@@ -71,7 +65,7 @@ static void put_added(heft_gguf_texts *t, heft_out *out, const heft_value *token
 {
     bool has_any = false;
     for (uint32_t i = 0; i < tokens->as.container.count; i++) {
-        int32_t type = type_of(types, i);
+        int64_t type = heft_value_element(types, i).as.i;
         heft_value token = element(t, tokens, i);
         if ((type != HEFT_TOKEN_CONTROL && type != HEFT_TOKEN_USER) || token.kind != HEFT_KIND_STR)
             continue;
@@ -93,7 +87,7 @@ static void put_vocab(heft_gguf_texts *t, heft_out *out, const heft_value *token
     bool has_any = false;
     for (uint32_t i = 0; i < tokens->as.container.count; i++) {
         heft_value token = element(t, tokens, i);
-        if (type_of(types, i) != HEFT_TOKEN_NORMAL || token.kind != HEFT_KIND_STR)
+        if (heft_value_element(types, i).as.i != HEFT_TOKEN_NORMAL || token.kind != HEFT_KIND_STR)
             continue;
         heft_out_str(out, heft_lit(has_any ? ",\n      " : "\n      "));
         heft_json_put_str(out, token.as.s);

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "companion/companion_text.h"
+#include "model/float.h"
 #include "model/vocab.h"
 
 enum { SPARE_ROWS = 1 << 16 }; /* rows past the tokens that config.json alone may state */
@@ -188,9 +189,7 @@ static heft_status mark_words(heft_gguf_tokenizer *t)
 
 static bool setting_is(const heft_settings *s, const char *path, const char *text)
 {
-    uint32_t at = s ? heft_settings_find_path(s, heft_lit(path)) : HEFT_NONE;
-    heft_value v = at != HEFT_NONE ? heft_settings_value_at(s, at)
-                                   : (heft_value){ .kind = HEFT_KIND_NULL };
+    heft_value v = heft_gguf_setting_at(s, heft_lit(path));
     return text ? heft_gguf_is_text(&v, text) : v.kind == HEFT_KIND_BOOL && v.as.b;
 }
 
@@ -201,9 +200,7 @@ static void add_normaliser(heft_gguf_tokenizer *t)
     heft_value v = heft_gguf_setting(t->m, HEFT_GGUF_TOKENIZER_CONFIG, "do_lower_case");
     if (!s && v.kind == HEFT_KIND_BOOL)
         lower = v.as.b;
-    uint32_t at = s ? heft_settings_find_path(s, heft_lit("strip_accents")) : HEFT_NONE;
-    heft_value strip = at != HEFT_NONE ? heft_settings_value_at(s, at)
-                                       : (heft_value){ .kind = HEFT_KIND_NULL };
+    heft_value strip = heft_gguf_setting_at(s, heft_lit("strip_accents"));
     heft_gguf_add_bool(t->m, "tokenizer.ggml.normalizer.lowercase", lower);
     heft_gguf_add_bool(t->m, "tokenizer.ggml.normalizer.strip_accents",
                        strip.kind == HEFT_KIND_BOOL ? strip.as.b : lower);
@@ -271,13 +268,19 @@ static heft_status shape(heft_gguf_tokenizer *t)
 
 /* ---- output ---- */
 
+/* Return the number whose bytes are those of v, the lowest first. */
+static uint32_t little_endian(uint32_t v)
+{
+    return heft_le32((const uint8_t *)&v);
+}
+
 static heft_status write_tokens(heft_gguf_tokenizer *t)
 {
     heft_gguf_metadata *m = t->m;
     uint32_t count = m->tokens.len;
     const heft_gguf_token *tokens = m->tokens.ptr;
-    int32_t *types = heft_arena_alloc(&m->arena, count * sizeof *types, sizeof *types);
-    float *scores = heft_arena_alloc(&m->arena, count * sizeof *scores, sizeof *scores);
+    uint32_t *types = heft_arena_alloc(&m->arena, count * sizeof *types, sizeof *types);
+    uint32_t *scores = heft_arena_alloc(&m->arena, count * sizeof *scores, sizeof *scores);
     if (!types || !scores)
         return heft_companion_no_memory(m->err);
 
@@ -285,8 +288,8 @@ static heft_status write_tokens(heft_gguf_tokenizer *t)
     heft_gguf_add_str(m, "tokenizer.ggml.pre", heft_lit(t->pre));
     heft_gguf_add_list(m, "tokenizer.ggml.tokens", count);
     for (uint32_t i = 0; i < count; i++) {
-        types[i] = tokens[i].type;
-        scores[i] = tokens[i].score;
+        types[i] = little_endian((uint32_t)tokens[i].type);
+        scores[i] = little_endian(heft_f32_bits(tokens[i].score));
         heft_gguf_add(m, heft_value_str(heft_lit(""), tokens[i].text));
     }
     heft_gguf_add_array(m, "tokenizer.ggml.token_type", types, count, HEFT_I32);

@@ -215,7 +215,7 @@ typedef struct heft_map_result {
     bool has_gaps; /* elements in no box are 0 */
     uint8_t unit;  /* bytes that are gathered together */
     int32_t added;
-    const void *memory; /* all bytes, in place of boxes; or NULL */
+    const float *memory; /* all numbers, in place of boxes; or NULL */
 } heft_map_result;
 
 typedef struct heft_map_gather {

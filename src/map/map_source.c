@@ -115,17 +115,24 @@ static bool sort_boxes(heft_map_gather *g, uint32_t first)
     return true;
 }
 
+/* Return where the next result begins in the source. */
+static uint64_t end_of_results(const heft_map_gather *g)
+{
+    const heft_map_result *all = g->results.ptr;
+    uint32_t count = g->results.len;
+    return count ? all[count - 1].start + all[count - 1].bytes : 0;
+}
+
 heft_status heft_map_add_result(heft_map_gather *g, const heft_map_work *w, const heft_map_value *v,
                                 heft_error *err)
 {
-    const heft_map_result *before = (const heft_map_result *)g->results.ptr + g->results.len - 1;
     const heft_dtype_info *type = heft_dtype_get(v->dtype);
     heft_map_result r = {
         .first_box = g->boxes.len, .dtype = v->dtype, .as = v->as, .added = (int32_t)v->added
     };
     uint64_t elements, filled = 0;
     r.unit = (uint8_t)(type->block_elems > 1 ? 1 : type->block_bytes);
-    r.start = g->results.len ? before->start + before->bytes : 0;
+    r.start = end_of_results(g);
     if (!heft_product(&elements, v->dims, v->rank) ||
         !heft_mul(&r.bytes, elements, v->as == v->dtype ? r.unit : sizeof(float)) ||
         r.bytes >> HEFT_GLOBAL_OFFSET_BITS || (r.start + r.bytes) >> HEFT_GLOBAL_OFFSET_BITS)
@@ -152,8 +159,7 @@ heft_status heft_map_add_result(heft_map_gather *g, const heft_map_work *w, cons
 heft_status heft_map_add_vector(heft_map_gather *g, const float *values, uint32_t count,
                                 heft_error *err)
 {
-    const heft_map_result *before = (const heft_map_result *)g->results.ptr + g->results.len - 1;
-    heft_map_result r = { .start = g->results.len ? before->start + before->bytes : 0,
+    heft_map_result r = { .start = end_of_results(g),
                           .bytes = (uint64_t)count * sizeof *values,
                           .dtype = HEFT_F32,
                           .as = HEFT_F32,
@@ -325,6 +331,15 @@ typedef struct map_source {
     heft_map_gather g;
 } map_source;
 
+/* Copy bytes of numbers in memory, which are little-endian in the source. */
+static void copy_memory(const float *values, uint64_t from, uint8_t *to, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        uint64_t at = from + i;
+        to[i] = (uint8_t)(heft_f32_bits(values[at / sizeof *values]) >> 8 * (at % sizeof *values));
+    }
+}
+
 static heft_status read_results(const heft_map_gather *g, uint64_t offset, uint8_t *to, size_t len,
                                 heft_error *err)
 {
@@ -338,7 +353,7 @@ static heft_status read_results(const heft_map_gather *g, uint64_t offset, uint8
         size_t n = left < len ? (size_t)left : len;
         bool is_plain = t->as == t->dtype && !t->added;
         if (t->memory)
-            memcpy(to, (const uint8_t *)t->memory + from, n);
+            copy_memory(t->memory, from, to, n);
         else if (n)
             st = (is_plain ? gather : compute)(g, t, from, from + n, to, err);
         to += n;
@@ -370,8 +385,7 @@ static const heft_source_ops ops = { .size = sizeof(heft_source_ops),
 
 heft_status heft_map_source(heft_source **out, heft_map_gather *g, heft_error *err)
 {
-    const heft_map_result *all = g->results.ptr;
-    uint32_t count = g->results.len;
+    uint64_t size = end_of_results(g);
     map_source *s = heft_alloc(g->mem.al, sizeof *s, ALIGN);
     *out = NULL;
     if (!s)
@@ -379,7 +393,7 @@ heft_status heft_map_source(heft_source **out, heft_map_gather *g, heft_error *e
     *s = (map_source){ .g = *g };
     *g = (heft_map_gather){ .f = g->f, .mem = g->mem };
     s->base.ops = &ops;
-    s->base.size = count ? all[count - 1].start + all[count - 1].bytes : 0;
+    s->base.size = size;
     *out = &s->base;
     return HEFT_OK;
 }
