@@ -8,7 +8,11 @@
 #include "map/map_rules.h"
 #include "model/dtype.h"
 
-enum { MOST_PIECES = 1 << 24 };
+enum {
+    MOST_PIECES = 1 << 24,
+    MOST_TENSORS = 1 << 14, /* made of one tensor: each looks at all pieces of it */
+    MOST_ADDED = 1 << 24    /* exact in f32 */
+};
 
 static heft_status no_memory(const heft_map_work *w)
 {
@@ -190,6 +194,7 @@ static heft_status fold(heft_map_work *w, heft_map_value *v, const uint64_t *arg
 static heft_status merge(heft_map_work *w, heft_map_value *v, const uint64_t *args)
 {
     uint64_t dim = args[0];
+    HEFT_TRY(check_dim(w, v, dim));
     HEFT_TRY(check_dim(w, v, dim + 1));
     uint64_t outer = v->dims[dim], inner = v->dims[dim + 1];
     if ((args[1] != HEFT_NOWHERE && args[1] != outer) ||
@@ -449,7 +454,7 @@ static heft_status take_apart(heft_map_work *w, heft_map_kind kind, const uint64
         bool is_split = kind == HEFT_MAP_SPLIT;
         HEFT_TRY(check_dim(w, &v, args[0]));
         HEFT_TRY(check_blocks(w, kind, &v, args));
-        if (v.dims[args[0]] > MOST_PIECES && !is_split)
+        if (v.dims[args[0]] > MOST_TENSORS && !is_split)
             return fail(w, HEFT_E_LIMIT, "too many tensors would be made of it");
         if (is_split && arg_count > 1)
             st = divide_value(w, &v, args[0], args + 1, arg_count - 1, false);
@@ -466,6 +471,16 @@ static heft_status take_apart(heft_map_work *w, heft_map_kind kind, const uint64
 }
 
 /* ---- all operations ---- */
+
+/* Add a constant, whose negative numbers are those of two's complement. */
+static heft_status add(const heft_map_work *w, heft_map_value *v, uint64_t constant)
+{
+    uint64_t sum = (uint64_t)v->added + constant;
+    if (constant + MOST_ADDED > 2 * MOST_ADDED || sum + MOST_ADDED > 2 * MOST_ADDED)
+        return fail(w, HEFT_E_UNSUPPORTED, "the constant of the map is too large for f32");
+    v->added = (int64_t)sum;
+    return HEFT_OK;
+}
 
 static heft_status change(heft_map_work *w, heft_map_kind kind, heft_map_value *v,
                           const uint64_t *args)
@@ -484,9 +499,7 @@ static heft_status change(heft_map_work *w, heft_map_kind kind, heft_map_value *
         v->as = HEFT_F32;
     if (kind == HEFT_MAP_ADD && !is_float)
         return fail(w, HEFT_E_UNSUPPORTED, "a constant is added to f32, f16 and bf16 only");
-    if (kind == HEFT_MAP_ADD)
-        v->added += (int64_t)args[0];
-    return HEFT_OK;
+    return kind == HEFT_MAP_ADD ? add(w, v, args[0]) : HEFT_OK;
 }
 
 heft_status heft_map_operate(heft_map_work *w, heft_map_kind kind, uint32_t only,
