@@ -72,6 +72,9 @@ bool fuzz_has_wrong_checksum(const heft_file *f);
 bool fuzz_hash(heft_hash *out, const heft_file *f);
 /* Require the same tensors in both files. */
 void fuzz_require_same(const heft_file *a, const heft_file *b);
+/* Read a part as a whole and in sections that the script chooses, and require the same bytes.  The
+ * part may be one that cannot be read, or too large. */
+void fuzz_require_sections(const heft_file *f, uint32_t part, fuzz_script *s);
 /* Return a format that can be written, for any number. */
 const heft_format *fuzz_writable(uint32_t number);
 /* Return a format whose models may be several files, by any number. */

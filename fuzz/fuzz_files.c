@@ -242,3 +242,24 @@ heft_sink *fuzz_sink_at(fuzz_bytes *to)
                                        .read_at = read_at };
     return open_sink(to, &ops);
 }
+
+void fuzz_require_sections(const heft_file *f, uint32_t part, fuzz_script *s)
+{
+    heft_part p = heft_part_at(f, part);
+    if (p.length > FUZZ_MAX_PAYLOAD)
+        return;
+    size_t len = (size_t)p.length;
+    uint8_t *whole = malloc(len + 1), *pieces = malloc(len + 1);
+    heft_error err = fuzz_no_error();
+    fuzz_require(whole && pieces);
+    heft_status st = heft_part_read(whole, f, part, 0, len, &err);
+    fuzz_require_error(st, &err);
+    for (size_t at = 0, n; !st && at < len; at += n) {
+        n = fuzz_next(s) + 1U;
+        n = n < len - at ? n : len - at;
+        fuzz_require(!heft_part_read(pieces + at, f, part, at, n, NULL));
+    }
+    fuzz_require(st || !memcmp(whole, pieces, len));
+    free(whole);
+    free(pieces);
+}

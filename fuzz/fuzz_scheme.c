@@ -62,27 +62,6 @@ static heft_settings *choose_settings(const heft_host *host, fuzz_script *s)
     return out;
 }
 
-static void check_part(const heft_file *f, uint32_t part, fuzz_script *s)
-{
-    heft_part p = heft_part_at(f, part);
-    if (p.length > FUZZ_MAX_PAYLOAD)
-        return;
-    size_t len = (size_t)p.length;
-    uint8_t *whole = malloc(len + 1), *pieces = malloc(len + 1);
-    heft_error err = fuzz_no_error();
-    fuzz_require(whole && pieces);
-    heft_status st = heft_part_read(whole, f, part, 0, len, &err);
-    fuzz_require_error(st, &err);
-    for (size_t at = 0, n; !st && at < len; at += n) {
-        n = fuzz_next(s) + 1U;
-        n = n < len - at ? n : len - at;
-        fuzz_require(!heft_part_read(pieces + at, f, part, at, n, NULL));
-    }
-    fuzz_require(st || !memcmp(whole, pieces, len));
-    free(whole);
-    free(pieces);
-}
-
 static void decode(const heft_file *f, const heft_schemes *schemes, fuzz_script *s)
 {
     static const heft_dtype types[] = { HEFT_UNTYPED, HEFT_F32, HEFT_F16, HEFT_BF16 };
@@ -98,7 +77,7 @@ static void decode(const heft_file *f, const heft_schemes *schemes, fuzz_script 
     for (uint32_t id = 0; !st && id < heft_tensor_count(logical) && id < 64; id++) {
         heft_tensor t = heft_tensor_at(logical, id);
         for (uint32_t i = 0; i < t.part_count; i++)
-            check_part(logical, t.first_part + i, s);
+            fuzz_require_sections(logical, t.first_part + i, s);
     }
     heft_file_close(logical);
 }
