@@ -384,24 +384,6 @@ heft_status heft_ix_base_id(heft_index *x, uint32_t tensor, const uint8_t id[16]
     return HEFT_OK;
 }
 
-heft_status heft_ix_shard_add(heft_index *x, heft_ix_shard s, uint32_t *number)
-{
-    static const uint64_t max_shards = (UINT64_C(1) << (64 - HEFT_GLOBAL_OFFSET_BITS)) - 1;
-    static const uint64_t max_bytes = UINT64_C(1) << HEFT_GLOBAL_OFFSET_BITS;
-    if (x->file_bytes > max_bytes || (s.size != HEFT_UNKNOWN_LENGTH && s.size > max_bytes) ||
-        x->shards.len == max_shards)
-        return heft_error_plain(x->err, HEFT_E_LIMIT,
-                                "%q: more than %U files, or more than %U bytes in one of them, "
-                                "cannot be one model",
-                                s.label, max_shards, max_bytes);
-    heft_ix_shard *to = heft_vec_push(&x->mem, &x->shards, sizeof *to);
-    if (!to)
-        return heft_ix_no_memory(x);
-    *to = s;
-    *number = x->shards.len;
-    return HEFT_OK;
-}
-
 heft_status heft_ix_param_id(heft_index *x, uint32_t tensor, uint64_t id)
 {
     uint64_t *to = column_slot(x, &x->param_ids, tensor, sizeof id);

@@ -2,7 +2,6 @@
 #include "model/names.h"
 
 #include "base/error.h"
-#include "base/path_risk.h"
 #include "base/text.h"
 
 bool heft_names_slots(heft_memory *m, heft_names *n, uint32_t count)
@@ -77,35 +76,4 @@ void heft_names_free(heft_memory *m, heft_names *n)
 {
     heft_mem_free(m, n->slots, ((size_t)n->mask + 1) * sizeof *n->slots);
     *n = (heft_names){ NULL, 0, 0 };
-}
-
-/* ---- files ---- */
-
-static heft_str file_name(const void *ctx, uint32_t i)
-{
-    return heft_ix_shard_at(ctx, i + 1)->label;
-}
-
-uint32_t heft_names_find_file(const heft_names *files, const heft_index *x, heft_str file)
-{
-    heft_names_of of = { file_name, x };
-    return heft_names_find(files, of, heft_names_hash(&x->key, file), file) + 1; /* HEFT_NONE: 0 */
-}
-
-heft_status heft_names_add_file(heft_names *files, heft_index *x, heft_str file, uint32_t *number)
-{
-    heft_names_of of = { file_name, x };
-    uint32_t count = x->shards.len;
-    *number = heft_names_find_file(files, x, file);
-    if (*number)
-        return HEFT_OK;
-    if (count == HEFT_MAX_SHARDS)
-        return heft_error_plain(x->err, HEFT_E_LIMIT, "the model has more than %U files",
-                                (uint64_t)HEFT_MAX_SHARDS);
-    heft_ix_shard shard = { file, NULL, HEFT_UNKNOWN_LENGTH, false, NULL };
-    HEFT_TRY(heft_ix_shard_add(x, shard, number));
-    if (!heft_names_grow(&x->mem, files, &x->key, of, count))
-        return heft_error_no_memory(x->err, "for the files of a model");
-    heft_names_add(files, of, heft_names_hash(&x->key, file), file, count);
-    return HEFT_OK;
 }

@@ -31,7 +31,7 @@ void heft_names_replace(heft_names *n, heft_names_of of, uint32_t hash, heft_str
 uint32_t heft_names_find(const heft_names *n, heft_names_of of, uint32_t hash, heft_str name);
 void heft_names_free(heft_memory *m, heft_names *n);
 
-/* ---- files of bytes that a parser names: all shards of the index ---- */
+/* ---- files of bytes that a parser names, all of them shards of the index: shard_names.c ---- */
 
 /* Return the number of the file in heft_global_offset(), or 0 if it was not added. */
 uint32_t heft_names_find_file(const heft_names *files, const heft_index *x, heft_str file);
