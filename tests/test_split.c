@@ -433,6 +433,22 @@ static void refuses_wrong_options(void **state)
     heft_test_free(&b);
 }
 
+/* An index would name no shard. */
+static void refuses_an_empty_model(void **state)
+{
+    static const sample nothing = { "nothing", 0, false, empty };
+    heft_split_options o = HEFT_SPLIT_OPTIONS_INIT;
+    heft_error err;
+    model m;
+    (void)state;
+    o.count = 1;
+    o.open = refuse_to_open;
+    make_model(&m, &nothing);
+    heft_status st = heft_file_split(m.f, heft_format_find(HEFT_STR("safetensors")), &o, &err);
+    heft_assert_fails(st, HEFT_E_UNSUPPORTED, &err, "without tensors");
+    free_model(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -445,6 +461,7 @@ int main(void)
         cmocka_unit_test(cancels_comparing),
         cmocka_unit_test(reports_no_more_progress_than_the_total),
         cmocka_unit_test(refuses_wrong_options),
+        cmocka_unit_test(refuses_an_empty_model),
     };
     return cmocka_run_group_tests_name("split", tests, NULL, NULL);
 }

@@ -229,6 +229,16 @@ def eight_bits(scratch):
     require((scratch / "back.safetensors").read_bytes().endswith(data), "other bytes come back")
 
 
+def refused_models(scratch):
+    out = scratch / "out"
+    for model, to, words in [({"n" * 9000: torch.zeros(2)}, "torch", b"more than 8192 bytes"),
+                             ({}, "dcp", b"needs a tensor"),
+                             ({"n" * 5000: torch.zeros(2)}, "dcp", b"at most 4096 bytes")]:
+        p = heft("split", "--to", to, "-c", 1, save(scratch, model), out, code=5)
+        require(words in p.stderr, p.stderr)
+        require(not out.exists() or not any(out.iterdir()), f"{words}: files are left")
+
+
 def refusals(scratch):
     """A refused conversion leaves no file."""
     source = save(scratch, {"w": torch.randn(4, 4), "s": torch.eye(3).to_sparse()})
@@ -260,7 +270,7 @@ def refusals(scratch):
 
 HEFT = sys.argv[1]
 CHECKS = [one_file, several_files, many_tensors, large_tensors, pieces_are_gathered,
-          changes_are_made, the_same_bytes, scan_finds_nothing, eight_bits, refusals]
+          changes_are_made, the_same_bytes, scan_finds_nothing, eight_bits, refused_models, refusals]
 
 
 def results():

@@ -2,6 +2,7 @@
 #include "core/check/verification.h"
 
 #include "core/read/input_window.h"
+#include "core/read/stored_checksum.h"
 #include "core/read/stream.h"
 #include "model/dtype.h"
 
@@ -38,7 +39,7 @@ static heft_value_rule rule_of(const heft_file *f, uint32_t part)
 static bool needs_check(const heft_file *f, uint32_t part)
 {
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
-    return (p->encoding != HEFT_RAW || rule_of(f, part)) && heft_file_has_bytes(f, p->offset);
+    return (p->encoding != HEFT_RAW || rule_of(f, part)) && heft_part_has_bytes(f, part);
 }
 
 bool heft_decoded_check_has_rule(const heft_file *f, uint32_t part)

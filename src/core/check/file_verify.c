@@ -352,8 +352,7 @@ static heft_status check_all_sparse(verify *v)
         const heft_ix_tensor_row *row = heft_ix_row(&v->f->x, t);
         bool checks = row->layout == HEFT_SPARSE_CSR || row->layout == HEFT_SPARSE_COO;
         for (uint32_t k = 0; checks && k < row->part_count; k++)
-            checks = heft_file_has_bytes(
-                v->f, heft_ix_part_row_at(&v->f->x, row->first_part + k)->offset);
+            checks = heft_part_has_bytes(v->f, row->first_part + k);
         if (checks && is_own_part(v, row->first_part))
             HEFT_TRY(check_sparse(v, t));
     }

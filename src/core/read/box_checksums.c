@@ -81,6 +81,18 @@ bool heft_assembled_box(heft_range *out, const heft_assembled_part *a, uint32_t 
     return true;
 }
 
+bool heft_part_has_bytes(const heft_file *f, uint32_t part)
+{
+    heft_assembled_part a = heft_assembled_part_of(f, part);
+    if (!a.file)
+        return heft_file_has_bytes(f, heft_ix_part_row_at(&f->x, part)->offset);
+    heft_boxes boxes = heft_ix_boxes(&a.file->x, a.row);
+    bool has_all = true;
+    for (uint32_t i = 0; i < row_at(a.file, a.row)->box_count && has_all; i++)
+        has_all = heft_file_has_bytes(a.file, boxes.rows[i].offset);
+    return has_all;
+}
+
 /* ---- boxes ---- */
 
 typedef struct box_checks {

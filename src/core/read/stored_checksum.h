@@ -82,6 +82,8 @@ heft_assembled_part heft_assembled_part_of(const heft_file *f, uint32_t part);
 /* Set *out to the range, in the files of the model, that has the elements of a box.  Return false
  * if the box is a file of its own, or in a shard that is missing. */
 bool heft_assembled_box(heft_range *out, const heft_assembled_part *a, uint32_t box);
+/* Return true if the files that have the bytes of the part, or of all its boxes, are open. */
+bool heft_part_has_bytes(const heft_file *f, uint32_t part);
 
 /* Find the checksums that are stored for the boxes of the assembled parts for which is_chosen()
  * returns true, NULL: of all; set needed[] of the checksums of f to `way`.  Those in files that

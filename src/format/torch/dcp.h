@@ -4,6 +4,8 @@
 #include "format/torch/torch.h"
 #include "model/names.h"
 
+enum { HEFT_DCP_MAX_NAME = 4096 }; /* bytes of the name of an item */
+
 typedef struct heft_dcp_item { /* an entry of storage_data */
     heft_str name;             /* fqn of the index */
     uint32_t offsets;          /* TUPLE of the offsets of the piece; HEFT_NONE: not a tensor */

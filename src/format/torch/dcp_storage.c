@@ -81,8 +81,6 @@ static heft_status add_files(heft_dcp *d)
 
 /* ---- items ---- */
 
-enum { MAX_NAME = 4096 };
-
 static heft_status read_item(const heft_dcp *d, uint32_t key, uint32_t value, heft_dcp_item *item)
 {
     const heft_pickle *p = &d->p;
@@ -92,9 +90,9 @@ static heft_status read_item(const heft_dcp *d, uint32_t key, uint32_t value, he
     if (!heft_torch_is(p, key, "MetadataIndex") || !heft_pickle_is(p, name, HEFT_PICKLE_TEXT))
         return heft_dcp_fail(d, key, "a key of storage_data is not a MetadataIndex with a name");
     item->name = heft_pickle_at(p, name)->as.s;
-    if (item->name.len > MAX_NAME) /* names are compared often; many items may share one */
+    if (item->name.len > HEFT_DCP_MAX_NAME) /* names are compared often; many items may share one */
         return heft_dcp_fail(d, key, "a name in storage_data has more than %U bytes",
-                             (uint64_t)MAX_NAME);
+                             (uint64_t)HEFT_DCP_MAX_NAME);
     if (!heft_torch_is(p, value, "_StorageInfo") || item->info == HEFT_NONE)
         return heft_dcp_fail(d, value, "%q: the value in storage_data is not a _StorageInfo",
                              item->name);

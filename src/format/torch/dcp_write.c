@@ -25,6 +25,8 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
     if (!heft_torch_rebuild_as(heft_ix_row(p->x, t)->dtype).type)
         return heft_loss_type(p, "torch/dtype", t, where);
     const char *why = heft_torch_name_obstacle(p->x, t);
+    if (!why && heft_ix_row(p->x, t)->name_len > HEFT_DCP_MAX_NAME)
+        why = "a distributed checkpoint is read with names of at most 4096 bytes";
     if (!why)
         why = heft_torch_dense_obstacle(p->x, t);
     if (!why && heft_ix_row(p->x, t)->rank > MAX_RANK)

@@ -48,6 +48,25 @@ static size_t run_bytes(const split_job *s)
     return (2 * (size_t)s->units.tensors + 1) * sizeof *s->run;
 }
 
+/* Readers find shards by their tensors, and the format by the first shard that the beginning of the
+ * index names. */
+static heft_status check_index(const split_job *s)
+{
+    enum { MAX_NAME = 8192 };
+    const heft_index *x = &s->units.x;
+    if (!s->units.tensors)
+        return heft_error_plain(s->err, HEFT_E_UNSUPPORTED,
+                                "a model without tensors cannot be split, because an index names "
+                                "shards only beside tensors: convert it to one file");
+    for (uint32_t t = 0; t < heft_ix_tensors(x); t++)
+        if (heft_ix_name(x, t).len > MAX_NAME)
+            return heft_error_plain(s->err, HEFT_E_UNSUPPORTED,
+                                    "tensor %q cannot be listed in an index of shards, because its "
+                                    "name has more than %U bytes: convert the model to one file",
+                                    heft_ix_name(x, t), (uint64_t)MAX_NAME);
+    return HEFT_OK;
+}
+
 /* Plan the whole model once, to report losses once for all files. */
 static heft_status survey(split_job *s)
 {
@@ -68,6 +87,8 @@ static heft_status survey(split_job *s)
     st = heft_conversion_end(&c, NULL, st);
     if (st)
         return st;
+    if (s->sharding->index)
+        HEFT_TRY(check_index(s));
     s->run = heft_mem_alloc(&s->mem, run_bytes(s));
     return s->run ? HEFT_OK : heft_error_no_memory(s->err, purpose);
 }
