@@ -9,7 +9,7 @@
 
 #include <heft/heft.h>
 
-#include "base/siphash.h"
+#include "base/name_hash.h"
 #include "bench_measure.h"
 
 static heft_file *open_or_die(const char *path)
