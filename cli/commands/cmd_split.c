@@ -4,6 +4,7 @@
 #include "commands/job.h"
 #include "models/inputs.h"
 #include "options/command.h"
+#include "text/words.h"
 
 typedef struct request {
     job job; /* job.out is the folder */
@@ -12,6 +13,9 @@ typedef struct request {
 static int choose_target(job *j, const heft_file *f)
 {
     j->target = j->to ? heft_format_find(heft_str_from(j->to)) : heft_file_format(f);
+    const char *writer = j->to ? foreign_format_writer(j->to) : NULL;
+    if (!j->target && writer)
+        return say_usage("split", "'%s' is not written by heft: %s", j->to, writer);
     if (!j->target)
         return say_usage("split", "unknown format '%s': `heft formats` lists what is supported",
                          j->to);

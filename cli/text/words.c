@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* Return the character after p that the pattern reads at once: an escaped character or a bracket
  * expression such as [!a-z] is one unit. */
@@ -337,4 +338,48 @@ const char *suggest_format(char out[SUGGESTION_BYTES], const char *word)
     for (uint32_t i = 0; (f = heft_format_at(i)) != NULL; i++)
         suggestion_try(&s, str_of(heft_format_name(f)));
     return suggestion_text(out, &s);
+}
+
+/* ---- formats that Heft does not write ---- */
+
+static const struct {
+    const char *names, *writer; /* names are separated by spaces */
+} foreign_formats[] = {
+    { "tflite litert", "TensorFlow's converter and ai-edge-torch write it from the whole model" },
+    { "coreml mlmodel mlpackage", "coremltools writes it from the whole model" },
+    { "tensorrt trt engine plan", "trtexec builds an engine from an ONNX file" },
+    { "openvino ir", "OpenVINO's ovc writes it from an ONNX file or a PyTorch model" },
+    { "tensorflow tf saved_model pb", "transformers and TensorFlow write it from the whole model" },
+    { "hdf5 h5 keras", "write npz (--to npz) and load its arrays in Keras" },
+    { "pt2 torchscript executorch pte",
+      "torch.export and torch.jit write it from the whole model" },
+    { "nemo", "NeMo packs it from a .ckpt file: write that file with --to torch" },
+    { "llamafile", "llamafile's zipalign adds a GGUF file: write that file with --to gguf" },
+    { "ggml ggjt", "programs read its successor now: --to gguf" },
+    { "bin ckpt pytorch", "this is PyTorch's format: --to torch" },
+    { "hf huggingface transformers", "name the format of the weights: --to safetensors" },
+    { "gptq awq exl2 exl3 fp8 nvfp4 mxfp4", "this is a way to quantise: see --quantize" },
+    { "mlx", "MLX reads safetensors: --to safetensors" },
+    { "orbax tensorstore zarr", "Orbax writes it from JAX; Flax reads msgpack (--to flax)" },
+    { "pdparams paddle", "load safetensors in PaddlePaddle: --to safetensors" },
+};
+
+static bool has_word(const char *names, heft_str word)
+{
+    for (const char *p = names, *end; *p; p = *end ? end + 1 : end) {
+        end = strchr(p, ' ') ? strchr(p, ' ') : p + strlen(p);
+        if ((size_t)(end - p) == word.len && !strncasecmp(p, word.ptr, word.len))
+            return true;
+    }
+    return false;
+}
+
+const char *foreign_format_writer(const char *word)
+{
+    const char *dot = strrchr(word, '.');
+    heft_str name = str_of(dot ? dot + 1 : word);
+    for (size_t i = 0; i < sizeof foreign_formats / sizeof *foreign_formats; i++)
+        if (name.len && has_word(foreign_formats[i].names, name))
+            return foreign_formats[i].writer;
+    return NULL;
 }

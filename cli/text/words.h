@@ -22,6 +22,10 @@ const char *suggest_dtype(char out[SUGGESTION_BYTES], const char *word);
 /* Write the suggestion for an unknown format, or an empty text. */
 const char *suggest_format(char out[SUGGESTION_BYTES], const char *word);
 
+/* Return what writes files of a format that Heft does not write, by its name or by the suffix of a
+ * path; or NULL. */
+const char *foreign_format_writer(const char *word);
+
 /* ---- words typed in a shell ---- */
 
 /* Remove the quotation from a word in place: backslashes, '...', "..." and $'...'. A quotation that

@@ -41,6 +41,9 @@ static const struct preference {
     { "flax_model.msgpack.index.json", flax },
     { "*.msgpack.index.json", flax },
     { HEFT_DCP_INDEX, torch },
+    { "*.nemo", torch },
+    { "*.pt2", torch },
+    { "*.llamafile", "gguf" },
 };
 enum {
     PREFERENCES = sizeof preferences / sizeof *preferences,
@@ -77,7 +80,6 @@ static const struct {
     { "openvino_model*.bin", "OpenVINO" },
     { "*.mlmodel", "Core ML" },
     { "*.pdparams", "PaddlePaddle" },
-    { "*.nemo", "NeMo" },
 };
 enum { OTHER_FILES = sizeof other_files / sizeof *other_files };
 

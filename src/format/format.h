@@ -305,4 +305,21 @@ const heft_format *heft_registry_at(size_t i);
 /* Return the writer of a format; NULL for a format that is only read; registry_writers.c. */
 const heft_format_writer *heft_registry_writer(const heft_format *f);
 
+/* ---- files of weights in archives of other programs: archives.c ---- */
+
+typedef struct heft_archive_member {
+    heft_range where;     /* in the archive */
+    heft_str name, other; /* the member and another that is left out */
+    uint32_t others, crc; /* number of files left out; CRC-32 of the member, if has_crc */
+    bool has_crc;
+} heft_archive_member;
+
+bool heft_archive_is_tar(const uint8_t *head, size_t len);
+/* If the file, of which `head` is the beginning, is an archive with a file of weights, set *out;
+ * otherwise out->name.ptr is NULL.  Names are borrowed from the window.  HEFT_AGAIN: more bytes are
+ * needed.  HEFT_E_UNSUPPORTED: it cannot be told which member is meant, or the member is
+ * compressed. */
+heft_status heft_archive_find(heft_archive_member *out, heft_window *in, heft_arena *arena,
+                              const uint8_t *head, size_t len, heft_error *err);
+
 #endif

@@ -7,7 +7,7 @@
 /* ---- ids ---- */
 
 typedef struct special_row {
-    const char *key;    /* of GGUF */
+    const char *key;    /* in GGUF */
     const char *name;   /* name of a token in texts of the tokenizer */
     const char *number; /* name of an id in the configuration of the model */
 } special_row;

@@ -54,6 +54,9 @@ heft_status heft_zip_refuse_opaque(const heft_zip_entry *e, heft_error *err);
  * Set *bits to the number of identifying bits, 0 if not a zip archive.  For probes. */
 heft_str heft_zip_first_name(int *bits, const uint8_t *head, size_t len);
 
+/* Return the part of the central directory that lies in `tail`, the end of a file.  For probes. */
+heft_str heft_zip_directory_in(const uint8_t *tail, size_t len);
+
 /* ---- writing: checksums and sizes follow each member in a data descriptor ---- */
 
 typedef struct heft_zip_member {

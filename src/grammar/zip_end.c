@@ -14,7 +14,7 @@ enum { END = 22, LOCATOR = 20, END64 = 56, MAX_COMMENT = 0xFFFF };
 
 typedef struct end_record {
     uint64_t at;                                   /* offset of the record */
-    uint64_t entries, entries_here, bytes, offset; /* of the directory */
+    uint64_t entries, entries_here, bytes, offset; /* the directory's */
     uint64_t end;                                  /* offset after the comment */
     uint32_t disk, directory_disk;
 } end_record;
@@ -148,4 +148,20 @@ heft_status heft_zip_find_directory(heft_zip *z, heft_window *in, uint64_t *entr
     z->directory = (heft_range){ e.offset, e.bytes };
     *entries = e.entries;
     return HEFT_OK;
+}
+
+heft_str heft_zip_directory_in(const uint8_t *tail, size_t len)
+{
+    for (size_t i = len < END ? 0 : len - END + 1; i; i--) {
+        const uint8_t *p = tail + i - 1;
+        uint32_t bytes = heft_le32(p + 12);
+        if (heft_le32(p) != SIGN_END)
+            continue;
+        size_t wide = i > END64 + LOCATOR && heft_le32(p - LOCATOR) == SIGN_LOCATOR
+                          ? END64 + LOCATOR
+                          : 0;
+        size_t left = i - 1 - wide, shown = bytes < left ? bytes : left;
+        return (heft_str){ (const char *)p - wide - shown, shown };
+    }
+    return (heft_str){ (const char *)tail, 0 };
 }

@@ -21,7 +21,7 @@ typedef struct logical_source {
     const heft_allocator *al;
     heft_logical_tensor *tensors;
     uint32_t count;
-    size_t bytes; /* of tensors */
+    size_t bytes; /* all tensors */
     kept_decoder kept[KEPT];
 } logical_source;
 

@@ -269,8 +269,10 @@ def refusals(scratch):
 
 
 HEFT = sys.argv[1]
-CHECKS = [one_file, several_files, many_tensors, large_tensors, pieces_are_gathered,
-          changes_are_made, the_same_bytes, scan_finds_nothing, eight_bits, refused_models, refusals]
+CHECKS = [
+    one_file, several_files, many_tensors, large_tensors, pieces_are_gathered, changes_are_made,
+    the_same_bytes, scan_finds_nothing, eight_bits, refused_models, refusals
+]
 
 
 def results():

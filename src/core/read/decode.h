@@ -30,4 +30,14 @@ heft_status heft_gunzip_detect(heft_file *f, heft_error *err);
  * result the file's source. */
 heft_status heft_gunzip(heft_file *f, heft_error *err);
 
+/* ---- files of weights in archives of other programs: archive_member.c ---- */
+
+/* If the file, of which `head` is the beginning, is an archive with a file of weights, make that
+ * member the file's source.  HEFT_AGAIN: more bytes are needed.  HEFT_E_UNSUPPORTED: it cannot be
+ * told which member is meant, or the member is compressed. */
+heft_status heft_archive_enter(heft_file *f, const uint8_t *head, size_t len, bool *is_entered,
+                               heft_error *err);
+/* Note where the bytes lie and what was left out, and add the archive's checksum. */
+heft_status heft_archive_note(heft_file *f);
+
 #endif

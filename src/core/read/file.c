@@ -42,6 +42,20 @@ void heft_file_close(heft_file *f)
     heft_free(f->host->allocator, f, sizeof *f, 16);
 }
 
+void heft_file_use_source(heft_file *f)
+{
+    enum { SMALL_REQUEST = 4 << 10 }; /* holds most headers between the data of an archive */
+    heft_source *s = f->source;
+    heft_input_free(&f->input);
+    heft_input_init(&f->input, &f->x.mem, s->size, f->x.limits.index_bytes);
+    f->input.host = f->host;
+    f->input.in.decode = f->opening->decode;
+    f->input.least = SMALL_REQUEST;
+    f->input.whole_file = s->ops->map && s->size ? s->ops->map(s, 0, s->size) : NULL;
+    f->x.file_bytes = s->size;
+    f->requested_ends = false;
+}
+
 heft_status heft_file_create(heft_file **out, uint64_t file_size, const heft_opening *opening,
                              const heft_open_options *opt, heft_error *err)
 {

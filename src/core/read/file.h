@@ -46,6 +46,9 @@ typedef struct heft_opening {
     heft_status (*gunzip_detect)(heft_file *f, heft_error *err);
     heft_status (*gunzip)(heft_file *f, heft_error *err);
     heft_status (*resolve_lengths)(heft_file *f, heft_error *err);
+    heft_status (*archive_enter)(heft_file *f, const uint8_t *head, size_t len, bool *is_entered,
+                                 heft_error *err);
+    heft_status (*archive_note)(heft_file *f);
     /* Return the error for a file that no format recognises. */
     heft_status (*detect_foreign)(const uint8_t *head, size_t head_len, const uint8_t *tail,
                                   size_t tail_len, uint64_t size, heft_error *err);
@@ -70,8 +73,10 @@ struct heft_file {
     heft_input input;
     heft_index x;
     heft_gzip_content gzip;
-    heft_read_counter read_counter; /* unless x.limits refers to a counter of the caller */
-    bool requested_ends;            /* the first and last bytes were requested */
+    const heft_archive_member *archive; /* owned by the source; NULL: the file is no archive */
+    heft_read_counter read_counter;     /* unless x.limits refers to a counter of the caller */
+    bool is_fetched;                    /* the library reads the index from the source */
+    bool requested_ends;                /* the first and last bytes were requested */
     bool ready;
     bool is_pipeline;       /* the joined files are components, each with a prefix */
     bool has_folder_shards; /* no index lists the shards */
@@ -118,6 +123,8 @@ const heft_format *heft_detect(const uint8_t *head, size_t head_len, const uint8
 heft_status heft_detect_foreign(const uint8_t *head, size_t head_len, const uint8_t *tail,
                                 size_t tail_len, uint64_t size, heft_error *err);
 
+/* Begin again with the bytes of the file's source. */
+void heft_file_use_source(heft_file *f);
 /* Create a file for the functions of `opening`; see heft_file_begin(). */
 heft_status heft_file_create(heft_file **out, uint64_t file_size, const heft_opening *opening,
                              const heft_open_options *opt, heft_error *err);

@@ -20,7 +20,7 @@ enum {
      * content is counted first. */
     TRUSTED_RATIO = 16,
     DEFLATE_RATIO = 1032, /* DEFLATE cannot expand further: 258 bytes need two bits */
-    PROBE_BYTES = 256
+    PROBE_BYTES = 512     /* the header of a tar archive */
 };
 
 static const char header_name[] = "the gzip header";
@@ -94,7 +94,8 @@ heft_status heft_gunzip_detect(heft_file *f, heft_error *err)
         return HEFT_OK;
     const heft_format *found = heft_detect(head, len, head + len, 0, f->gzip.isize);
     found = found && found->may_be_gzipped ? found : NULL;
-    bool is_compressed = found && (!f->format || f->format == found);
+    bool is_archive = heft_archive_is_tar(head, len);
+    bool is_compressed = found ? !f->format || f->format == found : is_archive && !f->format;
     if (is_compressed && !f->source) { /* decoding needs all the bytes */
         heft_cur all = heft_cur_whole(in, 0, in->size, header_name);
         if (all.st)
@@ -339,12 +340,8 @@ heft_status heft_gunzip(heft_file *f, heft_error *err)
     p->base = (heft_source){ &ops, p->spill.len };
     heft_source_close(f->source);
     f->source = &p->base;
-    heft_input_free(&f->input);
-    heft_input_init(&f->input, &f->x.mem, p->spill.len, f->x.limits.index_bytes);
-    f->input.host = f->host;
-    f->input.in.decode = heft_input_decode;
-    f->input.whole_file = p->spill.bytes;
-    f->x.file_bytes = p->spill.len;
+    f->is_fetched = true;
+    heft_file_use_source(f);
     f->gzip.is_compressed = false;
     f->gzip.was_decompressed = true;
     return HEFT_OK;

@@ -210,10 +210,9 @@ __attribute__((noinline)) static heft_status check_open_checksums(heft_file *f, 
 }
 
 enum {
-    END_BYTES = 64 << 10,    /* bytes fetched from both ends before the format is known */
-    PROBE_BYTES = 64,        /* minimum that a probe receives, see format.h */
-    SMALL_REQUEST = 4 << 10, /* hold most headers between the data of an archive */
-    DROP_BYTES = 4 << 20     /* granularity of releasing parsed pages */
+    END_BYTES = 64 << 10, /* bytes fetched from both ends before the format is known */
+    PROBE_BYTES = 64,     /* minimum that a probe receives, see format.h */
+    DROP_BYTES = 4 << 20  /* granularity of releasing parsed pages */
 };
 
 /* Request the first and last bytes, or the whole of a small file.  From a source the last bytes are
@@ -262,7 +261,10 @@ static heft_status detect(heft_file *f, heft_error *err)
         f->format = heft_detect(head, (size_t)head_len, tail, (size_t)tail_len, size);
     bool may_be_gzipped = !f->format || f->format->may_be_gzipped;
     heft_status st = may_be_gzipped ? f->opening->gunzip_detect(f, err) : HEFT_OK;
-    if (st || f->format)
+    bool is_entered = false;
+    if (!st && !f->format && !f->gzip.is_compressed)
+        st = f->opening->archive_enter(f, head, (size_t)head_len, &is_entered, err);
+    if (st || is_entered || f->format || f->gzip.is_compressed)
         return st;
     return f->opening->detect_foreign(head, (size_t)head_len, tail, (size_t)tail_len, size, err);
 }
@@ -347,12 +349,17 @@ heft_status heft_file_parse(heft_file *f, heft_error *err)
     }
     if (!st && f->gzip.is_compressed)
         st = f->opening->gunzip(f, err);
+    if (!st && !f->format) /* the content of an archive */
+        return HEFT_AGAIN;
     return st ? st : parse(f, err);
 }
 
 heft_status heft_file_finish(heft_file *f, heft_error *err)
 {
-    heft_status st = f->opening->resolve_lengths(f, err);
+    heft_status st = f->archive ? f->opening->archive_note(f) : HEFT_OK;
+    if (st)
+        return heft_error_no_memory(err, "for the notes about an archive");
+    st = f->opening->resolve_lengths(f, err);
     if (!st && !heft_ix_list_tensor_checksums(&f->x))
         st = heft_error_no_memory(err, "for a list of checksums");
     if (!st && f->shards) {
@@ -378,6 +385,8 @@ heft_status heft_file_begin(heft_file **out, uint64_t file_size, const heft_open
                                            .gunzip_detect = heft_gunzip_detect,
                                            .gunzip = heft_gunzip,
                                            .resolve_lengths = heft_resolve_lengths,
+                                           .archive_enter = heft_archive_enter,
+                                           .archive_note = heft_archive_note,
                                            .detect_foreign = heft_detect_foreign };
     return heft_file_create(out, file_size, &complete, opt, err);
 }
@@ -477,9 +486,8 @@ heft_status heft_file_open_one(heft_file **out, heft_source *take, const heft_op
         return st;
     }
     (*out)->source = take;
-    (*out)->input.least = SMALL_REQUEST;
-    if (take->ops->map && take->size)
-        (*out)->input.whole_file = take->ops->map(take, 0, take->size);
+    (*out)->is_fetched = true;
+    heft_file_use_source(*out);
     bool is_open = false;
     while (!st && !is_open) {
         st = step(*out, err);

@@ -342,8 +342,11 @@ static int torch_probe(const uint8_t *head, size_t head_len, const uint8_t *tail
         return 0;
     for (size_t i = 0; !found && i < sizeof names / sizeof *names; i++)
         found = heft_str_seek(name, name + first.len, names[i], heft_lit(names[i]).len);
-    if (!found)
-        found = heft_str_seek(tail, tail + tail_len, names[0], heft_lit(names[0]).len);
+    if (!found) { /* a member may be a file of PyTorch: look in the directory */
+        heft_str directory = heft_zip_directory_in(tail, tail_len);
+        const uint8_t *from = (const uint8_t *)directory.ptr;
+        found = heft_str_seek(from, from + directory.len, names[0], heft_lit(names[0]).len);
+    }
     return found ? bits + NAMED : 0;
 }
 

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""check_archives.py HEFT: files of weights in archives of other programs.
+
+Archives are made with Python's tarfile and zipfile, their weights with PyTorch. TAP on stdout."""
+import gzip
+import io
+import pathlib
+import sys
+import tarfile
+import zipfile
+
+import torch
+
+from checks import heft, require, run
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import tap  # noqa: E402
+
+WEIGHTS = {"w": torch.arange(12.0).reshape(3, 4), "b": torch.ones(5, dtype=torch.bfloat16)}
+PROGRAM = b"MZqFpD='\n" + bytes(4000)
+
+
+def saved(tensors=None):
+    out = io.BytesIO()
+    torch.save(WEIGHTS if tensors is None else tensors, out)
+    return out.getvalue()
+
+
+def tar(members, form=tarfile.USTAR_FORMAT):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=form) as t:
+        folder = tarfile.TarInfo("./")
+        folder.type = tarfile.DIRTYPE
+        t.addfile(folder)
+        for name, data in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            t.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
+def packed(members, before=b"", method=zipfile.ZIP_STORED):
+    out = io.BytesIO(before)
+    with zipfile.ZipFile(out, "a" if before else "w", method) as z:
+        for name, data in members.items():
+            z.writestr(name, data)
+    return out.getvalue()
+
+
+def nemo(**more):
+    return {"./model_config.yaml": b"a: 1\n", "./model_weights.ckpt": saved(), **more}
+
+
+def require_weights(path, *options):
+    for name, t in WEIGHTS.items():
+        p = heft("cat", *options, path, name)
+        want = t.contiguous().view(torch.int16 if t.dtype == torch.bfloat16 else t.dtype).numpy()
+        require(p.stdout == want.tobytes(), f"{path.name}: other bytes in {name}")
+
+
+def write(scratch, name, data):
+    (scratch / name).write_bytes(data)
+    return scratch / name
+
+
+# ---- checks ----
+
+def tar_archives(scratch):
+    for form in tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT:
+        path = write(scratch, "m.nemo", tar(nemo(), form))
+        for way in "auto", "map", "read", "direct":
+            require_weights(path, "--access", way)
+    deep = {"./" + "d" * 120 + "/model_weights.ckpt": saved()}
+    require_weights(write(scratch, "deep.nemo", tar(deep, tarfile.PAX_FORMAT)))
+    require_weights(write(scratch, "z.nemo", gzip.compress(tar(nemo()))))
+    p = heft("scan", scratch / "m.nemo", code=None)
+    require(b"pickle" in p.stdout, "scan does not look into the archive")
+
+
+def folders(scratch):
+    for name in "m.nemo", "m.pt2", "m.llamafile":
+        folder = scratch / name.replace(".", "_")
+        folder.mkdir()
+        write(folder, name, packed({"w.pt": saved()}, PROGRAM))
+        require_weights(folder)
+
+
+def programs_with_an_archive(scratch):
+    w = write(scratch, "w.pt", saved())
+    heft("convert", "--to", "gguf", w, scratch / "w.gguf")
+    model = (scratch / "w.gguf").read_bytes()
+    for head in PROGRAM, b"\x7fELF" + bytes(3000), b"jartsr='" + bytes(99):
+        data = packed({".args": b"-m\nw.gguf\n", "w.gguf": model, "usr/doc.txt": b"x" * 99}, head)
+        path = write(scratch, "w.llamafile", data)
+        require_weights(path)
+        p = heft("verify", path)
+        require(b"heft/archive" in p.stdout and b"w.gguf" in p.stdout, p.stdout)
+    at = data.index(model) + len(model) - 3
+    damaged = data[:at] + bytes([data[at] ^ 1]) + data[at + 1:]
+    path = write(scratch, "d.llamafile", damaged)
+    require(b"heft/archive-crc" in heft("verify", path, code=1).stdout, "the damage is not found")
+    heft("convert", path, scratch / "d.safetensors", code=3)
+    require(not (scratch / "d.safetensors").exists(), "a damaged file was converted")
+    for args in ["edit", "--set", "a=b", path], ["append", path, w]:
+        p = heft(*args, code=5)
+        require(b"in an archive" in p.stderr, p.stderr)
+        require(path.read_bytes() == damaged, "the archive was changed")
+
+
+def exported_programs(scratch):
+    members = {
+        "version": b"2", "serialized_constants.pt": saved({"c": torch.ones(2)}),
+        "serialized_example_inputs.pt": saved({"x": torch.ones(2)}),
+        "serialized_state_dict.pt": saved()
+    }
+    path = write(scratch, "m.pt2", packed(members))
+    require_weights(path)
+    p = heft("convert", path, scratch / "m.safetensors")
+    require(b"serialized_constants.pt" in p.stderr, p.stderr)
+    heft("convert", "--strict", path, scratch / "s.safetensors", code=5)
+
+
+def refusals(scratch):
+    ranks = {f"./mp_rank_0{i}/model_weights.ckpt": saved() for i in range(2)}
+    for name, data, code, words in [
+        ("ranks.nemo", tar(ranks), 5, b"mp_rank_01"),
+        ("two.zip", packed({"a.safetensors": b"", "b.safetensors": b""}), 5, b"2 files of weights"),
+        ("small.zip", packed({"w.pt": saved()}, method=zipfile.ZIP_DEFLATED), 5, b"compressed"),
+        ("none.tar", tar({"a.txt": b"x"}), 3, b"is a tar archive"),
+        ("none.zip", packed({"a.txt": b"x"}), 3, b"is a zip archive"),
+        ("none.exe", PROGRAM, 3, b"unknown format"),
+        ("inner.tar", tar({"a.pt": tar(nemo())}), 3, b"is a tar archive"),
+        ("empty.tar", tar({"a.safetensors": b""}), 3, b"empty")]:
+        p = heft("ls", write(scratch, name, data), code=code)
+        require(words in p.stderr, f"{name}: {p.stderr}")
+
+
+def truncated_archives(scratch):
+    """Every cut is an error, or leaves the weights whole."""
+    zipped = packed({"version": b"2", "w.pt": saved()})
+    for name, data in [("m.nemo", tar(nemo())), ("m.pt2", zipped)]:
+        for i in range(40):
+            path = write(scratch, name, data[:len(data) * i // 40])
+            p = heft("verify", path, code=None)
+            require(p.returncode in (0, 1, 3, 4), f"{name} cut to {i}/40: exit {p.returncode}")
+            if p.returncode == 0:
+                require_weights(path)
+
+
+CHECKS = [
+    tar_archives, folders, programs_with_an_archive, exported_programs, refusals, truncated_archives
+]
+sys.exit(tap.report([(check.__name__.replace("_", " "), run(check)) for check in CHECKS]))
