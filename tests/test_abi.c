@@ -63,6 +63,8 @@ static const size_row sizes[] = {
     { "heft_edit_options", sizeof(heft_edit_options), 160 },
     { "heft_append_options", sizeof(heft_append_options), 32 },
     { "heft_split_options", sizeof(heft_split_options), 56 },
+    { "heft_index_options", sizeof(heft_index_options), 32 },
+    { "heft_index_result", sizeof(heft_index_result), 280 },
     { "heft_params_options", sizeof(heft_params_options), 56 },
     { "heft_edit_result", sizeof(heft_edit_result), 48 },
     { "heft_append_result", sizeof(heft_append_result), 64 },

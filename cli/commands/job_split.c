@@ -27,6 +27,19 @@ static const struct {
                        { "torch", "pytorch_model" },
                        { "flax", "flax_model" } };
 
+/* Return the length without the number of a shard at the end: "-00001-of-00002". */
+static size_t without_number(const char *name, size_t len)
+{
+    static const char pattern[] = "-00000-of-00000";
+    enum { LENGTH = sizeof pattern - 1 };
+    bool is_numbered = len > LENGTH;
+    for (size_t i = 0; i < LENGTH && is_numbered; i++) {
+        char c = name[len - LENGTH + i];
+        is_numbered = pattern[i] == '0' ? c >= '0' && c <= '9' : c == pattern[i];
+    }
+    return is_numbered ? len - LENGTH : len;
+}
+
 static char *choose_stem(const set *s)
 {
     heft_str name = heft_file_name(s->f);
@@ -38,7 +51,8 @@ static char *choose_stem(const set *s)
             return strdup(expected_stems[i].stem);
     while (len && name.ptr[len - 1] != '.')
         len--;
-    return len > 1 ? strndup(name.ptr, len - 1) : strdup("model");
+    len = len ? without_number(name.ptr, len - 1) : 0;
+    return len ? strndup(name.ptr, len) : strdup("model");
 }
 
 /* ---- files ---- */

@@ -73,6 +73,47 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_file_split(const heft_file *in, const 
                                                      const heft_split_options *opt,
                                                      heft_error *err);
 
+/* ---- the index of shards that exist -------------------------------------------------------- */
+
+/* Write the index of shards in a format whose sets have an index in JSON (safetensors, PyTorch,
+ * Flax).  names: the names of their files, as the index spells them.  settings: a file with texts
+ * of metadata for the index, such as the index before; NULL: none.  The sink is finished, or
+ * discarded on failure.
+ *   HEFT_E_UNSUPPORTED  the format has no such index
+ *   HEFT_E_ARGUMENT     two shards have a tensor of the same name, or are in different formats */
+HEFT_API HEFT_MUST_CHECK heft_status heft_index_write(heft_sink *take,
+                                                      const heft_file *const *shards,
+                                                      const char *const *names, uint32_t count,
+                                                      const heft_file *settings, heft_error *err);
+
+typedef struct heft_index_options {
+    size_t size;               /* = sizeof(heft_index_options) */
+    const char *const *shards; /* names of files in the folder; NULL: the numbered shards */
+    uint32_t shard_count;
+    bool dry_run; /* only say what would be written */
+    const heft_limits *limits;
+} heft_index_options;
+#define HEFT_INDEX_OPTIONS_INIT                          \
+    {                                                    \
+        sizeof(heft_index_options), NULL, 0, false, NULL \
+    }
+typedef struct heft_index_result {
+    char name[256]; /* the name of the index */
+    uint64_t bytes; /* all tensors */
+    uint32_t shards, tensors;
+    bool existed;        /* there was an index of this name */
+    bool is_unreadable;  /* it could not be read, so that its texts are lost */
+    bool changed;        /* false: it is right, and was left unchanged */
+    uint8_t reserved[5]; /* 0: a byte each */
+} heft_index_result;
+/* Write or repair the index of the shards in a folder; the shards stay as they are.  The index
+ * keeps its name and the texts of its metadata, and is replaced atomically.  out and opt may be
+ * NULL.  Errors as heft_index_write(), and
+ *   HEFT_E_IO  there are no numbered shards, or several sets of them, or one is missing */
+HEFT_API HEFT_MUST_CHECK heft_status heft_index_folder(heft_index_result *out, const char *folder,
+                                                       const heft_index_options *opt,
+                                                       heft_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -217,6 +217,8 @@ typedef struct heft_shard_set { /* a model that is written as several files */
     const heft_index *x;
     const uint32_t *file, *order; /* by tensor of x: number of the shard, from 0; tensors by name */
     uint64_t bytes;               /* size of all tensors */
+    const char *const *names;     /* names of the shards; NULL: they follow from the stem */
+    const heft_index *settings;   /* texts of its metadata go into the index; may be NULL */
 } heft_shard_set;
 
 enum { HEFT_SHARD_SET_VALUES = 4 };

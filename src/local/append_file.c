@@ -36,7 +36,7 @@ static const heft_sink_ops ops = {
 
 typedef struct append_job {
     heft_target target;
-    heft_staged_sink staged_sink; /* for the new tensors */
+    heft_staged_sink staged_sink; /* takes the new tensors */
     const heft_file *from;
     heft_append_settings options;
     heft_append_result result;

@@ -67,8 +67,7 @@ static heft_status open_shard(heft_source **out, location *p, const char *name, 
     heft_source_close(*out);
     *out = NULL;
     heft_error_plain(err, st, "cannot be read: %s", cause.message);
-    err->os = cause.os ? cause.os
-                       : EBUSY; /* not 0: the shard is unreadable for now, not defective */
+    err->os = cause.os ? cause.os : EBUSY; /* the shard is unreadable for now, not defective */
     return st;
 }
 

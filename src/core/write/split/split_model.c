@@ -4,6 +4,7 @@
 
 #include "core/shards/shard_join.h"
 #include "core/write/convert/convert.h"
+#include "core/write/split/index_output.h"
 #include "core/write/split/shard_cut.h"
 #include "core/write/split/shard_set_writer.h"
 #include "core/write/split/split_units.h"
@@ -12,8 +13,6 @@
 #include "base/path_risk.h"
 #include "base/sort.h"
 #include "core/write/plan/plan.h"
-
-enum { INDEX_BUFFER = 64 << 10 };
 
 typedef struct split_job {
     const heft_file *in;
@@ -253,35 +252,10 @@ static bool name_below(const void *ctx, uint32_t a, uint32_t b)
     return heft_str_order(heft_ix_name(ctx, a), heft_ix_name(ctx, b)) < 0;
 }
 
-typedef struct index_output {
-    heft_sink *sink;
-    heft_error *err;
-} index_output;
-
-static heft_status flush(void *ctx, uint64_t at, const void *data, size_t len)
-{
-    const index_output *f = ctx;
-    return heft_sink_put(f->sink, at, data, len, f->err);
-}
-
-static heft_status put_index(const split_job *s, const heft_shard_set *set, heft_sink *sink)
-{
-    const heft_allocator *al = s->in->host->allocator;
-    index_output f = { sink, s->err };
-    uint8_t *buf = heft_alloc(al, INDEX_BUFFER, 64);
-    heft_out o = { .buf = buf, .cap = INDEX_BUFFER, .flush = flush, .ctx = &f };
-    if (!buf)
-        return heft_error_no_memory(s->err, purpose);
-    s->sharding->index(&o, set);
-    heft_status st = heft_out_flush(&o);
-    heft_free(al, buf, INDEX_BUFFER, 64);
-    return st;
-}
-
 static heft_status write_text_index(split_job *s)
 {
     heft_shard_set set = {
-        heft_lit(s->opt.stem), files(s), &s->units.x, NULL, NULL, s->units.total
+        .stem = heft_lit(s->opt.stem), .count = files(s), .x = &s->units.x, .bytes = s->units.total
     };
     size_t n = s->units.tensors, bytes = (3 * n + s->units.count + 1) * sizeof(uint32_t);
     uint32_t *ids = heft_mem_resize(&s->mem, NULL, 0, bytes);
@@ -302,7 +276,7 @@ static heft_status write_text_index(split_job *s)
     set.file = ids + 2 * n;
     heft_status st = open_file(s, files(s), &sink);
     if (!st)
-        st = put_index(s, &set, sink);
+        st = heft_index_output(s->sharding, &set, sink, s->in->host->allocator, s->err);
     heft_mem_resize(&s->mem, ids, bytes, 0);
     return heft_sink_end(sink, st, s->err);
 }

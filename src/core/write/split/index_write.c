@@ -1,0 +1,90 @@
+/* index_write.c - writes the index of shards that exist. */
+#include <heft/split.h>
+
+#include "base/sort.h"
+#include "core/write/plan/plan.h"
+#include "core/write/split/index_output.h"
+#include "format/format.h"
+
+static const char purpose[] = "to write the index of a model";
+
+static bool name_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    return heft_str_order(heft_ix_name(ctx, a), heft_ix_name(ctx, b)) < 0;
+}
+
+static const heft_sharding *sharding_of(const heft_file *shard)
+{
+    const heft_format_writer *writer = heft_registry_writer(shard->format);
+    const heft_sharding *s = writer ? writer->sharding : NULL;
+    return s && s->index ? s : NULL;
+}
+
+static heft_status check(const heft_file *const *shards, uint32_t count, heft_error *err)
+{
+    if (!count || !sharding_of(shards[0]))
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s files have no index of this kind",
+                                count ? shards[0]->format->name : "no");
+    for (uint32_t i = 0; i < count; i++) {
+        if (shards[i]->format != shards[0]->format)
+            return heft_error_plain(err, HEFT_E_ARGUMENT,
+                                    "shards are in different formats: %s and %s",
+                                    shards[0]->format->name, shards[i]->format->name);
+        if (shards[i]->x.is_shard_index || shards[i]->x.shards.len)
+            return heft_error_plain(err, HEFT_E_ARGUMENT, "%q is not a shard, but has shards",
+                                    shards[i]->name);
+    }
+    return HEFT_OK;
+}
+
+/* Note the shard of each tensor of the joined file, and sort the tensors by name. */
+static void list_tensors(const heft_file *joined, const heft_file *const *shards, uint32_t count,
+                         uint32_t *order, uint32_t *file, heft_shard_set *set)
+{
+    uint32_t n = heft_ix_tensors(&joined->x);
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t t = 0; t < heft_ix_tensors(&shards[i]->x); t++)
+            file[heft_ix_find(&joined->x, heft_ix_name(&shards[i]->x, t))] = i;
+    for (uint32_t t = 0; t < n; t++) {
+        order[t] = t;
+        set->bytes += heft_tensor_bytes(joined, t);
+    }
+    heft_sort(order, order + n, n, name_below, &joined->x);
+    set->order = order;
+    set->file = file;
+}
+
+static heft_status put(const heft_file *joined, const heft_file *const *shards, heft_shard_set *set,
+                       heft_sink *sink, heft_error *err)
+{
+    const heft_allocator *al = joined->host->allocator;
+    size_t n = heft_ix_tensors(&joined->x), bytes = (3 * n + 1) * sizeof(uint32_t);
+    uint32_t *ids = heft_alloc(al, bytes, 16);
+    if (!ids)
+        return heft_error_no_memory(err, purpose);
+    heft_file_enter(joined);
+    list_tensors(joined, shards, set->count, ids, ids + 2 * n, set);
+    heft_status st = heft_index_output(sharding_of(shards[0]), set, sink, al, err);
+    heft_free(al, ids, bytes, 16);
+    return heft_file_leave_after(joined, st, err);
+}
+
+heft_status heft_index_write(heft_sink *take, const heft_file *const *shards,
+                             const char *const *names, uint32_t count, const heft_file *settings,
+                             heft_error *err)
+{
+    heft_error own;
+    heft_file *joined = NULL;
+    err = heft_error_begin(err, &own);
+    heft_status st = check(shards, count, err);
+    if (!st)
+        st = heft_file_join(&joined, shards, count, NULL, err);
+    heft_shard_set set = { .stem = heft_lit(""), .count = count, .names = names };
+    if (!st) {
+        set.x = &joined->x;
+        set.settings = settings ? &settings->x : NULL;
+        st = put(joined, shards, &set, take, err);
+    }
+    heft_file_close(joined);
+    return heft_error_end(err, heft_sink_end(take, st, err));
+}
