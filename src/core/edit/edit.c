@@ -278,11 +278,12 @@ heft_status heft_edit_check_file(const heft_file *f, heft_error *err)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "%s files are not edited: use heft convert to write a new one",
                                 f->format->title);
-    if (f->archive)
+    const heft_archive_member *member = heft_archive_of(f);
+    if (member)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "the weights %q are in an archive, which an edit would destroy: "
                                 "unpack it first",
-                                f->archive->name);
+                                member->name);
     if (f->x.assembled.len)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "a tensor is stored in pieces, which an edit does not join: use "

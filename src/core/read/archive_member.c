@@ -104,6 +104,11 @@ static const heft_source_ops ops = { .size = sizeof(heft_source_ops),
                                      .check_unchanged = check_unchanged,
                                      .executor = executor };
 
+const heft_archive_member *heft_archive_of(const heft_file *f)
+{
+    return f->source && f->source->ops == &ops ? &member_of(f->source)->m : NULL;
+}
+
 /* Make the member the source of the file; names are copied, since the archive's window goes. */
 static heft_status enter(heft_file *f, const heft_archive_member *m, heft_error *err)
 {
@@ -118,7 +123,6 @@ static heft_status enter(heft_file *f, const heft_archive_member *m, heft_error 
     o->m.name.ptr = o->text;
     o->m.other.ptr = second ? o->text + first : NULL;
     f->source = &o->base;
-    f->archive = &o->m;
     heft_file_use_source(f);
     return HEFT_OK;
 }
@@ -128,7 +132,7 @@ heft_status heft_archive_enter(heft_file *f, const uint8_t *head, size_t len, bo
 {
     heft_archive_member m;
     *is_entered = false;
-    if (HEFT_IS_LEAN || !f->is_fetched || f->archive)
+    if (HEFT_IS_LEAN || !f->input.least || heft_archive_of(f))
         return HEFT_OK;
     heft_status st = heft_archive_find(&m, &f->input.in, &f->x.arena, head, len, err);
     if (st || !m.name.ptr)
@@ -141,7 +145,9 @@ heft_status heft_archive_note(heft_file *f)
 {
     static const heft_range nowhere = { HEFT_NOWHERE, 0 };
     heft_index *x = &f->x;
-    const heft_archive_member *m = f->archive;
+    const heft_archive_member *m = heft_archive_of(f);
+    if (!m)
+        return HEFT_OK;
     heft_ix_note_format(x, HEFT_NOTE, "heft/archive", nowhere, HEFT_NONE,
                         "the weights are %q, at byte %U of an archive: offsets and sizes refer to "
                         "that file",

@@ -37,6 +37,8 @@ heft_status heft_gunzip(heft_file *f, heft_error *err);
  * told which member is meant, or the member is compressed. */
 heft_status heft_archive_enter(heft_file *f, const uint8_t *head, size_t len, bool *is_entered,
                                heft_error *err);
+/* Return the member that is the file's source, or NULL. */
+const heft_archive_member *heft_archive_of(const heft_file *f);
 /* Note where the bytes lie and what was left out, and add the archive's checksum. */
 heft_status heft_archive_note(heft_file *f);
 

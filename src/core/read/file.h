@@ -73,10 +73,8 @@ struct heft_file {
     heft_input input;
     heft_index x;
     heft_gzip_content gzip;
-    const heft_archive_member *archive; /* owned by the source; NULL: the file is no archive */
-    heft_read_counter read_counter;     /* unless x.limits refers to a counter of the caller */
-    bool is_fetched;                    /* the library reads the index from the source */
-    bool requested_ends;                /* the first and last bytes were requested */
+    heft_read_counter read_counter; /* unless x.limits refers to a counter of the caller */
+    bool requested_ends;            /* the first and last bytes were requested */
     bool ready;
     bool is_pipeline;       /* the joined files are components, each with a prefix */
     bool has_folder_shards; /* no index lists the shards */

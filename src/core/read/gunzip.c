@@ -340,7 +340,6 @@ heft_status heft_gunzip(heft_file *f, heft_error *err)
     p->base = (heft_source){ &ops, p->spill.len };
     heft_source_close(f->source);
     f->source = &p->base;
-    f->is_fetched = true;
     heft_file_use_source(f);
     f->gzip.is_compressed = false;
     f->gzip.was_decompressed = true;

@@ -239,6 +239,18 @@ static const heft_format *detect_by_head(const uint8_t *head, size_t len, uint64
     return is_undecided ? NULL : heft_detect(head, len, head, 0, size);
 }
 
+/* Apart from detect(), which is inlined where parsing begins: boards have little stack. */
+__attribute__((noinline)) static heft_status detect_archive(heft_file *f, const uint8_t *head,
+                                                            size_t head_len, const uint8_t *tail,
+                                                            size_t tail_len, heft_error *err)
+{
+    bool is_entered = false;
+    heft_status st = f->opening->archive_enter(f, head, head_len, &is_entered, err);
+    if (st || is_entered)
+        return st;
+    return f->opening->detect_foreign(head, head_len, tail, tail_len, f->input.in.size, err);
+}
+
 static heft_status detect(heft_file *f, heft_error *err)
 {
     uint64_t size = f->input.in.size, min_len = size < PROBE_BYTES ? size : PROBE_BYTES, head_len,
@@ -261,12 +273,9 @@ static heft_status detect(heft_file *f, heft_error *err)
         f->format = heft_detect(head, (size_t)head_len, tail, (size_t)tail_len, size);
     bool may_be_gzipped = !f->format || f->format->may_be_gzipped;
     heft_status st = may_be_gzipped ? f->opening->gunzip_detect(f, err) : HEFT_OK;
-    bool is_entered = false;
-    if (!st && !f->format && !f->gzip.is_compressed)
-        st = f->opening->archive_enter(f, head, (size_t)head_len, &is_entered, err);
-    if (st || is_entered || f->format || f->gzip.is_compressed)
+    if (st || f->format || f->gzip.is_compressed)
         return st;
-    return f->opening->detect_foreign(head, (size_t)head_len, tail, (size_t)tail_len, size, err);
+    return detect_archive(f, head, (size_t)head_len, tail, (size_t)tail_len, err);
 }
 
 static heft_status limit_error(const heft_file *f, heft_error *err)
@@ -356,7 +365,7 @@ heft_status heft_file_parse(heft_file *f, heft_error *err)
 
 heft_status heft_file_finish(heft_file *f, heft_error *err)
 {
-    heft_status st = f->archive ? f->opening->archive_note(f) : HEFT_OK;
+    heft_status st = f->opening->archive_note(f);
     if (st)
         return heft_error_no_memory(err, "for the notes about an archive");
     st = f->opening->resolve_lengths(f, err);
@@ -486,7 +495,6 @@ heft_status heft_file_open_one(heft_file **out, heft_source *take, const heft_op
         return st;
     }
     (*out)->source = take;
-    (*out)->is_fetched = true;
     heft_file_use_source(*out);
     bool is_open = false;
     while (!st && !is_open) {

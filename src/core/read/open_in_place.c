@@ -79,6 +79,12 @@ static heft_status no_archive(heft_file *f, const uint8_t *head, size_t len, boo
     return HEFT_OK;
 }
 
+static heft_status no_note(heft_file *f)
+{
+    (void)f;
+    return HEFT_OK;
+}
+
 heft_status heft_file_open_in_place(heft_file **out, const void *data, size_t len,
                                     const heft_open_options *opt, heft_error *err)
 {
@@ -87,6 +93,7 @@ heft_status heft_file_open_in_place(heft_file **out, const void *data, size_t le
                                           .gunzip = no_gunzip,
                                           .resolve_lengths = refuse_unknown_lengths,
                                           .archive_enter = no_archive,
+                                          .archive_note = no_note,
                                           .detect_foreign = refuse_unknown_format };
     if (err)
         heft_error_begin(err, err);
