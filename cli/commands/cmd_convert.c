@@ -454,23 +454,6 @@ static int convert(request *r)
     return f ? resume_end(j, r->in, code) : code;
 }
 
-/* Refuse to replace a text of the folder without --force. */
-static int check_folder(const job *j)
-{
-    static const heft_gguf_text made[] = { HEFT_GGUF_CONFIG, HEFT_GGUF_TOKENIZER,
-                                           HEFT_GGUF_TOKENIZER_CONFIG };
-    int code = CODE_DONE;
-    for (size_t i = 0; i < sizeof made / sizeof *made && !code && !j->force; i++) {
-        char *file = path_in(j->out, heft_gguf_text_file(made[i]));
-        bool exists = false;
-        code = file ? path_find(&exists, file) : CODE_SYSTEM;
-        if (exists)
-            code = say_status(HEFT_E_ARGUMENT, file, "already exists: --force replaces it");
-        free(file);
-    }
-    return code;
-}
-
 /* With --map, OUT may be a folder: the weights are in it, and the texts of a GGUF file. Return an
  * exit code. */
 static int choose_folder(request *r)
@@ -485,7 +468,7 @@ static int choose_folder(request *r)
         code = path_find_folder(&is_folder, j->out);
     if (code || !is_folder)
         return code;
-    code = check_folder(j);
+    code = gguf_folder_check(j->out, j->force);
     if (code)
         return code;
     r->out_folder = j->out;

@@ -20,6 +20,9 @@ ROWS = (HERE.parents[1] / "cli/commands/commands.def").read_text().split("\n")
 COMMANDS = dict(row[2:-1].split(", ") for row in ROWS if row)  # the module of each command
 # Options and names of a module that commands of the core take.
 USES = {
+    "map": [("ls", "--map", "auto", "in.safetensors"),
+            ("diff", "--map", "auto", "in.safetensors", "in.safetensors"),
+            ("convert", "--map", "auto", "in.safetensors", "mapped.safetensors")],
     "remote": [("ls", "hub:"), ("ls", "hub:gpt2"), ("info", "hf://a/b"), ("cat", "s3://a/b", "w"),
                ("verify", "--hub", "in.safetensors")],
     "share": [("convert", "--share", "1/2", "in.safetensors", "out.safetensors"),
@@ -44,14 +47,37 @@ def listed():
     return [] if code or err else [row for row in rows if row in COMMANDS]
 
 
-def refusals(module, folder):
+def refusal_faults(module, uses, folder):
     """Yield how uses of a module that is left out are not refused."""
-    names = [c for c, m in COMMANDS.items() if m == module]
-    uses = [use for c in names for use in ((c, "x"), (c, "--help"), ("help", c))]
-    for use in [*uses, *USES.get(module, [])]:
+    for use in uses:
         code, out, err = heft(*use, folder=folder)
         if code != CANNOT or out or f"module '{module}'" not in err or err.count("\n") != 1:
             yield f"heft {' '.join(use)}: {code}, {out!r}, {err!r}"
+
+
+def refusals(module, folder):
+    """Yield faults of all commands and options of a module."""
+    names = [c for c, m in COMMANDS.items() if m == module]
+    uses = [use for c in names for use in ((c, "x"), (c, "--help"), ("help", c))]
+    yield from refusal_faults(module, [*uses, *USES.get(module, [])], folder)
+
+
+def gguf_refusals(folder):
+    """Yield faults of maps to and from GGUF without the module for what is not a tensor."""
+    own = folder / "llm"
+    own.mkdir()
+    shutil.copy(folder / "in.safetensors", own / "model.safetensors")
+    (own / "config.json").write_text("{}")
+    done = heft("convert", "model.safetensors", "model.gguf", folder=own)
+    if done[0]:
+        yield f"heft convert: {done}"
+    yield from refusal_faults("gguf_texts", [
+        ("convert", "--map", "bert", "model.safetensors", "mapped.gguf"),
+        ("convert", "--map", "bert:inverse", "model.gguf", "texts/")], own)
+    remains = sorted(p.name for p in own.iterdir())
+    if remains != ["config.json", "model.gguf", "model.safetensors"]:
+        yield f"the folder has {remains}"
+    shutil.rmtree(own)
 
 
 def tensors(path):
@@ -100,7 +126,10 @@ def main():
             ("a file is listed and converted", list(converted(folder))),
         ] + [(f"what needs '{m}' is refused with its name", list(refusals(m, folder)))
              for m in left_out]
-        if "torch" not in heft("formats")[1].split():
+        formats = heft("formats")[1].split()
+        if "gguf_texts" in left_out and "map" not in left_out and "gguf" in formats:
+            results.append(("maps to and from GGUF are refused", list(gguf_refusals(folder))))
+        if "torch" not in formats:
             results.append(("a distributed checkpoint is refused", list(checkpoints(folder))))
         remains = sorted(p.name for p in folder.iterdir())
         results.append(("nothing else is written",
