@@ -91,7 +91,9 @@ MAY_INCLUDE = {
         "heft_ext.h", "companion.h", "vocabulary.h", "src/base", "src/model", "src/grammar"
     ],
     "src/port_none": ["heft_ext.h", "src/base"],
-    "src/without": [*ENGINE, "gguf_texts.h"],
+    "src/without": [
+        *WRITE, "gguf_texts.h", "src/core/write/plan", "src/core/write/convert", "src/simd"
+    ],
     "src/params": ["heft_ext.h", "params.h", "src/base", "src/scheme", "any"],
     "src/simd": ["private.h", "src/base", "src/model"],
     "src/folder": ["heft_ext.h", "src/base"],

@@ -375,11 +375,11 @@ static int decode_for_mix(dequantised *d, const job *j, const heft_file *f)
 /* Let the conversion measure what it quantises, if that is asked. */
 static int begin_quality(job *j)
 {
-    heft_error err;
-    if (j->verify_quality && heft_quality_open(&j->quantise.quality, &j->session->host, &err))
-        return say_error(j->source, &err);
+    int code = j->verify_quality
+                   ? quantise_open_quality(&j->quantise.quality, j->session, j->source)
+                   : CODE_DONE;
     j->convert.quality = j->quantise.quality;
-    return CODE_DONE;
+    return code;
 }
 
 static int say_quality(const job *j)
@@ -430,7 +430,7 @@ static int convert(request *r)
         code = check_settings(r, q.config);
     if (!code && !d.model && !q.plan && !j->rules.raw_tensors)
         code = dequantise_check_target(j->session, in, r->in, j->target);
-    in = q.plan ? heft_quantisation_file(q.plan) : in;
+    in = q.plan ? quantised_file(&q) : in;
     if (!code)
         code = make_folder(r);
     if (!code)

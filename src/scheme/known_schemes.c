@@ -1,4 +1,4 @@
-/* known_schemes.c - schemes that are decoded, by the names, element types and shapes of their parts.
+/* known_schemes.c - schemes that are decoded, by the names, types and shapes of their parts.
  *
  * The file of a decoder describes what the parts hold. */
 #include "base/checked_math.h"

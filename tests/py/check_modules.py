@@ -23,6 +23,12 @@ USES = {
     "map": [("ls", "--map", "auto", "in.safetensors"),
             ("diff", "--map", "auto", "in.safetensors", "in.safetensors"),
             ("convert", "--map", "auto", "in.safetensors", "mapped.safetensors")],
+    "quantise": [("convert", "--cast", "f32=q8_0", "in.safetensors", "cast.safetensors")] + [
+        ("convert", *options, "in.safetensors", "quantised.safetensors") for options in (
+            ["--quantize", "fp8"], ["--quantize", "q4_k_m"], ["--requantize"], ["--allow-nan"],
+            ["--verify-quality"], ["--dequantize"], ["--tensor-type", "w=f16"], ["--pure"],
+            ["--token-embedding-type", "f16"], ["--output-tensor-type", "f16"],
+            ["--leave-output-tensor"], ["--imatrix", "x"])],
     "remote": [("ls", "hub:"), ("ls", "hub:gpt2"), ("info", "hf://a/b"), ("cat", "s3://a/b", "w"),
                ("verify", "--hub", "in.safetensors")],
     "share": [("convert", "--share", "1/2", "in.safetensors", "out.safetensors"),
@@ -80,6 +86,28 @@ def gguf_refusals(folder):
     shutil.rmtree(own)
 
 
+def quantised(folder):
+    """Yield faults about a model of fp8 where nothing decodes: it is listed as stored, with a
+    warning, and no number of it is taken for another."""
+    own = folder / "fp8"
+    own.mkdir()
+    samples.write_safetensors(own / "m.safetensors", {
+        "up.weight": ("F8_E4M3", [2, 2], b"\x38\x40\x44\x48"),
+        "up.weight_scale_inv": ("F32", [1, 1], samples.f32(2))})
+    code, out, err = heft("ls", "--raw", "m.safetensors", folder=own)
+    names = [line.split("\t")[0] for line in out.splitlines()]
+    if code or names != ["up.weight", "up.weight_scale_inv"] or "module 'quantise'" not in err:
+        yield f"heft ls: {code}, {out!r}, {err!r}"
+    yield from refusal_faults("quantise", [
+        ("cat", "m.safetensors", "up.weight"), ("show", "m.safetensors", "up.weight")], own)
+    code, out, err = heft("convert", "--cast", "f16", "m.safetensors", "o.safetensors", folder=own)
+    if code != CANNOT or "would lose the scale" not in err:
+        yield f"heft convert: {code}, {out!r}, {err!r}"
+    if [p.name for p in own.iterdir()] != ["m.safetensors"]:
+        yield "a file was written"
+    shutil.rmtree(own)
+
+
 def tensors(path):
     p = subprocess.run([sys.executable, HERE / "read_safetensors.py", path], capture_output=True,
                        check=True)
@@ -126,6 +154,8 @@ def main():
             ("a file is listed and converted", list(converted(folder))),
         ] + [(f"what needs '{m}' is refused with its name", list(refusals(m, folder)))
              for m in left_out]
+        if "quantise" in left_out:
+            results.append(("a quantised model is listed as stored", list(quantised(folder))))
         formats = heft("formats")[1].split()
         if "gguf_texts" in left_out and "map" not in left_out and "gguf" in formats:
             results.append(("maps to and from GGUF are refused", list(gguf_refusals(folder))))
