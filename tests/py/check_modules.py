@@ -21,7 +21,6 @@ COMMANDS = dict(row[2:-1].split(", ") for row in ROWS if row)  # the module of e
 # Options and names of a module that commands of the core take.
 USES = {
     "map": [("ls", "--map", "auto", "in.safetensors"),
-            ("diff", "--map", "auto", "in.safetensors", "in.safetensors"),
             ("convert", "--map", "auto", "in.safetensors", "mapped.safetensors")],
     "quantise": [("convert", "--cast", "f32=q8_0", "in.safetensors", "cast.safetensors")] + [
         ("convert", *options, "in.safetensors", "quantised.safetensors") for options in (
