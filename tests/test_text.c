@@ -246,6 +246,26 @@ static void matches_many_stars_in_polynomial_time(void **state)
     assert_false(heft_glob((heft_str){ pattern, sizeof pattern }, (heft_str){ text, sizeof text }));
 }
 
+static void lists_have_whole_words_only(void **state)
+{
+    (void)state;
+    static const char *const lists[] = { "ab cd", " ab cd ", "cd ab" };
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        assert_true(heft_str_has_word(heft_lit(lists[i]), heft_lit("ab")));
+        assert_true(heft_str_has_word(heft_lit(lists[i]), heft_lit("cd")));
+        assert_false(heft_str_has_word(heft_lit(lists[i]), heft_lit("a")));
+        assert_false(heft_str_has_word(heft_lit(lists[i]), heft_lit("ab cd")));
+        assert_false(heft_str_has_word(heft_lit(lists[i]), heft_lit("")));
+    }
+    assert_false(heft_str_has_word(heft_lit(""), heft_lit("")));
+    assert_false(heft_str_has_word((heft_str){ "ab cd", 4 }, heft_lit("cd")));
+
+    heft_str list = heft_lit("ab cd");
+    heft_str first = heft_str_next_word(&list), second = heft_str_next_word(&list);
+    assert_true(heft_str_is(first, "ab") && heft_str_is(second, "cd"));
+    assert_int_equal(list.len, 0);
+}
+
 static void begins_and_ends_compare_whole_words(void **state)
 {
     (void)state;
@@ -437,6 +457,7 @@ int main(void)
         cmocka_unit_test(matches_patterns_as_a_shell),
         cmocka_unit_test(matches_many_stars_in_polynomial_time),
         cmocka_unit_test(begins_and_ends_compare_whole_words),
+        cmocka_unit_test(lists_have_whole_words_only),
         cmocka_unit_test(seeks_only_within_the_bytes),
         cmocka_unit_test(counts_ascii_only_within_the_bytes),
         cmocka_unit_test(writes_utf8_and_reads_hexadecimal_digits),

@@ -91,6 +91,9 @@ MAY_INCLUDE = {
         "heft_ext.h", "companion.h", "vocabulary.h", "src/base", "src/model", "src/grammar"
     ],
     "src/port_none": ["heft_ext.h", "src/base"],
+    "src/without": [
+        *WRITE, "gguf_texts.h", "src/core/write/plan", "src/core/write/convert", "src/simd"
+    ],
     "src/params": ["heft_ext.h", "params.h", "src/base", "src/scheme", "any"],
     "src/simd": ["private.h", "src/base", "src/model"],
     "src/folder": ["heft_ext.h", "src/base"],
@@ -121,7 +124,7 @@ FREESTANDING = [
     "src/core/check", "src/core/write/plan", "src/core/write/append", "src/core/write/convert",
     "src/core/write/writer", "src/core/write/split", "src/core/edit", "src/companion", "src/folder",
     "src/scheme", "src/logical", "src/map", "src/mix", "src/gguf", "src/scan", "src/sign",
-    "src/share", "src/port_none"
+    "src/share", "src/port_none", "src/without"
 ]
 INSTRUCTIONS = {"cpuid.h", "immintrin.h", "arm_neon.h"}  # only src/simd
 EXTENDED = ("src/port", "src/local", "cli")  # may ask the C library for more than C11
@@ -375,7 +378,8 @@ def object_checks(archive, commands):
         objects = unpack_archive(archive, scratch)
         seen = collections.Counter(directory for directory, _ in objects)
         defined = {n: d for d, p in objects for letter, n in symbols(p) if letter in "TDRBV"}
-        bare = [d for d in FREESTANDING if d != "src/port_none" and not seen[d]]
+        bare = [d for d in FREESTANDING
+                if d not in ("src/port_none", "src/without") and not seen[d]]
         yield "the archive holds objects of every layer", [f"none of {d}" for d in bare]
         yield "calls stay inside the core", list(call_faults(objects, defined))
         yield "the engine's parts call downward", list(upward_faults(objects, defined))

@@ -375,11 +375,11 @@ static int decode_for_mix(dequantised *d, const job *j, const heft_file *f)
 /* Let the conversion measure what it quantises, if that is asked. */
 static int begin_quality(job *j)
 {
-    heft_error err;
-    if (j->verify_quality && heft_quality_open(&j->quantise.quality, &j->session->host, &err))
-        return say_error(j->source, &err);
+    int code = j->verify_quality
+                   ? quantise_open_quality(&j->quantise.quality, j->session, j->source)
+                   : CODE_DONE;
     j->convert.quality = j->quantise.quality;
-    return CODE_DONE;
+    return code;
 }
 
 static int say_quality(const job *j)
@@ -430,7 +430,7 @@ static int convert(request *r)
         code = check_settings(r, q.config);
     if (!code && !d.model && !q.plan && !j->rules.raw_tensors)
         code = dequantise_check_target(j->session, in, r->in, j->target);
-    in = q.plan ? heft_quantisation_file(q.plan) : in;
+    in = q.plan ? quantised_file(&q) : in;
     if (!code)
         code = make_folder(r);
     if (!code)
@@ -454,23 +454,6 @@ static int convert(request *r)
     return f ? resume_end(j, r->in, code) : code;
 }
 
-/* Refuse to replace a text of the folder without --force. */
-static int check_folder(const job *j)
-{
-    static const heft_gguf_text made[] = { HEFT_GGUF_CONFIG, HEFT_GGUF_TOKENIZER,
-                                           HEFT_GGUF_TOKENIZER_CONFIG };
-    int code = CODE_DONE;
-    for (size_t i = 0; i < sizeof made / sizeof *made && !code && !j->force; i++) {
-        char *file = path_in(j->out, heft_gguf_text_file(made[i]));
-        bool exists = false;
-        code = file ? path_find(&exists, file) : CODE_SYSTEM;
-        if (exists)
-            code = say_status(HEFT_E_ARGUMENT, file, "already exists: --force replaces it");
-        free(file);
-    }
-    return code;
-}
-
 /* With --map, OUT may be a folder: the weights are in it, and the texts of a GGUF file. Return an
  * exit code. */
 static int choose_folder(request *r)
@@ -485,7 +468,7 @@ static int choose_folder(request *r)
         code = path_find_folder(&is_folder, j->out);
     if (code || !is_folder)
         return code;
-    code = check_folder(j);
+    code = gguf_folder_check(j->out, j->force);
     if (code)
         return code;
     r->out_folder = j->out;

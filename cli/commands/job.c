@@ -233,7 +233,7 @@ void job_release(job *j)
     job_mix_release(j);
     text_free(j->config_text);
     heft_vocab_close(j->new_vocab);
-    heft_quality_close(j->quantise.quality);
+    quantise_close_quality(j->quantise.quality);
 }
 
 /* ---- what was asked ---- */

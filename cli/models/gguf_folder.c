@@ -105,6 +105,22 @@ int gguf_folder_make(gguf_folder *g, const session *s, const heft_file *f, const
     return refusal && s->strict ? CODE_CANNOT : CODE_DONE;
 }
 
+int gguf_folder_check(const char *folder, bool force)
+{
+    static const heft_gguf_text made[] = { HEFT_GGUF_CONFIG, HEFT_GGUF_TOKENIZER,
+                                           HEFT_GGUF_TOKENIZER_CONFIG };
+    int code = CODE_DONE;
+    for (size_t i = 0; i < sizeof made / sizeof *made && !code && !force; i++) {
+        char *file = path_in(folder, heft_gguf_text_file(made[i]));
+        bool exists = false;
+        code = file ? path_find(&exists, file) : CODE_SYSTEM;
+        if (exists)
+            code = say_status(HEFT_E_ARGUMENT, file, "already exists: --force replaces it");
+        free(file);
+    }
+    return code;
+}
+
 int gguf_folder_write(const gguf_folder *g, const session *s, const char *folder, bool force,
                       bool no_sync)
 {

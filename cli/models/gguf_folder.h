@@ -21,6 +21,8 @@ void gguf_folder_close(gguf_folder *g);
 /* Make the texts of a GGUF file. A tokenizer that cannot be made is a warning, or an error under
  * --strict. Return an exit code. */
 int gguf_folder_make(gguf_folder *g, const session *s, const heft_file *f, const char *path);
+/* Refuse to replace a text of the folder without `force`. Return an exit code. */
+int gguf_folder_check(const char *folder, bool force);
 /* Write the texts to a folder. Return an exit code. */
 int gguf_folder_write(const gguf_folder *g, const session *s, const char *folder, bool force,
                       bool no_sync);

@@ -2,10 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <heft/mix.h>
-
 #include "models/companions.h"
 #include "models/pipeline.h"
+#include "models/quantised_model.h"
 #include "process/textfile.h"
 
 static const char index_name[] = "model_index.json";
@@ -281,14 +280,10 @@ static int find_pipeline(model_kind *out, const heft_file *f, const char *path)
 static const char *find_mix(const heft_file *f)
 {
     heft_value v;
-    heft_mix_info info;
     if (strcmp(heft_format_name(heft_file_format(f)), "gguf") != 0 ||
         !heft_meta_find(&v, f, str_of("general.file_type")) || v.kind != HEFT_KIND_UINT)
         return NULL;
-    for (uint32_t i = 0; (info = heft_mix_info_at(i)).name; i++)
-        if (info.file_type == v.as.u)
-            return info.name;
-    return NULL;
+    return quantise_mix_name(v.as.u);
 }
 
 int model_kind_find(model_kind *out, const heft_file *f, const char *path)

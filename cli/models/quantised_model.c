@@ -313,6 +313,42 @@ void quantised_release(quantised_model *q)
     *q = (quantised_model){ .plan = NULL };
 }
 
+const heft_file *quantised_file(const quantised_model *q)
+{
+    return heft_quantisation_file(q->plan);
+}
+
+int quantise_open_quality(heft_quality **out, const session *s, const char *path)
+{
+    heft_error err;
+    return heft_quality_open(out, &s->host, &err) ? say_error(path, &err) : CODE_DONE;
+}
+
+void quantise_close_quality(heft_quality *q)
+{
+    heft_quality_close(q);
+}
+
+void quantise_each_method(void (*fn)(void *ctx, const char *name, const char *summary), void *ctx)
+{
+    heft_quantise_method method;
+    heft_mix_info mix;
+    for (uint32_t i = 0; (method = heft_quantise_method_at(i)).name; i++)
+        fn(ctx, method.name, method.summary);
+    for (uint32_t i = 0; (mix = heft_mix_info_at(i)).name; i++)
+        if (!mix.refusal)
+            fn(ctx, mix.name, "a mix of GGUF");
+}
+
+const char *quantise_mix_name(uint64_t file_type)
+{
+    heft_mix_info info;
+    for (uint32_t i = 0; (info = heft_mix_info_at(i)).name; i++)
+        if (info.file_type == file_type)
+            return info.name;
+    return NULL;
+}
+
 /* ---- the table of a dry run ---- */
 
 static change change_at(void *ctx, uint32_t i)

@@ -35,6 +35,17 @@ int quantise(quantised_model *q, const quantise_options *o, const session *s, co
 /* Write config.json; on a dry run print a table of all tensors. Return an exit code. */
 int quantised_end(const quantised_model *q, const session *s, quantise_output to);
 void quantised_release(quantised_model *q);
+/* Return the model whose weights are quantised; it ends with *q. */
+const heft_file *quantised_file(const quantised_model *q);
+
+/* Open the object that measures what is written. Return an exit code. */
+int quantise_open_quality(heft_quality **out, const session *s, const char *path);
+void quantise_close_quality(heft_quality *q);
+
+/* Call fn for each method and mix that --quantize takes. */
+void quantise_each_method(void (*fn)(void *ctx, const char *name, const char *summary), void *ctx);
+/* Return the name of the mix with a number of general.file_type, or NULL. */
+const char *quantise_mix_name(uint64_t file_type);
 
 /* ---- what becomes of each tensor, as a table ---- */
 

@@ -1,11 +1,10 @@
 
-#include <heft/mix.h>
-#include <heft/quantise.h>
 #include <heft/split.h>
 
 #include <stdlib.h>
 
 #include "models/profile.h"
+#include "models/quantised_model.h"
 #include "options/command.h"
 #include "text/words.h"
 
@@ -104,15 +103,14 @@ static void add_dtypes(candidates *c, const char *unused)
         candidates_add(c, str_of(d->name), NULL);
 }
 
+static void add_quantisation(void *ctx, const char *name, const char *summary)
+{
+    candidates_add(ctx, str_of(name), summary);
+}
+
 static void add_quantisations(candidates *c, const char *none)
 {
-    heft_quantise_method method;
-    heft_mix_info mix;
-    for (uint32_t i = 0; (method = heft_quantise_method_at(i)).name; i++)
-        candidates_add(c, str_of(method.name), method.summary);
-    for (uint32_t i = 0; (mix = heft_mix_info_at(i)).name; i++)
-        if (!mix.refusal)
-            candidates_add(c, str_of(mix.name), "a mix of GGUF");
+    quantise_each_method(add_quantisation, c);
     add_words(c, none);
 }
 

@@ -61,41 +61,11 @@ static heft_layout sparsify(void *ctx, const heft_tensor *t)
     return HEFT_DENSE;
 }
 
-static heft_mix_item mix_item(const rules *r, const heft_tensor *t)
-{
-    return heft_mix_at(r->mix, heft_tensor_find(r->mixed, t->name));
-}
-
 static heft_dtype cast(void *ctx, const heft_tensor *t)
 {
     rules *r = ctx;
     heft_dtype to = cast_rules_find(&r->no_memory, &r->cast, t);
-    return to || !r->mix ? to : mix_item(r, t).to;
-}
-
-heft_mix_item rules_mix_item(rules *r, uint32_t tensor)
-{
-    heft_tensor t = heft_tensor_at(r->mixed, tensor);
-    heft_mix_item item = heft_mix_at(r->mix, tensor);
-    heft_dtype to = cast_rules_find(&r->no_memory, &r->cast, &t);
-    const heft_dtype_info *type = heft_dtype_get(to);
-    if (!to)
-        return item;
-    item.to = to;
-    item.instead_of = HEFT_UNTYPED;
-    item.reason = to == item.from ? item.reason : "--cast";
-    item.new_bytes = tensor_elements(&t) / type->block_elems * type->block_bytes;
-    return item;
-}
-
-static const float *importance(void *ctx, const heft_tensor *t, uint64_t *count)
-{
-    const rules *r = ctx;
-    heft_mix_item item = mix_item(r, t);
-    *count = 1;
-    for (uint32_t i = 0; i < t->rank; i++)
-        *count *= i + 2 != t->rank ? t->dims[i] : 1;
-    return item.importance;
+    return to || !r->mix ? to : rules_mix_type(r, t);
 }
 
 static bool storage(void *ctx, const heft_tensor *t, heft_str role, heft_storage *out)
@@ -160,7 +130,7 @@ void rules_set(rules *r, heft_convert_options *o)
     o->keep = filters ? keep : NULL;
     o->rename = is_given ? rename_tensor : NULL; /* also ends the conversion on no_memory */
     o->cast = casts || r->mix ? cast : NULL;
-    o->importance = r->mix ? importance : NULL;
+    o->importance = r->mix ? rules_mix_importance : NULL;
     o->transpose = transposes ? transpose : NULL;
     o->densify = densifies ? densify : NULL;
     o->sparsify = sparsifies ? sparsify : NULL;

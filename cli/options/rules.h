@@ -112,8 +112,15 @@ int rules_prepare(rules *r, const char *cmd, heft_write_options *o);
 /* Set the callbacks of a conversion that the rules need; their context is r. */
 void rules_set(rules *r, heft_convert_options *o);
 void rules_release(rules *r);
+
+/* ---- with a mix, mix_rules.c ---- */
+
+/* Return the type that the mix gives a tensor. */
+heft_dtype rules_mix_type(const rules *r, const heft_tensor *t);
 /* Return what becomes of a tensor of r->mixed: by --cast, or else by the mix. */
 heft_mix_item rules_mix_item(rules *r, uint32_t tensor);
+/* Return the importance of its columns: the callback `importance` of heft_convert_options. */
+const float *rules_mix_importance(void *ctx, const heft_tensor *t, uint64_t *count);
 
 /* Find the quantised tensors of the file. Report patterns and expressions that no tensor of the
  * file matches. Return CODE_USAGE if --keep and --drop leave no tensor, or if a pattern matches

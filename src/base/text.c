@@ -56,6 +56,24 @@ uint32_t heft_str_fnv1a(heft_str s)
     return h;
 }
 
+heft_str heft_str_next_word(heft_str *list)
+{
+    heft_str word = { list->ptr, 0 };
+    while (word.len < list->len && word.ptr[word.len] != ' ')
+        word.len++;
+    size_t used = word.len + (word.len < list->len);
+    *list = (heft_str){ list->ptr + used, list->len - used };
+    return word;
+}
+
+bool heft_str_has_word(heft_str list, heft_str word)
+{
+    while (list.len)
+        if (heft_str_eq(heft_str_next_word(&list), word) && word.len)
+            return true;
+    return false;
+}
+
 int heft_str_order(heft_str a, heft_str b)
 {
     size_t shorter = a.len < b.len ? a.len : b.len;

@@ -15,6 +15,10 @@ bool heft_str_is(heft_str a, const char *b);
 bool heft_str_is_any_case(heft_str a, const char *small);
 bool heft_str_begins(heft_str s, const char *with);
 bool heft_str_ends(heft_str s, const char *with);
+/* Cut the first word off a list; words are separated by single spaces. */
+heft_str heft_str_next_word(heft_str *list);
+/* Return true if a list has the word.  An empty word is in no list. */
+bool heft_str_has_word(heft_str list, heft_str word);
 /* Compare by bytes, a prefix before the longer string; return a number below, equal to or above
  * 0. */
 int heft_str_order(heft_str a, heft_str b);

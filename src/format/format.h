@@ -183,6 +183,9 @@ heft_status heft_plan_range_digest(const heft_plan *p, uint32_t number, const ui
 const uint8_t *heft_plan_part_digest(const heft_plan *p, uint32_t part);
 /* Allocate zeroed memory that lives as long as the plan.  NULL: out of memory, the error is set. */
 void *heft_plan_alloc(heft_plan *p, size_t size);
+/* Sort n numbers; is_before gets the index of the plan as ctx. */
+heft_status heft_plan_sort(heft_plan *p, uint32_t *ids, uint32_t n,
+                           bool (*is_before)(const void *ctx, uint32_t a, uint32_t b));
 /* Get the bytes of a part of the model as a whole ("config"); ptr is NULL if there is none. */
 heft_status heft_plan_model_part(heft_plan *p, const char *role, heft_str *out);
 

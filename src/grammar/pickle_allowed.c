@@ -106,20 +106,6 @@ static const heft_pickle_allowed allowed[] = {
     { "pathlib._local", PATHS, HEFT_CALL_ANY },
 };
 
-/* Compare the name with each word of the list; names in pickles may hold spaces. */
-static bool is_listed(const char *names, heft_str name)
-{
-    for (const char *word = names + 1; *word;) {
-        size_t len = 0;
-        while (word[len] != ' ')
-            len++;
-        if (len == name.len && !memcmp(word, name.ptr, len))
-            return true;
-        word += len + 1;
-    }
-    return false;
-}
-
 /* Python has no modules below __torch__, so that a file which only claims to be TorchScript gains
  * nothing. */
 static bool is_script_module(heft_str module)
@@ -133,7 +119,8 @@ const heft_pickle_allowed *heft_pickle_allow(heft_str module, heft_str name, boo
     if (is_script && is_script_module(module))
         return &script;
     for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++)
-        if (heft_str_is(module, allowed[i].module) && is_listed(allowed[i].names, name))
+        if (heft_str_is(module, allowed[i].module) &&
+            heft_str_has_word(heft_lit(allowed[i].names), name))
             return allowed + i;
     return NULL;
 }

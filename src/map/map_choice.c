@@ -33,20 +33,6 @@ heft_map_direction heft_map_side(const heft_map *m, const heft_file *f)
     return is_left ? HEFT_MAP_FORWARD : HEFT_MAP_INVERSE;
 }
 
-static bool has_word(heft_str words, heft_str word)
-{
-    while (words.len) {
-        size_t n = 0;
-        while (n < words.len && words.ptr[n] != ' ')
-            n++;
-        if (heft_str_eq((heft_str){ words.ptr, n }, word))
-            return true;
-        n += n < words.len;
-        words = (heft_str){ words.ptr + n, words.len - n };
-    }
-    return false;
-}
-
 /* Return the text of a metadata key; ptr NULL: there is none. */
 static heft_str metadata_text(const heft_index *x, const char *key)
 {
@@ -71,7 +57,7 @@ heft_status heft_map_open_for(heft_map **out, const heft_file *f, const heft_set
         heft_map *m;
         HEFT_TRY(heft_map_parse(&m, heft_map_shipped(i), f->host, err));
         bool is_for = arch.len ? heft_str_eq(m->info.architecture, arch)
-                               : has_type && has_word(m->info.models, type.as.s);
+                               : has_type && heft_str_has_word(m->info.models, type.as.s);
         uint32_t count = is_for ? 1 + count_matches(m, f, arch.len != 0) : 0;
         bool is_better = count > most;
         heft_map_close(is_better ? *out : m);

@@ -501,6 +501,11 @@ void heft_ix_drop_value(heft_index *x, uint32_t i);
 bool heft_ix_same_value(const heft_index *x, uint32_t i, const heft_index *y, uint32_t k);
 /* Copy a string into the arena of the index; ptr NULL: out of memory, with x->err set. */
 heft_str heft_ix_copy(heft_index *x, heft_str s);
+/* Orders for heft_sort(), with the index as ctx: tensors by name, parts by role, values of the
+ * metadata by key. */
+bool heft_ix_name_before(const void *ctx, uint32_t a, uint32_t b);
+bool heft_ix_role_before(const void *ctx, uint32_t a, uint32_t b);
+bool heft_ix_key_before(const void *ctx, uint32_t a, uint32_t b);
 /* Set *out to the numbers of all parts that have stored bytes, in order of offset, then of stored
  * bytes.  Release with heft_ix_order_free(). */
 heft_status heft_ix_order(heft_index *x, uint32_t **out, uint32_t *count);

@@ -1,8 +1,27 @@
-/* order.c - sorts parts and tensors by offset. */
+/* order.c - orders of parts, tensors and values, and parts and tensors sorted by offset. */
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/sort.h"
+#include "base/text.h"
 #include "model/index.h"
+
+/* ---- orders ---- */
+
+bool heft_ix_name_before(const void *ctx, uint32_t a, uint32_t b)
+{
+    return heft_str_order(heft_ix_name(ctx, a), heft_ix_name(ctx, b)) < 0;
+}
+
+bool heft_ix_role_before(const void *ctx, uint32_t a, uint32_t b)
+{
+    return heft_str_order(heft_ix_role(ctx, heft_ix_part_row_at(ctx, a)->role),
+                          heft_ix_role(ctx, heft_ix_part_row_at(ctx, b)->role)) < 0;
+}
+
+bool heft_ix_key_before(const void *ctx, uint32_t a, uint32_t b)
+{
+    return heft_str_order(heft_ix_value(ctx, a)->key, heft_ix_value(ctx, b)->key) < 0;
+}
 
 /* ---- a sorted list of parts ---- */
 

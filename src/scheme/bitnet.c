@@ -2,18 +2,6 @@
  * apart, and one scale divides the whole tensor. */
 #include "scheme/decoding.h"
 
-static const heft_scheme_names names[] = {
-    { NULL, "/weight", { { "scale", "/weight_scale", false }, { "weight", "/weight", false } } },
-};
-
-static bool recognise(heft_scheme_group *g)
-{
-    g->bits = 2;
-    g->has_block = true;
-    return heft_group_dtype(g, "weight") == HEFT_U8 && heft_group_rank(g, "weight") == 2 &&
-           heft_is_scale(heft_group_dtype(g, "scale")) && heft_group_is_scalar(g, "scale");
-}
-
 static heft_status prepare(heft_decoding *d, heft_error *err)
 {
     const heft_decoding_part *w = &d->part[HEFT_ROLE_WEIGHT];
@@ -37,12 +25,5 @@ static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t
         out[i] = ((float)(p[i] >> 2 * quarter & 3) - 1) / r->d->factor;
     return r->st;
 }
-
-const heft_scheme heft_scheme_bitnet = {
-    .name = "bitnet",
-    .names = names,
-    .name_count = 1,
-    .recognise = recognise,
-};
 
 const heft_scheme_decoder heft_decoder_of_bitnet = { prepare, decode };

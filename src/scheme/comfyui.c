@@ -20,32 +20,6 @@
 #include "grammar/json.h"
 #include "scheme/decoding.h"
 
-static const heft_scheme_names names[] = {
-    { NULL,
-      "/weight",
-      { { "description", "/comfy_quant", false },
-        { "weight", "/weight", false },
-        { "scale", "/weight_scale", true },
-        { "global_scale", "/weight_scale_2", true },
-        { "input_scale", "/input_scale", true },
-        { "pre_quant_scale", "/pre_quant_scale", true } } },
-    { NULL,
-      "/weight",
-      { { "scale", "/weight_scale", false },
-        { "weight", "/weight", false },
-        { "global_scale", "/weight_scale_2", true },
-        { "input_scale", "/input_scale", true },
-        { "pre_quant_scale", "/pre_quant_scale", true } } },
-};
-
-static bool recognise(heft_scheme_group *g)
-{
-    heft_dtype weight = heft_group_dtype(g, "weight");
-    g->bits = heft_is_float8(weight) || weight == HEFT_I8 ? 8 : 0;
-    return g->names == names ? heft_group_dtype(g, "description") == HEFT_U8
-                             : heft_str_is(g->settings->method, "comfyui");
-}
-
 /* ---- the description ---- */
 
 enum { MOST_TEXT = 4096, DEPTH = 8, MX_GROUP = 32, NV_GROUP = 16, BLOCK = 128, ROTATION = 256 };
@@ -256,12 +230,5 @@ static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t
     }
     return r->st;
 }
-
-const heft_scheme heft_scheme_comfyui = {
-    .name = "comfyui",
-    .names = names,
-    .name_count = sizeof names / sizeof *names,
-    .recognise = recognise,
-};
 
 const heft_scheme_decoder heft_decoder_of_comfyui = { prepare, decode };

@@ -5,47 +5,6 @@
 #include "base/checked_math.h"
 #include "scheme/decoding.h"
 
-static const heft_scheme_names names[] = {
-    { NULL,
-      "",
-      { { "scale", "_scale_inv", false },
-        { "weight", "", false },
-        { "input_scale", "/input_scale", true },
-        { "input_scale", "/activation_scale", true } } },
-    { NULL,
-      "",
-      { { "scale", "_scale", false },
-        { "weight", "", false },
-        { "zero_point", "_zero_point", true },
-        { "input_scale", "/input_scale", true },
-        { "output_scale", "/output_scale", true },
-        { "pre_quant_scale", "/pre_quant_scale", true } } },
-    { "Mistral",
-      "/weight",
-      { { "scale", "/qscale_weight", false },
-        { "weight", "/weight", false },
-        { "input_scale", "/qscale_act", true } } },
-    { "ComfyUI",
-      "/weight",
-      { { "scale", "/scale_weight", false },
-        { "weight", "/weight", false },
-        { "input_scale", "/scale_input", true } } },
-    { NULL,
-      "/weight",
-      { { "scale", "/scale", false },
-        { "weight", "/weight", false },
-        { "input_scale", "/input_scale", true } } },
-};
-
-/* A scale of the wrong shape does not make an unscaled weight: the block stays unknown. */
-static bool recognise_fp8(heft_scheme_group *g)
-{
-    g->bits = 8;
-    (void)heft_group_blocks(g, heft_group_dim(g, "weight", 1), heft_group_dim(g, "weight", 0));
-    return heft_is_float8(heft_group_dtype(g, "weight")) &&
-           heft_is_scale(heft_group_dtype(g, "scale"));
-}
-
 /* The scales belong to blocks as the settings state them, or as DeepSeek has them. Without a
  * statement they may also belong to rows, groups of a row, or the whole matrix. A guess would scale
  * wrongly. */
@@ -89,31 +48,9 @@ static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t
     return r->st;
 }
 
-const heft_scheme heft_scheme_fp8 = {
-    .name = "fp8",
-    .names = names,
-    .name_count = sizeof names / sizeof *names,
-    .recognise = recognise_fp8,
-};
-
 const heft_scheme_decoder heft_decoder_of_fp8 = { prepare, decode };
 
 enum { GROUP = 32 };
-
-static bool recognise_mxfp8(heft_scheme_group *g)
-{
-    heft_dtype scale = heft_group_dtype(g, "scale");
-    /* a list of bytes for a matrix: tiles, as TensorRT-LLM stores them */
-    bool is_in_tiles = scale == HEFT_U8 && heft_group_rank(g, "scale") == 1 &&
-                       heft_group_rank(g, "weight") > 1 && !heft_group_is_scalar(g, "scale");
-    g->bits = 8;
-    heft_group_rows(g, GROUP);
-    return heft_is_float8(heft_group_dtype(g, "weight")) &&
-           (scale == HEFT_U8 || scale == HEFT_F8_E8M0) &&
-           (is_in_tiles || (heft_group_dim(g, "weight", 1) == heft_group_dim(g, "scale", 1) &&
-                            (heft_group_dim(g, "weight", 0) + GROUP - 1) / GROUP ==
-                                heft_group_dim(g, "scale", 0)));
-}
 
 /* A power of two may be stored as a plain byte. */
 static heft_status prepare_mxfp8(heft_decoding *d, heft_error *err)
@@ -124,12 +61,5 @@ static heft_status prepare_mxfp8(heft_decoding *d, heft_error *err)
                ? heft_decoding_set_tiles(d, GROUP, err)
                : heft_decoding_set_grid(d, HEFT_ROLE_SCALE, err);
 }
-
-const heft_scheme heft_scheme_mxfp8 = {
-    .name = "mxfp8",
-    .names = names,
-    .name_count = 2,
-    .recognise = recognise_mxfp8,
-};
 
 const heft_scheme_decoder heft_decoder_of_mxfp8 = { prepare_mxfp8, decode };

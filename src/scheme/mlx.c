@@ -5,32 +5,6 @@
 #include "scheme/decoding.h"
 #include "scheme/packed.h"
 
-static const heft_scheme_names names[] = {
-    { NULL,
-      "/weight",
-      { { "scale", "/scales", false },
-        { "weight", "/weight", false },
-        { "bias", "/biases", true },
-        { "global_scale", "/global_scale", true } } },
-};
-
-/* The words of a group hold bits * group bits, so one number gives the other. */
-static bool recognise(heft_scheme_group *g)
-{
-    enum { WORD_BITS = 32 };
-    uint64_t groups = heft_group_dim(g, "scale", 0), words = heft_group_dim(g, "weight", 0);
-    bool is_affine = heft_group_part(g, "bias") != HEFT_NONE;
-    heft_dtype scale = heft_group_dtype(g, "scale");
-    g->variant = is_affine ? "affine" : NULL;
-    g->bits = g->settings->bits;
-    if (g->settings->has_group)
-        heft_group_rows(g, g->settings->group);
-    else if (g->bits && groups && words <= UINT64_MAX / WORD_BITS)
-        heft_group_rows(g, heft_div(heft_div(words * WORD_BITS, g->bits), groups));
-    return heft_group_dtype(g, "weight") == HEFT_U32 &&
-           (is_affine ? heft_is_scale(scale) : scale == HEFT_U8 || scale == HEFT_F8_E8M0);
-}
-
 /* ---- decoding ---- */
 
 enum { WORD_BITS = 32, WORD = 4, MOST_BITS = 8 };
@@ -160,12 +134,5 @@ static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t
     }
     return HEFT_OK;
 }
-
-const heft_scheme heft_scheme_mlx = {
-    .name = "mlx",
-    .names = names,
-    .name_count = sizeof names / sizeof *names,
-    .recognise = recognise,
-};
 
 const heft_scheme_decoder heft_decoder_of_mlx = { prepare, decode };

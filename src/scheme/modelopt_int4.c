@@ -7,28 +7,6 @@
 #include "base/checked_math.h"
 #include "scheme/decoding.h"
 
-static const heft_scheme_names names[] = {
-    { "int4 awq",
-      "/weight",
-      { { "scale", "/weight_scale", false },
-        { "weight", "/weight", false },
-        { "global_scale", "/weight_scale_2", true },
-        { "input_scale", "/input_scale", true },
-        { "pre_quant_scale", "/pre_quant_scale", true } } },
-};
-
-static bool recognise(heft_scheme_group *g)
-{
-    uint64_t pairs = heft_group_dim(g, "weight", 1), rows = heft_group_dim(g, "scale", 1);
-    uint64_t columns = heft_group_dim(g, "weight", 0), groups = heft_group_dim(g, "scale", 0);
-    g->bits = 4;
-    if (groups)
-        heft_group_rows(g, groups == 1 ? 0 : heft_div(columns, groups));
-    return heft_group_dtype(g, "weight") == HEFT_U8 && heft_group_rank(g, "weight") > 1 &&
-           heft_group_rank(g, "scale") == heft_group_rank(g, "weight") && pairs &&
-           rows / 2 == pairs && rows % 2 == 0 && heft_is_scale(heft_group_dtype(g, "scale"));
-}
-
 static heft_status prepare(heft_decoding *d, heft_error *err)
 {
     const heft_decoding_part *w = &d->part[HEFT_ROLE_WEIGHT], *s = &d->part[HEFT_ROLE_SCALE];
@@ -60,12 +38,5 @@ static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t
         heft_decoder_multiply(r->d, column, count, scale, out);
     return r->st;
 }
-
-const heft_scheme heft_scheme_modelopt = {
-    .name = "modelopt",
-    .names = names,
-    .name_count = sizeof names / sizeof *names,
-    .recognise = recognise,
-};
 
 const heft_scheme_decoder heft_decoder_of_modelopt = { prepare, decode };

@@ -13,65 +13,6 @@
 #include "scheme/decoding.h"
 #include "scheme/packed.h"
 
-static const heft_scheme_names names[] = {
-    { NULL,
-      "",
-      { { "weight", "", false },
-        { "scale", "@onnx.scale", false },
-        { "zero_point", "@onnx.zero_point", true } } },
-};
-
-static int64_t find_number(const heft_index *x, uint32_t tensor, const char *key)
-{
-    heft_value v;
-    return heft_ix_find_attribute(&v, x, tensor, key) && v.kind == HEFT_KIND_INT ? v.as.i : 0;
-}
-
-/* Return the bits of a packed type, or 0; *is_signed: it has a sign. */
-static uint32_t packed_bits(const heft_index *x, uint32_t tensor, bool *is_signed)
-{
-    heft_value v;
-    static const struct {
-        const char *name;
-        uint8_t bits;
-        bool is_signed;
-    } types[] = {
-        { "uint4", 4, false }, { "int4", 4, true }, { "uint2", 2, false }, { "int2", 2, true }
-    };
-    *is_signed = false;
-    if (heft_ix_find_attribute(&v, x, tensor, "onnx.type") && v.kind == HEFT_KIND_STR)
-        for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-            if (heft_str_is(v.as.s, types[i].name)) {
-                *is_signed = types[i].is_signed;
-                return types[i].bits;
-            }
-    return 0;
-}
-
-static bool is_matmul(const heft_index *x, uint32_t tensor)
-{
-    heft_value v;
-    return heft_ix_find_attribute(&v, x, tensor, "onnx.operator") && v.kind == HEFT_KIND_STR &&
-           heft_str_is(v.as.s, "MatMulNBits");
-}
-
-static bool recognise(heft_scheme_group *g)
-{
-    uint32_t tensor = heft_group_part(g, "weight");
-    const heft_dtype_info *d = heft_dtype_get(heft_group_dtype(g, "weight"));
-    bool is_signed;
-    g->bits = packed_bits(g->x, tensor, &is_signed);
-    if (is_matmul(g->x, tensor))
-        g->bits = (uint32_t)find_number(g->x, tensor, "onnx.bits");
-    else if (!g->bits && d && d->block_bytes)
-        g->bits = 8U * d->block_bytes / d->block_elems;
-    g->variant = is_matmul(g->x, tensor) ? "MatMulNBits" : "DequantizeLinear";
-    int64_t block = find_number(g->x, tensor, "onnx.block_size");
-    if (block > 0)
-        heft_group_rows(g, (uint64_t)block);
-    return true;
-}
-
 /* ---- shapes ---- */
 
 static bool of_matmul(const heft_decoding *d)
@@ -113,7 +54,7 @@ static heft_status set_axis(heft_decoding *d, heft_error *err)
 {
     const heft_decoding_part *s = &d->part[HEFT_ROLE_SCALE];
     uint64_t block = d->block[1], scales;
-    int64_t axis = find_number(&d->f->x, d->part[HEFT_ROLE_WEIGHT].tensor, "onnx.axis");
+    int64_t axis = heft_onnx_number(&d->f->x, d->part[HEFT_ROLE_WEIGHT].tensor, "onnx.axis");
     axis += axis < 0 ? d->rank : 0;
     bool is_single = s->elements == 1 && !block;
     if (is_single)
@@ -153,7 +94,7 @@ static heft_status set_axis(heft_decoding *d, heft_error *err)
 static heft_status set_matmul(heft_decoding *d, heft_error *err)
 {
     const heft_decoding_part *w = &d->part[HEFT_ROLE_WEIGHT], *s = &d->part[HEFT_ROLE_SCALE];
-    int64_t columns = find_number(&d->f->x, w->tensor, "onnx.columns");
+    int64_t columns = heft_onnx_number(&d->f->x, w->tensor, "onnx.columns");
     uint64_t block = d->block[1], blocks = heft_decoding_dim(w, 1);
     bool is_good = w->rank == 3 && w->dtype == HEFT_U8 && d->bits && d->bits <= 8 && block &&
                    columns > 0 && heft_div((uint64_t)columns + block - 1, block) == blocks &&
@@ -188,7 +129,7 @@ static uint32_t zero_bits(const heft_decoding *d)
     if (!z)
         return 0;
     return of_matmul(d) ? (z->dtype == HEFT_U8 ? d->bits : 0)
-                        : packed_bits(&d->f->x, z->tensor, &is_signed);
+                        : heft_onnx_packed_bits(&d->f->x, z->tensor, &is_signed);
 }
 
 static heft_status check_zero(const heft_decoding *d, heft_error *err)
@@ -210,7 +151,7 @@ static heft_status prepare(heft_decoding *d, heft_error *err)
     if (heft_decoding_part_of(d, HEFT_ROLE_GROUP_INDEX))
         return heft_decoding_refuse(d, HEFT_ROLE_GROUP_INDEX, "is not expected here", err);
     if (!of_matmul(d))
-        d->bits = packed_bits(&d->f->x, d->part[HEFT_ROLE_WEIGHT].tensor, &is_signed);
+        d->bits = heft_onnx_packed_bits(&d->f->x, d->part[HEFT_ROLE_WEIGHT].tensor, &is_signed);
     heft_status st = of_matmul(d) ? set_matmul(d, err) : take_dims(d, err);
     if (!st && !of_matmul(d))
         st = set_axis(d, err);
@@ -233,7 +174,7 @@ static bool read_codes(heft_decoder *r, heft_role role, uint64_t first, uint32_t
         return false;
     heft_bits_unpack(out, p, bit % 8, bits, count);
     if (!of_matmul(d))
-        (void)packed_bits(&d->f->x, d->part[role].tensor, &is_signed);
+        (void)heft_onnx_packed_bits(&d->f->x, d->part[role].tensor, &is_signed);
     float half = (float)(1U << (bits - 1));
     for (size_t i = 0; is_signed && i < count; i++)
         out[i] -= out[i] >= half ? 2 * half : 0;
@@ -286,13 +227,5 @@ static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t
     }
     return HEFT_OK;
 }
-
-const heft_scheme heft_scheme_onnx = {
-    .name = "onnx",
-    .names = names,
-    .name_count = 1,
-    .attribute = "onnx.operator",
-    .recognise = recognise,
-};
 
 const heft_scheme_decoder heft_decoder_of_onnx = { prepare, decode };

@@ -98,6 +98,15 @@ bool heft_group_blocks(heft_scheme_group *g, uint64_t rows, uint64_t columns);
 /* Set groups of `size` elements of a row; 0: whole rows. */
 void heft_group_rows(heft_scheme_group *g, uint64_t size);
 
+/* ---- attributes, for decoders too ---- */
+
+/* Return an integer that the reader of ONNX has stated, or 0. */
+int64_t heft_onnx_number(const heft_index *x, uint32_t tensor, const char *key);
+/* Return the bits of a packed type of ONNX, or 0; *is_signed: it has a sign. */
+uint32_t heft_onnx_packed_bits(const heft_index *x, uint32_t tensor, bool *is_signed);
+/* Return whether two numbers of a tensor of PyTorch share a byte. */
+bool heft_torch_has_pairs(const heft_index *x, uint32_t tensor);
+
 /* ---- element types ---- */
 
 bool heft_is_float8(heft_dtype t); /* a number of 8 bits, not E8M0 */

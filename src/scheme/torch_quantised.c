@@ -2,32 +2,8 @@
  * attributes, or tensors with a number for each channel, as the reader of PyTorch files states
  * them.  Two numbers of quint4x2 share a byte, the first in the low half. */
 #include "base/checked_math.h"
-#include "base/text.h"
 #include "scheme/decoding.h"
 #include "scheme/packed.h"
-
-static const heft_scheme_names names[] = {
-    { NULL,
-      "",
-      { { "weight", "", false },
-        { "scale", ".scale", true },
-        { "zero_point", ".zero_point", true } } },
-};
-
-static bool has_pairs(const heft_index *x, uint32_t tensor)
-{
-    return heft_str_is(heft_ix_stored_dtype(x, tensor), "quint4x2");
-}
-
-static bool recognise(heft_scheme_group *g)
-{
-    const heft_dtype_info *d = heft_dtype_get(heft_group_dtype(g, "weight"));
-    g->bits = d && d->block_elems == 1 ? 8U * d->block_bytes : 0;
-    if (has_pairs(g->x, heft_group_part(g, "weight")))
-        g->bits = 4;
-    g->variant = heft_group_part(g, "scale") == HEFT_NONE ? "per tensor" : "per channel";
-    return true;
-}
 
 /* ---- decoding ---- */
 
@@ -75,7 +51,7 @@ static heft_status prepare(heft_decoding *d, heft_error *err)
     d->rank = w->rank;
     for (uint32_t i = 0; i < w->rank; i++)
         d->dims[i] = w->dims[i];
-    if (has_pairs(&d->f->x, w->tensor) && w->rank)
+    if (heft_torch_has_pairs(&d->f->x, w->tensor) && w->rank)
         d->dims[w->rank - 1] *= 2;
     if (heft_decoding_part_of(d, HEFT_ROLE_SCALE))
         return set_channels(d, err);
@@ -92,7 +68,7 @@ static heft_status prepare(heft_decoding *d, heft_error *err)
 
 static bool read_numbers(heft_decoder *r, uint64_t first, size_t count, float *out)
 {
-    if (!has_pairs(&r->d->f->x, r->d->part[HEFT_ROLE_WEIGHT].tensor))
+    if (!heft_torch_has_pairs(&r->d->f->x, r->d->part[HEFT_ROLE_WEIGHT].tensor))
         return heft_decoder_floats(r, HEFT_ROLE_WEIGHT, first, count, out);
     const uint8_t *p = heft_decoder_bytes(r, HEFT_ROLE_WEIGHT, first / 2,
                                           (size_t)(first % 2 + count + 1) / 2);
@@ -115,13 +91,5 @@ static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t
             out[i] = (out[i] - zero) * scale;
     return r->st;
 }
-
-const heft_scheme heft_scheme_torch = {
-    .name = "torch",
-    .names = names,
-    .name_count = 1,
-    .attribute = "torch.qscheme",
-    .recognise = recognise,
-};
 
 const heft_scheme_decoder heft_decoder_of_torch = { prepare, decode };

@@ -20,6 +20,14 @@ ROWS = (HERE.parents[1] / "cli/commands/commands.def").read_text().split("\n")
 COMMANDS = dict(row[2:-1].split(", ") for row in ROWS if row)  # the module of each command
 # Options and names of a module that commands of the core take.
 USES = {
+    "map": [("ls", "--map", "auto", "in.safetensors"),
+            ("convert", "--map", "auto", "in.safetensors", "mapped.safetensors")],
+    "quantise": [("convert", "--cast", "f32=q8_0", "in.safetensors", "cast.safetensors")] + [
+        ("convert", *options, "in.safetensors", "quantised.safetensors") for options in (
+            ["--quantize", "fp8"], ["--quantize", "q4_k_m"], ["--requantize"], ["--allow-nan"],
+            ["--verify-quality"], ["--dequantize"], ["--tensor-type", "w=f16"], ["--pure"],
+            ["--token-embedding-type", "f16"], ["--output-tensor-type", "f16"],
+            ["--leave-output-tensor"], ["--imatrix", "x"])],
     "remote": [("ls", "hub:"), ("ls", "hub:gpt2"), ("info", "hf://a/b"), ("cat", "s3://a/b", "w"),
                ("verify", "--hub", "in.safetensors")],
     "share": [("convert", "--share", "1/2", "in.safetensors", "out.safetensors"),
@@ -44,14 +52,59 @@ def listed():
     return [] if code or err else [row for row in rows if row in COMMANDS]
 
 
-def refusals(module, folder):
+def refusal_faults(module, uses, folder):
     """Yield how uses of a module that is left out are not refused."""
-    names = [c for c, m in COMMANDS.items() if m == module]
-    uses = [use for c in names for use in ((c, "x"), (c, "--help"), ("help", c))]
-    for use in [*uses, *USES.get(module, [])]:
+    for use in uses:
         code, out, err = heft(*use, folder=folder)
         if code != CANNOT or out or f"module '{module}'" not in err or err.count("\n") != 1:
             yield f"heft {' '.join(use)}: {code}, {out!r}, {err!r}"
+
+
+def refusals(module, folder):
+    """Yield faults of all commands and options of a module."""
+    names = [c for c, m in COMMANDS.items() if m == module]
+    uses = [use for c in names for use in ((c, "x"), (c, "--help"), ("help", c))]
+    yield from refusal_faults(module, [*uses, *USES.get(module, [])], folder)
+
+
+def gguf_refusals(folder):
+    """Yield faults of maps to and from GGUF without the module for what is not a tensor."""
+    own = folder / "llm"
+    own.mkdir()
+    shutil.copy(folder / "in.safetensors", own / "model.safetensors")
+    (own / "config.json").write_text("{}")
+    done = heft("convert", "model.safetensors", "model.gguf", folder=own)
+    if done[0]:
+        yield f"heft convert: {done}"
+    yield from refusal_faults("gguf_texts", [
+        ("convert", "--map", "bert", "model.safetensors", "mapped.gguf"),
+        ("convert", "--map", "bert:inverse", "model.gguf", "texts/")], own)
+    remains = sorted(p.name for p in own.iterdir())
+    if remains != ["config.json", "model.gguf", "model.safetensors"]:
+        yield f"the folder has {remains}"
+    shutil.rmtree(own)
+
+
+def quantised(folder):
+    """Yield faults about a model of fp8 where nothing decodes: it is listed as stored, with a
+    warning, and no number of it is taken for another."""
+    own = folder / "fp8"
+    own.mkdir()
+    samples.write_safetensors(own / "m.safetensors", {
+        "up.weight": ("F8_E4M3", [2, 2], b"\x38\x40\x44\x48"),
+        "up.weight_scale_inv": ("F32", [1, 1], samples.f32(2))})
+    code, out, err = heft("ls", "--raw", "m.safetensors", folder=own)
+    names = [line.split("\t")[0] for line in out.splitlines()]
+    if code or names != ["up.weight", "up.weight_scale_inv"] or "module 'quantise'" not in err:
+        yield f"heft ls: {code}, {out!r}, {err!r}"
+    yield from refusal_faults("quantise", [
+        ("cat", "m.safetensors", "up.weight"), ("show", "m.safetensors", "up.weight")], own)
+    code, out, err = heft("convert", "--cast", "f16", "m.safetensors", "o.safetensors", folder=own)
+    if code != CANNOT or "would lose the scale" not in err:
+        yield f"heft convert: {code}, {out!r}, {err!r}"
+    if [p.name for p in own.iterdir()] != ["m.safetensors"]:
+        yield "a file was written"
+    shutil.rmtree(own)
 
 
 def tensors(path):
@@ -100,7 +153,12 @@ def main():
             ("a file is listed and converted", list(converted(folder))),
         ] + [(f"what needs '{m}' is refused with its name", list(refusals(m, folder)))
              for m in left_out]
-        if "torch" not in heft("formats")[1].split():
+        if "quantise" in left_out:
+            results.append(("a quantised model is listed as stored", list(quantised(folder))))
+        formats = heft("formats")[1].split()
+        if "gguf_texts" in left_out and "map" not in left_out and "gguf" in formats:
+            results.append(("maps to and from GGUF are refused", list(gguf_refusals(folder))))
+        if "torch" not in formats:
             results.append(("a distributed checkpoint is refused", list(checkpoints(folder))))
         remains = sorted(p.name for p in folder.iterdir())
         results.append(("nothing else is written",

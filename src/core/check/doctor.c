@@ -165,10 +165,9 @@ static const heft_format *find_byte_swapped(const ends *e)
     enum { MIN = 4 };
     for (size_t i = 0; i < heft_registry_count(); i++) {
         const heft_format *f = heft_registry_at(i);
-        heft_str magic = heft_lit(f->magics ? f->magics : "");
-        size_t n = 0, same = 0;
-        while (n < magic.len && magic.ptr[n] != ' ')
-            n++;
+        heft_str magics = heft_lit(f->magics ? f->magics : "");
+        heft_str magic = heft_str_next_word(&magics);
+        size_t n = magic.len, same = 0;
         while (same < n && n <= e->head_len && (char)e->head[same] == magic.ptr[n - 1 - same])
             same++;
         if (n >= MIN && same == n)

@@ -206,13 +206,6 @@ static void run_piece(void *arg, size_t i)
 
 /* ---- tensors ---- */
 
-static bool role_less(const void *ctx, uint32_t a, uint32_t b)
-{
-    const heft_index *x = ctx;
-    return heft_str_order(heft_ix_role(x, heft_ix_part_row_at(x, a)->role),
-                          heft_ix_role(x, heft_ix_part_row_at(x, b)->role)) < 0;
-}
-
 static void put_part(const hashing *s, heft_blake3 *h, uint32_t part)
 {
     const heft_ix_part_row *row = heft_ix_part_row_at(&s->f->x, part);
@@ -246,7 +239,7 @@ static void hash_tensor(const hashing *s, uint32_t id, uint32_t *order, heft_has
     put_u32(&h, row->part_count);
     for (uint32_t i = 0; i < row->part_count; i++)
         order[i] = row->first_part + i;
-    heft_sort(order, order + MOST_PARTS, row->part_count, role_less, x);
+    heft_sort(order, order + MOST_PARTS, row->part_count, heft_ix_role_before, x);
     for (uint32_t i = 0; i < row->part_count; i++)
         put_part(s, &h, order[i]);
     heft_blake3_final(&h, out->bytes);
@@ -262,18 +255,13 @@ static void hash_left_out(const hashing *s, uint32_t *order, heft_hash *out)
     put_u32(&h, count);
     if (count)
         memcpy(order, s->parts.ptr, count * sizeof *order);
-    heft_sort(order, order + count, count, role_less, &s->f->x);
+    heft_sort(order, order + count, count, heft_ix_role_before, &s->f->x);
     for (uint32_t i = 0; i < count; i++)
         put_part(s, &h, order[i]);
     heft_blake3_final(&h, out->bytes);
 }
 
 /* ---- the model ---- */
-
-static bool name_less(const void *ctx, uint32_t a, uint32_t b)
-{
-    return heft_str_order(heft_ix_name(ctx, a), heft_ix_name(ctx, b)) < 0;
-}
 
 /* Hash the model; left_out is the hash of the content that is left out, or NULL without any. */
 static void hash_model(const heft_index *x, const heft_hash *tensors, const heft_hash *left_out,
@@ -283,7 +271,7 @@ static void hash_model(const heft_index *x, const heft_hash *tensors, const heft
     heft_blake3 h;
     for (uint32_t i = 0; i < n; i++)
         order[i] = i;
-    heft_sort(order, order + n, n, name_less, x);
+    heft_sort(order, order + n, n, heft_ix_name_before, x);
     heft_blake3_init(&h);
     put_str(&h, heft_lit("heft model 1"));
     for (uint32_t i = 0; i < n; i++) {

@@ -84,16 +84,6 @@ const heft_format *heft_format_find(heft_str name)
     return NULL;
 }
 
-/* Cut the next word off *list; words are separated by single spaces. */
-static heft_str next_word(const char **list)
-{
-    heft_str word = { *list, 0 };
-    while (word.ptr[word.len] && word.ptr[word.len] != ' ')
-        word.len++;
-    *list += word.len + (word.ptr[word.len] == ' ');
-    return word;
-}
-
 static bool ends_with(heft_str path, heft_str suffix)
 {
     if (suffix.len >= path.len)
@@ -109,8 +99,8 @@ static bool ends_with(heft_str path, heft_str suffix)
 const heft_format *heft_format_for_path(const char *path)
 {
     for (size_t i = 0; path && i < heft_registry_count(); i++)
-        for (const char *suffixes = heft_registry_at(i)->suffixes; *suffixes;) {
-            heft_str one = next_word(&suffixes);
+        for (heft_str suffixes = heft_lit(heft_registry_at(i)->suffixes); suffixes.len;) {
+            heft_str one = heft_str_next_word(&suffixes);
             if (one.len && ends_with(heft_lit(path), one))
                 return heft_registry_at(i);
         }
@@ -144,8 +134,5 @@ uint32_t heft_format_caps(const heft_format *f)
 
 bool heft_format_writes(const heft_format *f, heft_str version)
 {
-    for (const char *versions = f->versions; *versions;)
-        if (heft_str_eq(next_word(&versions), version))
-            return true;
-    return false;
+    return heft_str_has_word(heft_lit(f->versions), version);
 }

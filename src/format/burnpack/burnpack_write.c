@@ -3,7 +3,6 @@
  * The output follows Burn's own writer: names sorted bytewise, data in the order of the model,
  * CBOR in the shortest form, and no empty maps except "tensors".
  */
-#include "base/sort.h"
 #include "format/burnpack/burnpack.h"
 #include "format/losses.h"
 #include "model/values.h"
@@ -303,34 +302,14 @@ static heft_status plan_metadata(heft_plan *p)
 
 /* ---- order ---- */
 
-static bool name_less(const void *ctx, uint32_t a, uint32_t b)
-{
-    return heft_str_order(heft_ix_name(ctx, a), heft_ix_name(ctx, b)) < 0;
-}
-
-static bool key_less(const void *ctx, uint32_t a, uint32_t b)
-{
-    return heft_str_order(heft_ix_value(ctx, a)->key, heft_ix_value(ctx, b)->key) < 0;
-}
-
-static heft_status sort_ids(heft_plan *p, id_list *list,
-                            bool (*less)(const void *ctx, uint32_t a, uint32_t b))
-{
-    uint32_t *scratch = heft_plan_alloc(p, list->count * sizeof *scratch);
-    if (!scratch)
-        return HEFT_E_NOMEM;
-    heft_sort(list->ids, scratch, list->count, less, p->x);
-    return HEFT_OK;
-}
-
 static heft_status sort_keys(heft_plan *p, id_list *list)
 {
     bool is_sorted = true;
     for (uint32_t i = 1; i < list->count; i++)
-        is_sorted = is_sorted && key_less(p->x, list->ids[i - 1], list->ids[i]);
+        is_sorted = is_sorted && heft_ix_key_before(p->x, list->ids[i - 1], list->ids[i]);
     if (is_sorted)
         return HEFT_OK;
-    heft_status st = sort_ids(p, list, key_less);
+    heft_status st = heft_plan_sort(p, list->ids, list->count, heft_ix_key_before);
     return st ? st
               : heft_plan_loss(p, HEFT_NOTE, "burnpack/order", HEFT_NONE,
                                "the metadata are written in the order of their keys");
@@ -345,7 +324,7 @@ static heft_status sort_all(heft_plan *p)
         return HEFT_E_NOMEM;
     for (uint32_t t = 0; t < n; t++)
         b->tensors.ids[t] = t;
-    HEFT_TRY(sort_ids(p, &b->tensors, name_less));
+    HEFT_TRY(heft_plan_sort(p, b->tensors.ids, b->tensors.count, heft_ix_name_before));
     HEFT_TRY(sort_keys(p, &b->metadata));
     return sort_keys(p, &b->scalars);
 }

@@ -24,26 +24,14 @@ static const struct {
     { "collections", " OrderedDict " },
 };
 
-static bool has_word(const char *words, heft_str word)
-{
-    for (const char *at = words + 1; *at;) {
-        size_t len = 0;
-        while (at[len] != ' ')
-            len++;
-        if (len == word.len && !memcmp(at, word.ptr, len))
-            return true;
-        at += len + 1;
-    }
-    return false;
-}
-
 static bool is_allowed(const heft_pickle *p, uint32_t callable)
 {
     if (!heft_pickle_is(p, callable, HEFT_PICKLE_GLOBAL))
         return false;
     heft_str module = heft_pickle_module(p, callable), name = heft_pickle_name(p, callable);
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
-        if (heft_str_is(module, calls[i].module) && has_word(calls[i].names, name))
+        if (heft_str_is(module, calls[i].module) &&
+            heft_str_has_word(heft_lit(calls[i].names), name))
             return true;
     return false;
 }

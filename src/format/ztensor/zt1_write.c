@@ -184,27 +184,12 @@ static heft_status zt1_plan_metadata(heft_plan *p)
 
 /* ---- order ---- */
 
-static bool key_less(const void *ctx, uint32_t a, uint32_t b)
-{
-    return heft_str_order(heft_ix_value(ctx, a)->key, heft_ix_value(ctx, b)->key) < 0;
-}
-
 /* Order parts by offset in their source file. Parts without a source have offset 0 and keep
  * their order. */
 static bool is_before_in_source(const void *ctx, uint32_t a, uint32_t b)
 {
     const heft_ix_part_row *p = heft_ix_part_row_at(ctx, a), *q = heft_ix_part_row_at(ctx, b);
     return p->offset != q->offset ? p->offset < q->offset : p->offset && !p->length && q->length;
-}
-
-static heft_status sort_ids(heft_plan *p, heft_zt1_ids *l,
-                            bool (*less)(const void *ctx, uint32_t a, uint32_t b))
-{
-    uint32_t *sort_scratch = heft_plan_alloc(p, l->count * sizeof *sort_scratch);
-    if (!sort_scratch)
-        return HEFT_E_NOMEM;
-    heft_sort(l->at, sort_scratch, l->count, less, p->x);
-    return HEFT_OK;
 }
 
 /* Write data in the order in which the source stores it, so that the source is read
@@ -220,7 +205,7 @@ static heft_status order_parts(heft_plan *p)
             if (p->duplicate_of[part] == part)
                 parts.at[parts.count++] = part;
         }
-    heft_status st = sort_ids(p, &parts, is_before_in_source);
+    heft_status st = heft_plan_sort(p, parts.at, parts.count, is_before_in_source);
     p->order = parts.at;
     p->order_count = parts.count;
     return st;
@@ -249,7 +234,7 @@ static heft_status order_tensors(heft_plan *p)
         max_ids = count > max_ids ? count : max_ids;
     }
     z->scratch = heft_plan_alloc(p, 2 * (size_t)max_ids * sizeof *z->scratch);
-    return z->scratch ? sort_ids(p, &z->tensors, heft_zt_name_less) : HEFT_E_NOMEM;
+    return z->scratch ? heft_plan_sort(p, z->tensors.at, n, heft_ix_name_before) : HEFT_E_NOMEM;
 }
 
 /* ---- the manifest ---- */
@@ -357,7 +342,7 @@ static void put_tensor(heft_out *o, const heft_plan *p, uint32_t t)
         put_attributes(o, p, t, attributes);
     for (uint32_t i = 0; i < row->part_count; i++)
         z->scratch[i] = row->first_part + i;
-    heft_sort(z->scratch, z->scratch + row->part_count, row->part_count, heft_zt_role_less, p->x);
+    heft_sort(z->scratch, z->scratch + row->part_count, row->part_count, heft_ix_role_before, p->x);
     heft_cbor_put_key(o, "components");
     heft_cbor_put_map(o, row->part_count);
     for (uint32_t i = 0; i < row->part_count; i++)
@@ -455,7 +440,7 @@ heft_status heft_zt1_plan(heft_plan *p)
     if (!st)
         st = zt1_plan_tensors(p);
     if (!st)
-        st = sort_ids(p, &z->metadata, key_less);
+        st = heft_plan_sort(p, z->metadata.at, z->metadata.count, heft_ix_key_before);
     if (!st)
         st = order_tensors(p);
     if (!st)

@@ -186,9 +186,9 @@ static heft_status order_parts(heft_plan *p, const zt2_plan_state *s, uint32_t *
     p->order = heft_plan_alloc(p, part_count * sizeof *p->order);
     if (!stored || !p->order)
         return HEFT_E_NOMEM;
-    heft_sort_numbers(tensors, n, heft_zt_name_less, p->x);
+    heft_sort_numbers(tensors, n, heft_ix_name_before, p->x);
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t count = sort_parts(s, p->x, tensors[i], heft_zt_role_less);
+        uint32_t count = sort_parts(s, p->x, tensors[i], heft_ix_role_before);
         for (uint32_t k = 0; k < count; k++) {
             uint32_t part = s->parts[k], group = p->duplicate_of[part];
             if (!stored[group]) {

@@ -38,17 +38,6 @@ bool heft_zt_has_digest(const char *algorithm, const char *own)
     return heft_str_is(name, own) || heft_str_is(name, "sha256");
 }
 
-bool heft_zt_name_less(const void *ctx, uint32_t a, uint32_t b)
-{
-    return heft_str_order(heft_ix_name(ctx, a), heft_ix_name(ctx, b)) < 0;
-}
-
-bool heft_zt_role_less(const void *ctx, uint32_t a, uint32_t b)
-{
-    return heft_str_order(heft_ix_role(ctx, heft_ix_part_row_at(ctx, a)->role),
-                          heft_ix_role(ctx, heft_ix_part_row_at(ctx, b)->role)) < 0;
-}
-
 const heft_zt1_generation heft_zt1_generations[HEFT_ZT1_GENERATIONS] = {
     { "1.0", "1.0", true, false, false },
     { "1.1", "1.1.0", false, false, false },

@@ -10,7 +10,7 @@ enum {
     HEFT_ZT_MAX_PARTS = 256 /* parts of a tensor in 1.x: reading compares each pair of parts */
 };
 
-/* ---- element types, digests, orders: zt_types.c ---- */
+/* ---- element types, digests: zt_types.c ---- */
 
 typedef struct heft_zt_type {
     heft_dtype dtype;
@@ -31,9 +31,6 @@ static inline heft_str heft_zt_main_role(const heft_ix_tensor_row *row)
 }
 /* Return true if files may carry this digest: `own` (the generation's checksum) or SHA-256. */
 bool heft_zt_has_digest(const char *algorithm, const char *own);
-/* Orders for heft_sort(), with the index as ctx: tensors by name, parts by role. */
-bool heft_zt_name_less(const void *ctx, uint32_t a, uint32_t b);
-bool heft_zt_role_less(const void *ctx, uint32_t a, uint32_t b);
 
 /* ---- values: zt_values.c ---- */
 

@@ -80,8 +80,10 @@ static heft_status check_change(heft_conversion *c, uint32_t source, const heft_
     bool encodes = heft_rows_can_encode(ch->to, t->dtype);
     if (ch->to != t->dtype &&
         !((dense || ch->densify) && (encodes || heft_dtype_can_cast(ch->to, t->dtype))))
-        return heft_error_plain(c->err, HEFT_E_UNSUPPORTED, "tensor %q: %s cannot be cast to %s",
-                                t->name, heft_dtype_name(t->dtype), heft_dtype_name(ch->to));
+        return heft_error_plain(c->err, HEFT_E_UNSUPPORTED, "tensor %q: %s cannot be cast to %s%s",
+                                t->name, heft_dtype_name(t->dtype), heft_dtype_name(ch->to),
+                                heft_dtype_kind_of(ch->to) == HEFT_DTYPE_BLOCK ? heft_no_encoders
+                                                                               : "");
     if (ch->transpose && (t->rank != 2 || !dense || !heft_dtype_size(t->dtype)))
         return heft_error_plain(c->err, HEFT_E_ARGUMENT,
                                 "tensor %q: only dense tensors of two dimensions can be transposed",

@@ -114,6 +114,8 @@ heft_status heft_part_source_read(heft_part_source *w, uint32_t part, uint64_t f
 
 enum { HEFT_ENCODED_COLUMNS = 64 << 20 }; /* the longest row, a quarter of a gigabyte in f32 */
 
+/* The end of a message about a cast to blocks that is not possible: empty if there are encoders. */
+extern const char heft_no_encoders[];
 /* Return true if rows of type `from` can be encoded to the block type `to`. */
 bool heft_rows_can_encode(heft_dtype to, heft_dtype from);
 

@@ -7,6 +7,8 @@
 
 static const float MOST_F16 = 65504;
 
+const char heft_no_encoders[] = "";
+
 bool heft_rows_can_encode(heft_dtype to, heft_dtype from)
 {
     return heft_block_can_encode(to) && from != to && heft_dtype_can_cast(HEFT_F32, from);

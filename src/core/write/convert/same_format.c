@@ -12,13 +12,10 @@ bool heft_is_same_format(const heft_planner *p, const heft_file *in)
 static heft_status report_version(heft_planner *p, heft_str has)
 {
     heft_error text;
-    size_t len = 0;
-    const char *versions = p->format->versions;
-    while (versions[len] && versions[len] != ' ')
-        len++;
+    heft_str versions = heft_lit(p->format->versions);
     heft_error_plain(&text, HEFT_OK,
                      "version %q can be read, but not written: the output has version %q", has,
-                     (heft_str){ versions, len });
+                     heft_str_next_word(&versions));
     return heft_plan_loss(&p->plan, HEFT_NOTE, "heft/version", HEFT_NONE, text.message);
 }
 

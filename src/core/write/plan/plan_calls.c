@@ -2,6 +2,8 @@
  * model-level parts. */
 #include "core/write/plan/plan.h"
 
+#include "base/sort.h"
+
 /* ---- losses ---- */
 
 /* Set *is_new if the loss has not been reported before, and remember the loss. */
@@ -120,6 +122,16 @@ void *heft_plan_alloc(heft_plan *p, size_t size)
     else
         heft_error_no_memory(p->err, "to plan the file");
     return mem;
+}
+
+heft_status heft_plan_sort(heft_plan *p, uint32_t *ids, uint32_t n,
+                           bool (*is_before)(const void *ctx, uint32_t a, uint32_t b))
+{
+    uint32_t *scratch = heft_plan_alloc(p, n * sizeof *scratch);
+    if (!scratch)
+        return HEFT_E_NOMEM;
+    heft_sort(ids, scratch, n, is_before, p->x);
+    return HEFT_OK;
 }
 
 /* Read a model-level part on demand: most formats have no use for most parts, and any may be as

@@ -8,11 +8,6 @@
 
 static const char purpose[] = "to write the index of a model";
 
-static bool name_below(const void *ctx, uint32_t a, uint32_t b)
-{
-    return heft_str_order(heft_ix_name(ctx, a), heft_ix_name(ctx, b)) < 0;
-}
-
 static const heft_sharding *sharding_of(const heft_file *shard)
 {
     const heft_format_writer *writer = heft_registry_writer(shard->format);
@@ -49,7 +44,7 @@ static void list_tensors(const heft_file *joined, const heft_file *const *shards
         order[t] = t;
         set->bytes += heft_tensor_bytes(joined, t);
     }
-    heft_sort(order, order + n, n, name_below, &joined->x);
+    heft_sort(order, order + n, n, heft_ix_name_before, &joined->x);
     set->order = order;
     set->file = file;
 }

@@ -247,11 +247,6 @@ static heft_status write_file(split_job *s, uint32_t i)
 
 /* ---- the index as a text ---- */
 
-static bool name_below(const void *ctx, uint32_t a, uint32_t b)
-{
-    return heft_str_order(heft_ix_name(ctx, a), heft_ix_name(ctx, b)) < 0;
-}
-
 static heft_status write_text_index(split_job *s)
 {
     heft_shard_set set = {
@@ -264,7 +259,7 @@ static heft_status write_text_index(split_job *s)
         return heft_error_no_memory(s->err, purpose);
     for (uint32_t i = 0; i < n; i++)
         ids[i] = i;
-    heft_sort(ids, ids + n, (uint32_t)n, name_below, &s->units.x);
+    heft_sort(ids, ids + n, (uint32_t)n, heft_ix_name_before, &s->units.x);
     for (uint32_t f = 0; f < files(s); f++) {
         run r = run_of(s, f);
         for (uint32_t u = r.first; u < r.end; u++)
