@@ -176,9 +176,28 @@ static void checkpoints_in_pieces(void **state)
           "mp_rank_00_model_states.pt", HEFT_OK },
         { ZERO "1_mp_rank_00_model_states.pt " ZERO "0_mp_rank_00_model_states.pt " ZERO
                "0_mp_rank_00_optim_states.pt",
-          "ZeRO-3, which cuts all tensors into pieces without their shapes, with '" ZERO
-          "0_mp_rank_00_model_states.pt': zero_to_fp32.py",
+          "files *_model_states.pt of 2 ranks, and files *_optim_states.pt of 1", HEFT_E_IO },
+        { ZERO "0_mp_rank_00_model_states.pt",
+          "'" ZERO "0_mp_rank_00_model_states.pt' of a checkpoint of DeepSpeed ZeRO-3",
           HEFT_E_UNSUPPORTED },
+        { ZERO "10_mp_rank_00_optim_states.pt " ZERO "0_mp_rank_00_model_states.pt bf16_" ZERO
+               "0_mp_rank_00_optim_states.pt",
+          "but no such file of rank 1", HEFT_E_IO },
+        { ZERO "1_mp_rank_00_optim_states.pt " ZERO "1_mp_rank_00_model_states.pt " ZERO
+               "0_mp_rank_00_model_states.pt " ZERO "0_mp_rank_00_optim_states.pt " ZERO
+               "0_mp_rank_00_optim_states.pt zero_to_fp32.py",
+          ZERO "0_mp_rank_00_model_states.pt +" ZERO "1_mp_rank_00_model_states.pt +" ZERO
+               "0_mp_rank_00_optim_states.pt +" ZERO "1_mp_rank_00_optim_states.pt",
+          HEFT_OK },
+        { ZERO "0_mp_rank_01_optim_states.pt " ZERO "0_mp_rank_00_model_states.pt " ZERO
+               "0_mp_rank_00_optim_states.pt",
+          "tensor or pipeline parallelism, in which each file such as '" ZERO "0_mp_rank_01",
+          HEFT_E_UNSUPPORTED },
+        { "mp_rank_00_model_states.pt bf16_" ZERO "1_mp_rank_00_optim_states.pt bf16_" ZERO
+          "0_mp_rank_00_optim_states.pt",
+          "mp_rank_00_model_states.pt +bf16_" ZERO "0_mp_rank_00_optim_states.pt +bf16_" ZERO
+          "1_mp_rank_00_optim_states.pt",
+          HEFT_OK },
         { "mp_rank_00_model_states.pt mp_rank_01_model_states.pt", "'mp_rank_01_model_states.pt'",
           HEFT_E_UNSUPPORTED },
         { "layer_01-model_00-model_states.pt mp_rank_00_model_states.pt", "pipeline parallelism",

@@ -1,6 +1,6 @@
 /* folder_listing.c - keeps the names of a folder that matter for the choice of files. */
 #include "base/text.h"
-#include "folder/folder_choice.h"
+#include "folder/rank_files.h"
 
 void heft_folder_listing_init(heft_folder_listing *l, const heft_allocator *al)
 {
@@ -13,6 +13,7 @@ void heft_folder_listing_free(heft_folder_listing *l)
     heft_vec_free(&l->mem, &l->weights, sizeof(heft_weight_name));
     heft_vec_free(&l->mem, &l->modules, sizeof(const char *));
     heft_vec_free(&l->mem, &l->files, sizeof(heft_folder_file));
+    heft_vec_free(&l->mem, &l->ranks, sizeof(heft_rank_row));
     heft_arena_free(&l->arena);
 }
 
@@ -122,6 +123,19 @@ static void add_in_folder(heft_folder_listing *l, heft_str name, heft_str folder
         add_in_module(l, name, folder);
 }
 
+/* Keep a file of a rank of DeepSpeed. */
+static void add_rank(heft_folder_listing *l, heft_str name)
+{
+    heft_rank_name n;
+    bool is_cut = heft_rank_name_read(&n, name);
+    l->has_experts = l->has_experts || heft_str_begins(name, "expp_rank_");
+    if (is_cut ? n.parallel > 0 : is_part_of_deepspeed(name))
+        keep_first(l, &l->parallel, name);
+    const char *copy = is_cut ? keep(l, name) : NULL;
+    if (copy && !heft_rank_files_keep(l, copy))
+        l->has_no_memory = true;
+}
+
 static void add_file(heft_folder_listing *l, heft_str name)
 {
     heft_weight_name w = heft_weight_name_of(name.ptr);
@@ -129,6 +143,7 @@ static void add_file(heft_folder_listing *l, heft_str name)
     l->has_modules = l->has_modules || heft_str_is(name, "modules.json");
     l->has_metadata = l->has_metadata || heft_str_is(name, "metadata.json");
     l->has_common = l->has_common || heft_str_is(name, "common.pt");
+    add_rank(l, name);
     if (is_part_of_deepspeed(name)) {
         keep_first(l, &l->deepspeed, name);
         return;

@@ -80,6 +80,7 @@ struct heft_file {
     bool ready;
     bool is_pipeline;       /* the joined files are components, each with a prefix */
     bool has_folder_shards; /* no index lists the shards */
+    bool has_ranks;         /* the shards are files of ranks, which the format joins */
     /* Once the file is ready, verify the digest of a part that is read as a whole. */
     bool check_parts;
     bool no_verify; /* a wrong checksum does not prevent opening */
