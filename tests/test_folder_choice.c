@@ -178,8 +178,7 @@ static void checkpoints_in_pieces(void **state)
                "0_mp_rank_00_optim_states.pt",
           "files *_model_states.pt of 2 ranks, and files *_optim_states.pt of 1", HEFT_E_IO },
         { ZERO "0_mp_rank_00_model_states.pt",
-          "'" ZERO "0_mp_rank_00_model_states.pt' of a checkpoint of DeepSpeed ZeRO-3",
-          HEFT_E_UNSUPPORTED },
+          "'" ZERO "0_mp_rank_00_model_states.pt' of DeepSpeed ZeRO-3", HEFT_E_UNSUPPORTED },
         { ZERO "10_mp_rank_00_optim_states.pt " ZERO "0_mp_rank_00_model_states.pt bf16_" ZERO
                "0_mp_rank_00_optim_states.pt",
           "but no such file of rank 1", HEFT_E_IO },

@@ -5,8 +5,8 @@
 #include <heft/heft.h>
 
 typedef struct heft_rank_name {
-    uint32_t rank;     /* of data parallelism, which ZeRO cuts by; 0 if the name has none */
-    uint32_t parallel; /* of tensor and pipeline parallelism */
+    uint32_t rank;     /* number in data parallelism, which ZeRO cuts by; or 0 */
+    uint32_t parallel; /* number in tensor and pipeline parallelism */
     bool is_cut;       /* the name has a rank of data parallelism */
     bool is_states;    /* model_states: names, shapes, buffers; else optim_states: elements */
 } heft_rank_name;

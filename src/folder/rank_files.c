@@ -74,10 +74,8 @@ const char *heft_rank_files_main(const heft_folder_listing *l)
 /* ---- refusals ---- */
 
 static const char zero[] =
-    "the folder has %q of a checkpoint of DeepSpeed ZeRO-3, which cuts all tensors into pieces, "
-    "and "
-    "no files *_optim_states.pt of the same ranks, which have the elements: copy them, too, for "
-    "heft or zero_to_fp32.py to join them";
+    "the folder has %q of DeepSpeed ZeRO-3, which cuts all tensors into pieces, and no files "
+    "*_optim_states.pt with the elements, which zero_to_fp32.py and heft join: copy them, too";
 static const char parallel[] =
     "the folder is a checkpoint of DeepSpeed with tensor or pipeline parallelism, in which each "
     "file such as %q has a part of the model: join them with the program that wrote them";

@@ -247,9 +247,9 @@ typedef struct heft_name_rules { /* ids of the warnings that the engine issues f
 
 /* A file of a rank, of which heft_format.join_ranks makes a model. */
 typedef struct heft_rank_file {
-    const heft_index *x; /* with rank_facts, or NULL: the file is not of a rank */
+    const heft_index *x; /* its rank_facts are NULL if the file is not of a rank */
     heft_str name;
-    uint32_t number;  /* for heft_global_offset() in the index of the model */
+    uint32_t number;  /* number of the file in heft_global_offset() of the model */
     uint32_t *joined; /* by tensor of x: set to a tensor of the model that has its elements, or left
                          as it is, HEFT_NONE */
 } heft_rank_file;

@@ -262,8 +262,8 @@ typedef struct heft_index {
     heft_arena arena;   /* strings that cannot be borrowed from the file */
     heft_str version;
     heft_ix_tokens tokens;
-    /* What the format knows of the file of a rank (heft_format.join_ranks), in the arena; NULL: the
-     * file is not one of those that the format joins by itself. */
+    /* Facts of the file of a rank, in the arena, for heft_format.join_ranks; NULL: the file is not
+     * one of those that the format joins by itself. */
     const void *rank_facts;
     uint64_t format_private; /* a value of the format's header that a rewrite of the file needs */
     heft_str generator;      /* program that wrote the file, as the file states; may be empty */

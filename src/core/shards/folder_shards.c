@@ -56,7 +56,7 @@ heft_status heft_add_folder_shards(heft_file *f, heft_error *err)
     f->has_folder_shards = f->has_ranks = false;
     if (f->x.shards.len) /* the file lists the shards itself */
         return HEFT_OK;
-    if (f->x.pick.len && is_rank_whole(f)) /* of the file alone */
+    if (f->x.pick.len && is_rank_whole(f)) /* the key is looked for in this file */
         return HEFT_OK;
     f->has_ranks = has_ranks(f, folder);
     bool is_part = f->x.has_pieces || f->has_ranks;

@@ -14,7 +14,7 @@
 #include "format/torch/torch.h"
 #include "model/names.h"
 
-typedef struct heft_zero_shape { /* of a parameter */
+typedef struct heft_zero_shape { /* a parameter */
     heft_str name;
     const uint64_t *dims;
     uint64_t elements;
@@ -30,7 +30,7 @@ typedef struct heft_zero_facts {
     const char *fault; /* why the file cannot be joined; or NULL */
     uint64_t at;       /* offset of the first opcode of the root */
     uint32_t groups;   /* groups of parameters, or flat tensors */
-    bool is_states;    /* of *_model_states.pt: the next members are set; else the last ones */
+    bool is_states;    /* *_model_states.pt: the next members are set; else the last ones */
 
     heft_zero_shape *params, *frozen;
     heft_zero_tie *ties;
@@ -38,7 +38,7 @@ typedef struct heft_zero_facts {
     uint32_t param_count, frozen_count, tie_count, buffer_count;
 
     const char *flats;     /* prefix of the names of the flat tensors, without their numbers */
-    uint64_t stage, ranks; /* of ZeRO; number of ranks that have a part */
+    uint64_t stage, ranks; /* stage of ZeRO; number of ranks that have a part */
 } heft_zero_facts;
 
 /* Set x->rank_facts if the root of the pickle is that of such a file; zero_facts.c. */
@@ -52,14 +52,14 @@ typedef struct heft_zero_flat { /* a flat tensor of a rank */
 } heft_zero_flat;
 
 typedef struct heft_zero_files {
-    heft_index *x; /* of the model */
+    heft_index *x; /* the model */
     heft_rank_file *files;
     uint32_t *states, *optims; /* numbers of files by rank */
     uint32_t state_count, ranks;
-    const heft_zero_facts *facts; /* of the first states */
+    const heft_zero_facts *facts; /* facts of the first states */
     uint64_t stage;
     uint32_t groups;
-    heft_dtype type;       /* of the flat tensors */
+    heft_dtype type;       /* element type of the flat tensors */
     heft_zero_flat *flats; /* by rank, then by group */
     /* Why the parts of ZeRO-1 and 2 cannot be joined, which store whole copies, too; or ptr
      * NULL. */

@@ -201,7 +201,7 @@ static const char module_name[] = "module";
 /* Return the name of a tensor in the module; false: it is elsewhere. */
 static bool in_module(heft_str *name)
 {
-    size_t prefix = sizeof module_name; /* with the dot */
+    size_t prefix = sizeof module_name; /* the dot included */
     if (name->len <= prefix || memcmp(name->ptr, module_name, prefix - 1) != 0 ||
         name->ptr[prefix - 1] != '.')
         return false;

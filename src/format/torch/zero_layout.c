@@ -64,7 +64,7 @@ heft_status heft_zero_add_range(heft_zero_model *j, uint64_t offset, uint64_t at
                                 heft_dtype type)
 {
     heft_ix_box box = { .offset = offset };
-    (void)heft_dtype_bytes(&box.length, type, n); /* not more than the file has */
+    (void)heft_dtype_bytes(&box.length, type, n); /* the file has at least as many */
     if (j->x->boxes.len >= HEFT_ZERO_BOXES)
         return heft_error_plain(j->x->err, HEFT_E_LIMIT, "the tensors have more than %U pieces",
                                 (uint64_t)HEFT_ZERO_BOXES);
