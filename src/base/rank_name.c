@@ -39,3 +39,13 @@ bool heft_rank_name_read(heft_rank_name *out, heft_str name)
     out->is_states = heft_str_is(name, "_model_states.pt");
     return out->is_states || (out->is_cut && heft_str_is(name, "_optim_states.pt"));
 }
+
+bool heft_rank_name_read_tensor(heft_str *tensor, heft_str name)
+{
+    static const char tail[] = "/fp32.pt";
+    size_t end = sizeof tail - 1;
+    if (!skip(&name, "zero/") || name.len <= end || !heft_str_ends(name, tail))
+        return false;
+    *tensor = (heft_str){ name.ptr, name.len - end };
+    return true;
+}

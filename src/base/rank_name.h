@@ -14,5 +14,7 @@ typedef struct heft_rank_name {
 /* Parse "[bf16_]zero_pp_rank_RANK_mp_rank_PARALLEL_optim_states.pt", the same with "model_states",
  * or "mp_rank_PARALLEL_model_states.pt".  False: another name. */
 bool heft_rank_name_read(heft_rank_name *out, heft_str name);
+/* Parse "zero/w/fp32.pt", a file of a universal checkpoint with the tensor `w`. */
+bool heft_rank_name_read_tensor(heft_str *tensor, heft_str name);
 
 #endif

@@ -27,8 +27,9 @@ typedef struct choosing {
     const candidate *indices[MOST_INDICES]; /* the first of the candidates that are an index */
     uint32_t index_count;
     const candidate *chosen;
-    bool has_ranks; /* files of ranks of DeepSpeed belong to it */
-    bool cuts;      /* they are of ZeRO-3 */
+    bool is_universal; /* the files of a universal checkpoint of DeepSpeed belong to it */
+    bool has_ranks;    /* files of ranks of DeepSpeed belong to it */
+    bool cuts;         /* they are of ZeRO-3 */
     heft_error *err;
 } choosing;
 
@@ -199,7 +200,7 @@ static heft_status report_none(const choosing *c)
 {
     const heft_folder_listing *l = c->l;
     bool has_ranks = l->megatron && heft_str_begins(heft_lit(l->megatron), "mp_rank_");
-    if (l->deepspeed)
+    if (l->deepspeed || l->zero.len)
         return heft_rank_files_report(l, c->err);
     if (l->distributed && !heft_format_find(heft_lit("dcp")))
         return heft_error_plain(c->err, HEFT_E_UNSUPPORTED,
@@ -271,7 +272,8 @@ static heft_status choose(choosing *c)
     int best = best_rank(c, true);
     if (best >= HEFT_WELL_KNOWN && has_safetensors(c))
         best = best_rank(c, false);
-    bool are_ranks = heft_rank_files_are_one(c->l);
+    c->is_universal = heft_rank_files_are_universal(c->l);
+    bool are_ranks = c->is_universal || heft_rank_files_are_one(c->l);
     if (c->l->has_no_memory)
         return no_memory(c);
     if (!best)
@@ -289,9 +291,11 @@ static heft_status choose(choosing *c)
             return report_several(c, best);
     }
     bool is_states = heft_str_is(name_of(c->chosen), HEFT_DEEPSPEED_MODEL);
+    c->is_universal = c->is_universal && (is_states || c->cuts);
     c->has_ranks = are_ranks && is_states && !c->l->deepspeed;
-    return is_states && (c->l->deepspeed || c->l->has_zero) ? heft_rank_files_report(c->l, c->err)
-                                                            : HEFT_OK;
+    return !c->is_universal && is_states && (c->l->deepspeed || c->l->has_zero)
+               ? heft_rank_files_report(c->l, c->err)
+               : HEFT_OK;
 }
 
 /* Find the candidate with the file that the caller has named, or make one. */
@@ -469,7 +473,9 @@ heft_status heft_folder_choose(heft_folder_choice *out, heft_folder_listing *l, 
         HEFT_TRY(add_shards(&c, &l->files));
     if (!named && c.chosen->first->is_piece)
         HEFT_TRY(add_pieces(&c, &l->files));
-    if (!named && c.has_ranks)
+    if (!named && c.is_universal)
+        HEFT_TRY(heft_rank_files_add_universal(l, c.chosen->first->name, err));
+    else if (!named && c.has_ranks)
         HEFT_TRY(heft_rank_files_add(l, c.chosen->first->name, c.cuts, err));
     HEFT_TRY(add_others(&c, &l->files, named));
     out->main = named ? named : c.chosen->first->name;

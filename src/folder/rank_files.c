@@ -65,6 +65,11 @@ bool heft_rank_files_are_one(heft_folder_listing *l)
     return are && !row_at(l, l->ranks.len - 1)->n.is_states;
 }
 
+bool heft_rank_files_are_universal(heft_folder_listing *l)
+{
+    return l->zero.len && !l->zero_gap && l->ranks.len && sort_rows(l);
+}
+
 const char *heft_rank_files_main(const heft_folder_listing *l)
 {
     const heft_rank_row *first = l->ranks.len ? row_at(l, 0) : NULL;
@@ -80,15 +85,20 @@ static const char parallel[] =
     "the folder is a checkpoint of DeepSpeed with tensor or pipeline parallelism, in which each "
     "file such as %q has a part of the model: join them with the program that wrote them";
 static const char universal[] =
-    "the folder is a universal checkpoint of DeepSpeed: its folder 'zero' has a folder for each "
-    "tensor, with the weights in fp32.pt, and heft does not join them; if %q has the weights, too, "
-    "open that file";
+    "the folder is a universal checkpoint of DeepSpeed, with the folder 'zero', but without its "
+    "files zero/NAME/fp32.pt, or %q with the shapes: copy it whole";
+static const char universal_gap[] =
+    "the folder is a universal checkpoint of DeepSpeed and incomplete: %q does not have the file "
+    "fp32.pt with the weights";
+
 heft_status heft_rank_files_report(const heft_folder_listing *l, heft_error *err)
 {
-    if (l->parallel)
+    if (l->parallel && !l->zero_gap)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, parallel, heft_lit(l->parallel));
-    if (l->deepspeed)
+    if (l->deepspeed && !l->has_zero)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, zero, heft_lit(l->deepspeed));
+    if (l->zero_gap)
+        return heft_error_plain(err, HEFT_E_IO, universal_gap, heft_lit(l->zero_gap));
     return heft_error_plain(err, HEFT_E_UNSUPPORTED, universal, heft_lit(HEFT_DEEPSPEED_MODEL));
 }
 
@@ -131,4 +141,41 @@ heft_status heft_rank_files_add(heft_folder_listing *l, const char *main, bool c
             return heft_error_no_memory(err, "to list a folder");
     }
     return HEFT_OK;
+}
+
+static bool is_name_before(const void *ctx, uint32_t a, uint32_t b)
+{
+    const char *const *names = ctx;
+    return heft_str_order(heft_lit(names[a]), heft_lit(names[b])) < 0;
+}
+
+static bool add_shard(heft_folder_listing *l, const char *name, const char *main)
+{
+    heft_folder_file file = { .name = name, .role = HEFT_FOLDER_SHARD };
+    return heft_str_is(heft_lit(name), main) ||
+           heft_vec_add(&l->mem, &l->files, &file, sizeof file);
+}
+
+heft_status heft_rank_files_add_universal(heft_folder_listing *l, const char *main, heft_error *err)
+{
+    uint32_t n = l->zero.len;
+    const char *const *names = l->zero.ptr;
+    if ((uint64_t)n + l->ranks.len > HEFT_MAX_SHARDS)
+        return heft_error_plain(err, HEFT_E_LIMIT,
+                                "the folder has files of %U tensors and ranks, "
+                                "more than %U",
+                                (uint64_t)n + l->ranks.len, (uint64_t)HEFT_MAX_SHARDS);
+    uint32_t *ids = heft_arena_alloc(&l->arena, (2 * (size_t)n + 1) * sizeof *ids, 4);
+    bool fits = ids;
+    if (fits)
+        heft_sort_numbers(ids, n, is_name_before, names);
+    for (uint32_t i = 0; i < n && fits; i++)
+        if (!i || !heft_str_is(heft_lit(names[ids[i]]), names[ids[i - 1]]))
+            fits = add_shard(l, names[ids[i]], main);
+    for (uint32_t i = 0; i < l->ranks.len && fits; i++) {
+        const heft_rank_row *row = row_at(l, i);
+        if (row->n.is_states && row->n.is_cut && !row->n.parallel)
+            fits = add_shard(l, row->name, main);
+    }
+    return fits ? HEFT_OK : heft_error_no_memory(err, "to list a folder");
 }

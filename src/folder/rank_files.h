@@ -16,6 +16,11 @@ bool heft_rank_files_keep(heft_folder_listing *l, const char *name);
 bool heft_rank_files_are_one(heft_folder_listing *l);
 /* Return the file of ZeRO-3 to open, with the names and shapes; NULL: there is none. */
 const char *heft_rank_files_main(const heft_folder_listing *l);
+/* Return true for a universal checkpoint: a file for each tensor, beside model_states. */
+bool heft_rank_files_are_universal(heft_folder_listing *l);
+/* Add the files of a universal checkpoint to l->files, and model_states of ZeRO-3. */
+heft_status heft_rank_files_add_universal(heft_folder_listing *l, const char *main,
+                                          heft_error *err);
 /* Add the other files to l->files; call after heft_rank_files_are_one().  cut: of ZeRO-3, whose
  * ranks must be all there.  HEFT_E_IO: a file is missing. */
 heft_status heft_rank_files_add(heft_folder_listing *l, const char *main, bool cut,

@@ -5,6 +5,7 @@ cuts the tensors as deepspeed/runtime/zero does."""
 import collections
 import enum
 import pathlib
+import shutil
 import sys
 
 import numpy
@@ -13,6 +14,7 @@ import torch
 from dcp_folder import Fields, stand_in
 
 CONFIG, FRAGMENT = "deepspeed.runtime.zero.config", "deepspeed.utils.tensor_fragment"
+SubparamShape = stand_in("deepspeed.checkpoint.universal_checkpoint", "SubparamShape")
 LossScaler = stand_in("deepspeed.runtime.fp16.loss_scaler", "LossScaler")
 FragmentAddress = stand_in(FRAGMENT, "fragment_address")
 stand_in(CONFIG, "DeepSpeedZeroConfig", Fields)
@@ -42,7 +44,7 @@ class Checkpoint:
         self.frozen, self.ties = frozen or {}, ties or {}
         self.path.mkdir(parents=True, exist_ok=True)
         for old in self.path.iterdir():
-            old.unlink()
+            shutil.rmtree(old) if old.is_dir() else old.unlink()
 
     # ---- what each rank has ----
 
@@ -122,6 +124,29 @@ class Checkpoint:
                     edit(kind, rank, value)
                 own = prefix if kind == "optim" else ""
                 torch.save(value, self.path / self.name(rank, kind, own), **save)
+        return self.path
+
+    def write_universal(self, edit=None):
+        """Write what ds_to_universal.py makes: of ZeRO-3 flat tensors without keys."""
+        for rank in range(self.ranks if self.stage == 3 else 1):
+            states = self.states(rank)
+            if edit:
+                edit("model", rank, states)
+            torch.save(states, self.path / self.name(rank, "model"))
+        for group in self.groups:
+            for i, (name, tensor) in enumerate(group.items()):
+                folder = self.path / "zero" / name
+                folder.mkdir(parents=True, exist_ok=True)
+                more = [{"cat_dim": 0}, {"cat_dim": 1, "vocab_tensor": True}, {},
+                        {"sub_param_shape": SubparamShape(patterns=["a.*"], shape=(3, -1),
+                                                          partition_dim=0)}][i % 4]
+                for state, value in (("fp32", tensor.float()), ("exp_avg", tensor * 2)):
+                    value = value.flatten() if self.stage == 3 else {**more, "param": value}
+                    if edit and state == "fp32":
+                        value = edit(name, 0, value) or value
+                    torch.save(value, folder / f"{state}.pt")
+                torch.save(500, folder / "step.pt")
+        torch.save({"param_groups": []}, self.path / "zero" / "optimizer_state.pt")
         return self.path
 
     def tensors(self):

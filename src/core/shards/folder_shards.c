@@ -31,34 +31,26 @@ static bool has_shards(const heft_folder *folder)
     return i < count;
 }
 
-/* Return true if the file is one of several ranks, and the shards are the others. */
-static bool has_ranks(const heft_file *f, const heft_folder *folder)
+/* Return true if the name of the file is that of a rank, whose model the format joins. */
+static bool is_of_rank(const heft_file *f, heft_rank_name *n)
 {
-    heft_rank_name n;
-    uint32_t i = 0, count = folder ? folder->count : 0;
-    while (i < count && folder->files[i].role != HEFT_FOLDER_SHARD)
-        i++;
-    return i < count && f->shards && f->format->join_ranks && !f->x.has_pieces &&
-           heft_rank_name_read(&n, heft_lit(folder->files[i].name));
-}
-
-/* Return true for the file of DeepSpeed with a copy of the whole model. */
-static bool is_rank_whole(const heft_file *f)
-{
-    heft_rank_name n;
-    return f->shards && heft_rank_name_read(&n, heft_lit(f->shards->name)) && !n.is_cut;
+    return f->shards && f->format->join_ranks && !f->x.has_pieces &&
+           heft_rank_name_read(n, heft_lit(f->shards->name));
 }
 
 heft_status heft_add_folder_shards(heft_file *f, heft_error *err)
 {
     const heft_folder *folder = folder_of(f);
     uint32_t number, count = folder ? folder->count : 0;
+    heft_rank_name rank;
     f->has_folder_shards = f->has_ranks = false;
     if (f->x.shards.len) /* the file lists the shards itself */
         return HEFT_OK;
-    if (f->x.pick.len && is_rank_whole(f)) /* the key is looked for in this file */
+    f->has_ranks = is_of_rank(f, &rank) && has_shards(folder);
+    if (f->x.pick.len && f->has_ranks && !rank.is_cut) { /* the key is looked for in this file */
+        f->has_ranks = false;
         return HEFT_OK;
-    f->has_ranks = has_ranks(f, folder);
+    }
     bool is_part = f->x.has_pieces || f->has_ranks;
     f->x.err = err;
     heft_status st = is_part && f->shards && has_shards(folder) ? make_shard_of_pieces(f) : HEFT_OK;

@@ -37,7 +37,8 @@ typedef struct heft_zero_facts {
     heft_str *buffers; /* names */
     uint32_t param_count, frozen_count, tie_count, buffer_count;
 
-    const char *flats;     /* prefix of the names of the flat tensors, without their numbers */
+    const char *flats; /* prefix of the names of the flat tensors, without their numbers */
+    uint64_t parallel; /* mp_world_size of *_model_states.pt: ranks of tensor parallelism; or 0 */
     uint64_t stage, ranks; /* stage of ZeRO; number of ranks that have a part */
 } heft_zero_facts;
 
@@ -55,6 +56,8 @@ typedef struct heft_zero_files {
     heft_index *x; /* the model */
     heft_rank_file *files;
     uint32_t *states, *optims; /* numbers of files by rank */
+    uint32_t *tensors;         /* numbers of files of a universal checkpoint, each with a tensor */
+    uint32_t tensor_count;
     uint32_t state_count, ranks;
     const heft_zero_facts *facts; /* facts of the first states */
     uint64_t stage;
@@ -77,7 +80,7 @@ heft_status heft_zero_find(const heft_zero_files *z, uint32_t file, const char *
 heft_status heft_zero_fail(const heft_zero_files *z, uint32_t file, heft_status st, const char *fmt,
                            ...);
 
-/* ---- the parameters of the model: zero_layout.c ---- */
+/* ---- tensors of the model: zero_tensors.c ---- */
 
 enum { HEFT_ZERO_BOXES = 1 << 24 }; /* names may share a tensor of many boxes */
 
@@ -101,6 +104,18 @@ heft_status heft_zero_begin(heft_zero_model *j, const heft_zero_shape *s, heft_d
  * offset on. */
 heft_status heft_zero_add_range(heft_zero_model *j, uint64_t offset, uint64_t at, uint64_t n,
                                 heft_dtype type);
+/* Return the shape of a tensor of a file, with another name. */
+heft_zero_shape heft_zero_shape_of(const heft_index *x, uint32_t id, heft_str name);
+bool heft_zero_has_shape(const heft_index *x, uint32_t id, const heft_zero_shape *s);
+/* Add a tensor of a file to the tensor added last, as a box with all elements. */
+heft_status heft_zero_add_whole(heft_zero_model *j, uint32_t file, uint32_t from,
+                                const heft_zero_shape *s, bool is_replica);
+/* End the tensor added last, which is tensor `from` of a file. */
+heft_status heft_zero_end_whole(heft_zero_model *j, const heft_index *x, uint32_t from,
+                                uint32_t id);
+
+/* ---- the parameters of the model: zero_layout.c ---- */
+
 /* Return the elements of a parameter that each rank of ZeRO-3 has, padding included, and how many
  * of them a rank has without padding. */
 uint64_t heft_zero_cut_of(uint64_t elements, uint64_t ranks);
@@ -108,6 +123,9 @@ uint64_t heft_zero_own_of(uint64_t elements, uint64_t each, uint32_t rank);
 /* Add the parameters of ZeRO-1 and 2, or of ZeRO-3. */
 heft_status heft_zero_add_groups(heft_zero_model *j);
 heft_status heft_zero_add_cuts(heft_zero_model *j);
+
+/* Add the parameters of a universal checkpoint; zero_universal.c. */
+heft_status heft_zero_add_universal(heft_zero_model *j);
 
 /* ---- the model: zero_join.c ---- */
 

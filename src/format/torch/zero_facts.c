@@ -163,6 +163,9 @@ static void read_states(heft_torch *t, uint32_t root, uint32_t shapes, heft_zero
     static void (*const readers[])(heft_torch *, uint32_t,
                                    heft_zero_facts *) = { read_frozen, read_ties, read_buffers };
     static const char *const keys[] = { "frozen_param_shapes", "shared_params", "buffer_names" };
+    uint32_t parallel = get(t, root, "mp_world_size");
+    if (parallel != HEFT_NONE)
+        (void)heft_pickle_u64(&z->parallel, &t->p, parallel);
     z->is_states = true;
     read_groups(t, shapes, z);
     for (size_t i = 0; i < sizeof keys / sizeof *keys && !t->st && !z->fault; i++) {

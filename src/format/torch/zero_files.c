@@ -29,6 +29,11 @@ static heft_status add_file(heft_zero_files *z, uint32_t file, uint32_t count)
 {
     heft_rank_name n;
     const heft_zero_facts *facts = facts_of(z, file);
+    heft_str tensor;
+    if (heft_rank_name_read_tensor(&tensor, z->files[file].name)) {
+        z->tensors[z->tensor_count++] = file;
+        return HEFT_OK;
+    }
     if (!heft_rank_name_read(&n, z->files[file].name))
         return heft_zero_fail(z, file, HEFT_E_UNSUPPORTED,
                               "the name of a file does not say which rank of DeepSpeed it is of");
@@ -177,10 +182,11 @@ heft_status heft_zero_find_files(heft_zero_files *z, heft_index *x, heft_rank_fi
                                  uint32_t count)
 {
     *z = (heft_zero_files){ .x = x, .files = files };
-    z->states = heft_arena_alloc(&x->arena, 2 * (size_t)count * sizeof *z->states, 4);
+    z->states = heft_arena_alloc(&x->arena, 3 * (size_t)count * sizeof *z->states, 4);
     if (!z->states)
         return heft_error_no_memory(x->err, purpose);
     z->optims = z->states + count;
+    z->tensors = z->optims + count;
     for (uint32_t i = 0; i < 2 * count; i++)
         z->states[i] = HEFT_NONE;
     for (uint32_t i = 0; i < count; i++)
@@ -191,6 +197,11 @@ heft_status heft_zero_find_files(heft_zero_files *z, heft_index *x, heft_rank_fi
     heft_rank_name name;
     bool has_copies = heft_rank_name_read(&name, files[z->states[0]].name) && !name.is_cut;
     heft_status st = check_states(z);
+    if (z->tensor_count) {
+        z->stage = has_copies ? 1 : 3;
+        z->ranks = z->state_count;
+        return st;
+    }
     if (!st)
         st = check_optims(z);
     if (st && st != HEFT_E_NOMEM && has_copies) {

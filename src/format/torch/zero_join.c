@@ -3,76 +3,36 @@
 #include "format/torch/zero.h"
 #include "model/boxes.h"
 
-/* ---- tensors that a file has as they are: buffers, frozen parameters, copies ---- */
-
-static heft_zero_shape shape_of(const heft_index *x, uint32_t id, heft_str name)
-{
-    heft_zero_shape s = { .name = name, .rank = heft_ix_row(x, id)->rank };
-    s.dims = s.rank ? heft_ix_dims(x, id) : NULL;
-    (void)heft_product(&s.elements, s.dims, s.rank); /* the parser has checked */
-    return s;
-}
-
-static bool has_shape(const heft_index *x, uint32_t id, const heft_zero_shape *s)
-{
-    bool same = heft_ix_row(x, id)->rank == s->rank;
-    for (uint32_t i = 0; i < s->rank && same; i++)
-        same = heft_ix_dims(x, id)[i] == s->dims[i];
-    return same;
-}
-
-/* Add a tensor of a file as a box with all elements. */
-static heft_status add_whole(heft_zero_model *j, uint32_t file, uint32_t from,
-                             const heft_zero_shape *s, bool is_replica)
-{
-    static const uint64_t zeros[64];
-    const heft_index *x = j->z.files[file].x;
-    const heft_ix_tensor_row *t = heft_ix_row(x, from);
-    if (t->layout || t->part_count != 1 || s->rank > sizeof zeros / sizeof *zeros)
-        return heft_zero_fail(&j->z, file, HEFT_E_UNSUPPORTED,
-                              "tensor %q is sparse or has several parts", s->name);
-    const heft_ix_part_row *p = heft_ix_part_row_at(x, t->first_part);
-    heft_ix_box box = { .offset = heft_global_offset(j->z.files[file].number, p->offset),
-                        .length = p->stored };
-    if (!heft_ix_is_plain(p)) {
-        box.holds = HEFT_BOX_PART;
-        box.length = t->first_part;
-    }
-    box.holds |= is_replica ? HEFT_BOX_REPLICA : 0;
-    j->z.files[file].joined[from] = heft_ix_tensors(j->x) - 1;
-    return heft_ix_box_add(j->x, HEFT_NOWHERE, box, zeros, s->dims);
-}
-
-static heft_status end_whole(heft_zero_model *j, const heft_index *from, uint32_t tensor,
-                             uint32_t id)
-{
-    heft_str type = heft_ix_stored_dtype(from, tensor);
-    HEFT_TRY(heft_ix_assembled_end(j->x, HEFT_NOWHERE));
-    return type.ptr ? heft_ix_attr_text(j->x, id, heft_lit("stored_dtype"), type) : HEFT_OK;
-}
+/* ---- buffers, and frozen parameters ---- */
 
 /* Add a tensor of the first file; all files with model_states have a copy. */
 static heft_status add_copied(heft_zero_model *j, const char *prefix, heft_str name, uint32_t from)
 {
     uint32_t first = j->z.states[0], id, other;
     const heft_index *x = j->z.files[first].x;
-    heft_zero_shape s = shape_of(x, from, name);
+    heft_zero_shape s = heft_zero_shape_of(x, from, name);
     HEFT_TRY(heft_zero_begin(j, &s, heft_ix_row(x, from)->dtype, false, &id));
-    HEFT_TRY(add_whole(j, first, from, &s, false));
+    HEFT_TRY(heft_zero_add_whole(j, first, from, &s, false));
     for (uint32_t r = 1; r < j->z.state_count; r++) {
         uint32_t file = j->z.states[r];
         HEFT_TRY(heft_zero_find(&j->z, file, prefix, name, &other));
         const heft_index *y = j->z.files[file].x;
-        if (other == HEFT_NONE || !has_shape(y, other, &s) ||
+        if (other == HEFT_NONE || !heft_zero_has_shape(y, other, &s) ||
             heft_ix_row(y, other)->dtype != heft_ix_row(x, from)->dtype ||
             !heft_str_eq(heft_ix_stored_dtype(y, other), heft_ix_stored_dtype(x, from)))
             return heft_zero_fail(&j->z, file, HEFT_E_FORMAT,
                                   "the copy of tensor %q is missing, or of another type or shape "
                                   "than that of rank 0",
                                   name);
-        HEFT_TRY(add_whole(j, file, other, &s, true));
+        HEFT_TRY(heft_zero_add_whole(j, file, other, &s, true));
     }
-    return end_whole(j, x, from, id);
+    return heft_zero_end_whole(j, x, from, id);
+}
+
+/* Return true for a tensor that a universal checkpoint has in a file of its own. */
+static bool is_converted(const heft_zero_model *j, heft_str name)
+{
+    return j->z.tensor_count && heft_zero_find_name(j, name) != HEFT_NONE;
 }
 
 static const char fragments[] = "frozen_param_fragments";
@@ -95,14 +55,14 @@ static heft_status add_frozen_whole(heft_zero_model *j, const heft_zero_shape *s
     uint32_t file = j->z.states[0], from, id;
     HEFT_TRY(find_fragment(j, file, s, &from));
     const heft_index *x = j->z.files[file].x;
-    if (!has_shape(x, from, s))
+    if (!heft_zero_has_shape(x, from, s))
         return heft_zero_fail(&j->z, file, HEFT_E_FORMAT,
                               "the frozen parameter %q has another shape than "
                               "frozen_param_shapes states",
                               s->name);
     HEFT_TRY(heft_zero_begin(j, s, heft_ix_row(x, from)->dtype, false, &id));
-    HEFT_TRY(add_whole(j, file, from, s, false));
-    return end_whole(j, x, from, id);
+    HEFT_TRY(heft_zero_add_whole(j, file, from, s, false));
+    return heft_zero_end_whole(j, x, from, id);
 }
 
 static heft_status add_fragment(heft_zero_model *j, const heft_zero_shape *s, uint32_t rank,
@@ -152,8 +112,9 @@ static heft_status add_frozen(heft_zero_model *j)
 {
     const heft_zero_facts *f = j->z.facts;
     for (uint32_t i = 0; i < f->frozen_count; i++)
-        HEFT_TRY(j->z.stage == 3 ? add_frozen_cut(j, &f->frozen[i])
-                                 : add_frozen_whole(j, &f->frozen[i]));
+        if (!is_converted(j, f->frozen[i].name))
+            HEFT_TRY(j->z.stage == 3 ? add_frozen_cut(j, &f->frozen[i])
+                                     : add_frozen_whole(j, &f->frozen[i]));
     return HEFT_OK;
 }
 
@@ -172,7 +133,7 @@ static heft_status add_tie(heft_zero_model *j, const heft_zero_tie *tie)
     }
     uint32_t row = heft_ix_assembled_find(j->x, j->ids[of]);
     const heft_ix_assembled a = ((const heft_ix_assembled *)j->x->assembled.ptr)[row];
-    heft_zero_shape s = shape_of(j->x, a.tensor, tie->name);
+    heft_zero_shape s = heft_zero_shape_of(j->x, a.tensor, tie->name);
     uint64_t dims[64], at[64], n[64];
     if (s.rank > sizeof dims / sizeof *dims)
         return heft_error_plain(j->x->err, HEFT_E_LIMIT, "tensor %q has %U dimensions", tie->name,
@@ -215,7 +176,8 @@ static heft_status add_buffers(heft_zero_model *j)
     uint32_t from;
     for (uint32_t i = 0; i < f->buffer_count; i++) {
         HEFT_TRY(heft_zero_find(&j->z, j->z.states[0], module_name, f->buffers[i], &from));
-        if (from != HEFT_NONE) /* state_dict() leaves some buffers out */
+        if (from != HEFT_NONE &&
+            !is_converted(j, f->buffers[i])) /* state_dict() leaves some buffers out */
             HEFT_TRY(add_copied(j, module_name, f->buffers[i], from));
     }
     return HEFT_OK;
@@ -235,11 +197,14 @@ static void report_others(const heft_zero_model *j)
         first = count++ ? first : name;
     }
     if (count)
-        heft_ix_left_out(j->x, HEFT_LEFT_OUT_READABLE, "torch/rank-tensor",
-                         (heft_range){ HEFT_NOWHERE, 0 },
-                         "%U tensors of the module are left out, such as %q: they are neither in "
-                         "param_shapes nor in buffer_names; open %q to read them",
-                         count, first, j->z.files[j->z.states[0]].name);
+        heft_ix_left_out(
+            j->x, HEFT_LEFT_OUT_READABLE, "torch/rank-tensor", (heft_range){ HEFT_NOWHERE, 0 },
+            "%U tensors of the module are left out, such as %q: %s; open %q to read "
+            "them",
+            count, first,
+            j->z.facts->parallel > 1 ? "they may be parts of one rank of tensor parallelism"
+                                     : "they are neither in param_shapes nor in buffer_names",
+            j->z.files[j->z.states[0]].name);
 }
 
 /* Pass on what the first file lacks. */
@@ -271,17 +236,41 @@ static heft_status name_flats(const heft_zero_model *j)
     return HEFT_OK;
 }
 
-static heft_status add_joined(heft_zero_model *j)
+/* Add what is not a parameter of the optimizer. */
+static heft_status add_rest(heft_zero_model *j)
 {
     const heft_zero_facts *f = j->z.facts;
-    HEFT_TRY(j->z.stage == 3 ? heft_zero_add_cuts(j) : heft_zero_add_groups(j));
     HEFT_TRY(add_frozen(j));
     for (uint32_t i = 0; i < f->tie_count; i++)
-        HEFT_TRY(add_tie(j, &f->ties[i]));
+        if (!is_converted(j, f->ties[i].name))
+            HEFT_TRY(add_tie(j, &f->ties[i]));
     HEFT_TRY(add_buffers(j));
-    HEFT_TRY(name_flats(j));
     report_others(j);
     copy_losses(j);
+    return HEFT_OK;
+}
+
+/* Tensor parallelism cuts buffers and frozen parameters, too, in a way that nothing states. */
+static heft_status add_universal(heft_zero_model *j)
+{
+    HEFT_TRY(heft_zero_add_universal(j));
+    heft_ix_note_format(j->x, HEFT_NOTE, "torch/optimizer", (heft_range){ HEFT_NOWHERE, 0 },
+                        HEFT_NONE,
+                        "exp_avg.pt and other files of the state of the optimizer, beside fp32.pt "
+                        "of %U tensors, are left out",
+                        (uint64_t)j->z.tensor_count);
+    if (j->z.facts->parallel <= 1)
+        return add_rest(j);
+    report_others(j);
+    copy_losses(j);
+    return HEFT_OK;
+}
+
+static heft_status add_joined(heft_zero_model *j)
+{
+    HEFT_TRY(j->z.stage == 3 ? heft_zero_add_cuts(j) : heft_zero_add_groups(j));
+    HEFT_TRY(add_rest(j));
+    HEFT_TRY(name_flats(j));
     if (j->z.stage != 3)
         heft_ix_note_format(j->x, HEFT_NOTE, "torch/rank-copies", (heft_range){ HEFT_NOWHERE, 0 },
                             HEFT_NONE,
@@ -306,10 +295,10 @@ static heft_status add_copies(heft_zero_model *j)
         heft_str name = heft_ix_name(x, i);
         if (!in_module(&name))
             continue;
-        heft_zero_shape s = shape_of(x, i, name);
+        heft_zero_shape s = heft_zero_shape_of(x, i, name);
         HEFT_TRY(heft_zero_begin(j, &s, heft_ix_row(x, i)->dtype, false, &id));
-        HEFT_TRY(add_whole(j, file, i, &s, false));
-        HEFT_TRY(end_whole(j, x, i, id));
+        HEFT_TRY(heft_zero_add_whole(j, file, i, &s, false));
+        HEFT_TRY(heft_zero_end_whole(j, x, i, id));
     }
     copy_losses(j);
     heft_ix_note_format(j->x, HEFT_WARNING, "torch/rank-copies", (heft_range){ HEFT_NOWHERE, 0 },
@@ -325,7 +314,9 @@ heft_status heft_zero_join(heft_index *x, heft_rank_file *files, uint32_t count)
     heft_zero_model j = { .x = x };
     HEFT_TRY(heft_zero_find_files(&j.z, x, files, count));
     HEFT_TRY(heft_zero_begin_names(&j));
-    heft_status st = j.z.missing.ptr ? add_copies(&j) : add_joined(&j);
+    heft_status st = j.z.tensor_count  ? add_universal(&j)
+                     : j.z.missing.ptr ? add_copies(&j)
+                                       : add_joined(&j);
     heft_names_free(&x->mem, &j.known);
     return st;
 }
