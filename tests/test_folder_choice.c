@@ -190,7 +190,7 @@ static void checkpoints_in_pieces(void **state)
           HEFT_OK },
         { ZERO "0_mp_rank_01_optim_states.pt " ZERO "0_mp_rank_00_model_states.pt " ZERO
                "0_mp_rank_00_optim_states.pt",
-          "tensor or pipeline parallelism, in which each file such as '" ZERO "0_mp_rank_01",
+          "tensor or pipeline parallelism: files such as '" ZERO "0_mp_rank_01",
           HEFT_E_UNSUPPORTED },
         { "mp_rank_00_model_states.pt bf16_" ZERO "1_mp_rank_00_optim_states.pt bf16_" ZERO
           "0_mp_rank_00_optim_states.pt",

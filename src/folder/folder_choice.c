@@ -179,9 +179,10 @@ static const char megatron[] =
     "the folder is a distributed checkpoint of Megatron: %q has pieces of the tensors; if it is a "
     "folder with .metadata, open that folder";
 static const char megatron_ranks[] =
-    "the folder is a checkpoint of Megatron, in which each folder such as %q has the part of a "
-    "rank: tools/checkpoint/convert.py of Megatron joins them; if there is one rank only, open its "
-    "file model_optim_rng.pt";
+    "the folder is a checkpoint of Megatron: each folder such as %q has the part of a rank, "
+    "without "
+    "partition_dim, the dimension that is cut: tools/checkpoint/convert.py of Megatron joins them; "
+    "a single model_optim_rng.pt can be opened";
 static const char deepspeed_folder[] =
     "the folder has a checkpoint of DeepSpeed in the folder %q: open that folder";
 

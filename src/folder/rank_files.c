@@ -82,8 +82,9 @@ static const char zero[] =
     "the folder has %q of DeepSpeed ZeRO-3, which cuts all tensors into pieces, and no files "
     "*_optim_states.pt with the elements, which zero_to_fp32.py and heft join: copy them, too";
 static const char parallel[] =
-    "the folder is a checkpoint of DeepSpeed with tensor or pipeline parallelism, in which each "
-    "file such as %q has a part of the model: join them with the program that wrote them";
+    "the checkpoint of DeepSpeed is of tensor or pipeline parallelism: files such as %q "
+    "have parts of tensors, and heft does not know how they are cut; ds_to_universal.py of "
+    "DeepSpeed makes a universal checkpoint, which heft joins";
 static const char universal[] =
     "the folder is a universal checkpoint of DeepSpeed, with the folder 'zero', but without its "
     "files zero/NAME/fp32.pt, or %q with the shapes: copy it whole";

@@ -142,6 +142,9 @@ def copies_of_the_model(scratch):
     (c.path / c.name(2, "optim")).unlink()
     p = require_equal(c.path, halves, scratch)
     require(b"partition_count states 3 ranks" in p.stderr, p.stderr)
+    (c.path / c.name(0, "optim")).rename(c.path / c.name(11, "optim"))
+    p = require_equal(c.path, halves, scratch)
+    require(b"there is no file of rank 0 with optim_states" in p.stderr, p.stderr)
     p = heft("convert", "--strict", "-f", c.path, scratch / "o.pt", code=None)
     require(p.returncode and b"torch/rank-copies" in p.stderr, p.stderr)
 

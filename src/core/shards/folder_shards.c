@@ -34,7 +34,7 @@ static bool has_shards(const heft_folder *folder)
 /* Return true if the name of the file is that of a rank, whose model the format joins. */
 static bool is_of_rank(const heft_file *f, heft_rank_name *n)
 {
-    return f->shards && f->format->join_ranks && !f->x.has_pieces &&
+    return !HEFT_IS_LEAN && f->shards && f->format->join_ranks && !f->x.has_pieces &&
            heft_rank_name_read(n, heft_lit(f->shards->name));
 }
 

@@ -364,7 +364,7 @@ const heft_format heft_format_torch = {
     .align = 64,
     .probe = torch_probe,
     .parse = torch_parse,
-    .join_ranks = heft_zero_join,
+    .join_ranks = HEFT_IS_LEAN ? NULL : heft_zero_join,
     .name_rules = &name_rules,
 };
 

@@ -42,11 +42,10 @@ static heft_status add_file(heft_zero_files *z, uint32_t file, uint32_t count)
                               "the checkpoint has ranks of tensor or pipeline parallelism, and its "
                               "files do not say how their tensors join");
     uint32_t *to = n.is_states ? z->states : z->optims;
-    if (n.rank >= count || to[n.rank] != HEFT_NONE)
-        return heft_zero_fail(z, file, HEFT_E_IO,
-                              n.rank < count ? "the folder has two files of one rank"
-                                             : "the folder has no files of ranks before this one");
-    to[n.rank] = file;
+    if (n.rank < count && to[n.rank] != HEFT_NONE)
+        return heft_zero_fail(z, file, HEFT_E_IO, "the folder has two files of one rank");
+    if (n.rank < count) /* else a rank before it is missing, which is found later */
+        to[n.rank] = file;
     if (facts && facts->is_states != n.is_states)
         return heft_zero_fail(z, file, HEFT_E_FORMAT,
                               "the content is of the other kind of file than its name says");
