@@ -176,9 +176,27 @@ static void checkpoints_in_pieces(void **state)
           "mp_rank_00_model_states.pt", HEFT_OK },
         { ZERO "1_mp_rank_00_model_states.pt " ZERO "0_mp_rank_00_model_states.pt " ZERO
                "0_mp_rank_00_optim_states.pt",
-          "ZeRO-3, which cuts all tensors into pieces without their shapes, with '" ZERO
-          "0_mp_rank_00_model_states.pt': zero_to_fp32.py",
+          "files *_model_states.pt of 2 ranks, and files *_optim_states.pt of 1", HEFT_E_IO },
+        { ZERO "0_mp_rank_00_model_states.pt",
+          "'" ZERO "0_mp_rank_00_model_states.pt' of DeepSpeed ZeRO-3", HEFT_E_UNSUPPORTED },
+        { ZERO "10_mp_rank_00_optim_states.pt " ZERO "0_mp_rank_00_model_states.pt bf16_" ZERO
+               "0_mp_rank_00_optim_states.pt",
+          "but no such file of rank 1", HEFT_E_IO },
+        { ZERO "1_mp_rank_00_optim_states.pt " ZERO "1_mp_rank_00_model_states.pt " ZERO
+               "0_mp_rank_00_model_states.pt " ZERO "0_mp_rank_00_optim_states.pt " ZERO
+               "0_mp_rank_00_optim_states.pt zero_to_fp32.py",
+          ZERO "0_mp_rank_00_model_states.pt +" ZERO "1_mp_rank_00_model_states.pt +" ZERO
+               "0_mp_rank_00_optim_states.pt +" ZERO "1_mp_rank_00_optim_states.pt",
+          HEFT_OK },
+        { ZERO "0_mp_rank_01_optim_states.pt " ZERO "0_mp_rank_00_model_states.pt " ZERO
+               "0_mp_rank_00_optim_states.pt",
+          "tensor or pipeline parallelism: files such as '" ZERO "0_mp_rank_01",
           HEFT_E_UNSUPPORTED },
+        { "mp_rank_00_model_states.pt bf16_" ZERO "1_mp_rank_00_optim_states.pt bf16_" ZERO
+          "0_mp_rank_00_optim_states.pt",
+          "mp_rank_00_model_states.pt +bf16_" ZERO "0_mp_rank_00_optim_states.pt +bf16_" ZERO
+          "1_mp_rank_00_optim_states.pt",
+          HEFT_OK },
         { "mp_rank_00_model_states.pt mp_rank_01_model_states.pt", "'mp_rank_01_model_states.pt'",
           HEFT_E_UNSUPPORTED },
         { "layer_01-model_00-model_states.pt mp_rank_00_model_states.pt", "pipeline parallelism",
@@ -186,6 +204,19 @@ static void checkpoints_in_pieces(void **state)
         { "model" S " mp_rank_00_model_states.pt mp_rank_01_model_states.pt global_step5/",
           "model" S " ~mp_rank_00_model_states.pt", HEFT_OK },
         { "mp_rank_00_model_states.pt zero/", "universal checkpoint", HEFT_E_UNSUPPORTED },
+        { "zero/ zero/w/fp32.pt", "'mp_rank_00_model_states.pt' with the shapes",
+          HEFT_E_UNSUPPORTED },
+        { "mp_rank_00_model_states.pt zero/ zero/w/fp32.pt zero/b/fp32.pt zero/w/exp_avg.pt "
+          "zero/optimizer_state.pt mp_rank_01_model_states.pt zero/b/fp32.pt",
+          "mp_rank_00_model_states.pt +zero/b/fp32.pt +zero/w/fp32.pt", HEFT_OK },
+        { "zero/ zero/w/fp32.pt " ZERO "1_mp_rank_00_model_states.pt " ZERO
+          "0_mp_rank_00_model_states.pt " ZERO "0_mp_rank_01_model_states.pt",
+          ZERO "0_mp_rank_00_model_states.pt +zero/w/fp32.pt +" ZERO "1_mp_rank_00_model_states.pt",
+          HEFT_OK },
+        { "mp_rank_00_model_states.pt zero/ zero/w/fp32.pt zero/b/",
+          "'zero/b/' does not have the file fp32.pt", HEFT_E_IO },
+        { "model" S " mp_rank_00_model_states.pt zero/ zero/w/fp32.pt",
+          "model" S " ~mp_rank_00_model_states.pt", HEFT_OK },
         { "model" S " zero/", "model" S, HEFT_OK },
         { "latest zero_to_fp32.py global_step500/", "'global_step500': open that folder",
           HEFT_E_UNSUPPORTED },

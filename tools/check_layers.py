@@ -145,7 +145,7 @@ FORMAT_CALLS = re.compile(
     r"heft_(window|ix|meta|value|plan|dtype|block|cbor|json|cur|out|error|mem|arena|vec|sort|"
     r"siphash13|crc32|crc32c|blake3"
     r"|lit|str|utf8|is_ascii|hex|u64_text|f64_text|attrs|glob|vocab|zip|pickle|msgpack|tar|python"
-    r"|names|protobuf|torch_types)"
+    r"|names|protobuf|rank_name|torch_types)"
     r"(_|$)")
 
 

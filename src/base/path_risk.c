@@ -55,3 +55,19 @@ bool heft_str_is_file_name(heft_str name)
     return name.len && name.len <= HEFT_MAX_SHARD_NAME && !heft_str_is(name, ".") &&
            !heft_str_is(name, "..");
 }
+
+bool heft_str_is_inner_path(heft_str name)
+{
+    enum { MOST_FOLDERS = 2 };
+    for (uint32_t folders = 0; folders <= MOST_FOLDERS; folders++) {
+        size_t len = 0;
+        while (len < name.len && name.ptr[len] != '/')
+            len++;
+        if (!heft_str_is_file_name((heft_str){ name.ptr, len }))
+            return false;
+        if (len == name.len)
+            return true;
+        name = (heft_str){ name.ptr + len + 1, name.len - len - 1 };
+    }
+    return false;
+}

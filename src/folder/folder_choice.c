@@ -3,7 +3,7 @@
  * Files with the same name but for their numbers, "m-00001-of-00002.gguf", are one candidate, a
  * set.  One candidate must have the highest rank; the others are reported, so that no weights are
  * left out in silence. */
-#include "folder/folder_choice.h"
+#include "folder/rank_files.h"
 
 #include "base/error.h"
 #include "base/path_risk.h"
@@ -27,6 +27,9 @@ typedef struct choosing {
     const candidate *indices[MOST_INDICES]; /* the first of the candidates that are an index */
     uint32_t index_count;
     const candidate *chosen;
+    bool is_universal; /* the files of a universal checkpoint of DeepSpeed belong to it */
+    bool has_ranks;    /* files of ranks of DeepSpeed belong to it */
+    bool cuts;         /* they are of ZeRO-3 */
     heft_error *err;
 } choosing;
 
@@ -176,20 +179,10 @@ static const char megatron[] =
     "the folder is a distributed checkpoint of Megatron: %q has pieces of the tensors; if it is a "
     "folder with .metadata, open that folder";
 static const char megatron_ranks[] =
-    "the folder is a checkpoint of Megatron, in which each folder such as %q has the part of a "
-    "rank: tools/checkpoint/convert.py of Megatron joins them; if there is one rank only, open its "
-    "file model_optim_rng.pt";
-static const char zero[] =
-    "the folder is a checkpoint of DeepSpeed ZeRO-3, which cuts all tensors into pieces without "
-    "their shapes, with %q: zero_to_fp32.py, which DeepSpeed writes to the folder above, makes one "
-    "file of them";
-static const char parallel[] =
-    "the folder is a checkpoint of DeepSpeed with tensor or pipeline parallelism, in which each "
-    "file such as %q has a part of the model: join them with the program that wrote them";
-static const char universal[] =
-    "the folder is a universal checkpoint of DeepSpeed: its folder 'zero' has a folder for each "
-    "tensor, with the weights in fp32.pt, and heft does not join them; if %q has the weights, too, "
-    "open that file";
+    "the folder is a checkpoint of Megatron: each folder such as %q has the part of a rank, "
+    "without "
+    "partition_dim, the dimension that is cut: tools/checkpoint/convert.py of Megatron joins them; "
+    "a single model_optim_rng.pt can be opened";
 static const char deepspeed_folder[] =
     "the folder has a checkpoint of DeepSpeed in the folder %q: open that folder";
 
@@ -204,22 +197,12 @@ static heft_str first_module(const heft_folder_listing *l)
     return first;
 }
 
-static heft_status report_deepspeed(const choosing *c)
-{
-    if (!c->l->deepspeed)
-        return heft_error_plain(c->err, HEFT_E_UNSUPPORTED, universal,
-                                heft_lit(HEFT_DEEPSPEED_MODEL));
-    heft_str name = heft_lit(c->l->deepspeed);
-    return heft_error_plain(c->err, HEFT_E_UNSUPPORTED,
-                            heft_str_begins(name, "zero_") ? zero : parallel, name);
-}
-
 static heft_status report_none(const choosing *c)
 {
     const heft_folder_listing *l = c->l;
     bool has_ranks = l->megatron && heft_str_begins(heft_lit(l->megatron), "mp_rank_");
-    if (l->deepspeed)
-        return report_deepspeed(c);
+    if (l->deepspeed || l->zero.len)
+        return heft_rank_files_report(l, c->err);
     if (l->distributed && !heft_format_find(heft_lit("dcp")))
         return heft_error_plain(c->err, HEFT_E_UNSUPPORTED,
                                 "the folder has a distributed checkpoint (DCP) of PyTorch, with "
@@ -269,6 +252,20 @@ static int best_rank(const choosing *c, bool allows_torch)
     return best;
 }
 
+/* Choose a file that is no candidate. */
+static heft_status make(choosing *c, const char *name)
+{
+    heft_weight_name *w = heft_arena_alloc(&c->l->arena, sizeof *w, _Alignof(heft_weight_name));
+    candidate *made = heft_arena_alloc(&c->l->arena, sizeof *made, _Alignof(candidate));
+    if (!w || !made)
+        return no_memory(c);
+    *w = heft_weight_name_of(name);
+    *made = (candidate){ w, 1 };
+    c->chosen = made;
+    c->has_ranks = c->cuts = name == heft_rank_files_main(c->l);
+    return HEFT_OK;
+}
+
 /* Several candidates may have the highest rank: the manifest of zTensor shards is chosen, which has
  * the shortest name. */
 static heft_status choose(choosing *c)
@@ -276,8 +273,13 @@ static heft_status choose(choosing *c)
     int best = best_rank(c, true);
     if (best >= HEFT_WELL_KNOWN && has_safetensors(c))
         best = best_rank(c, false);
+    c->is_universal = heft_rank_files_are_universal(c->l);
+    bool are_ranks = c->is_universal || heft_rank_files_are_one(c->l);
+    if (c->l->has_no_memory)
+        return no_memory(c);
     if (!best)
-        return report_none(c);
+        return are_ranks && heft_rank_files_main(c->l) ? make(c, heft_rank_files_main(c->l))
+                                                       : report_none(c);
     for (uint32_t i = 0; i < c->count; i++) {
         const candidate *one = &c->all[i];
         if (is_best(c, one, best) && (!c->chosen || name_of(one).len < name_of(c->chosen).len))
@@ -289,9 +291,12 @@ static heft_status choose(choosing *c)
             !heft_weight_name_is_manifest_of(c->chosen->first, one->first))
             return report_several(c, best);
     }
-    bool has_parts = c->l->deepspeed || c->l->has_zero;
-    bool is_part = has_parts && heft_str_is(name_of(c->chosen), HEFT_DEEPSPEED_MODEL);
-    return is_part ? report_deepspeed(c) : HEFT_OK;
+    bool is_states = heft_str_is(name_of(c->chosen), HEFT_DEEPSPEED_MODEL);
+    c->is_universal = c->is_universal && (is_states || c->cuts);
+    c->has_ranks = are_ranks && is_states && !c->l->deepspeed;
+    return !c->is_universal && is_states && (c->l->deepspeed || c->l->has_zero)
+               ? heft_rank_files_report(c->l, c->err)
+               : HEFT_OK;
 }
 
 /* Find the candidate with the file that the caller has named, or make one. */
@@ -303,14 +308,7 @@ static heft_status choose_named(choosing *c, const char *named)
                 c->chosen = &c->all[i];
     if (c->chosen)
         return HEFT_OK;
-    heft_weight_name *w = heft_arena_alloc(&c->l->arena, sizeof *w, _Alignof(heft_weight_name));
-    candidate *made = heft_arena_alloc(&c->l->arena, sizeof *made, _Alignof(candidate));
-    if (!w || !made)
-        return no_memory(c);
-    *w = heft_weight_name_of(named);
-    *made = (candidate){ w, 1 };
-    c->chosen = made;
-    return HEFT_OK;
+    return make(c, named);
 }
 
 /* ---- the other files ---- */
@@ -476,6 +474,10 @@ heft_status heft_folder_choose(heft_folder_choice *out, heft_folder_listing *l, 
         HEFT_TRY(add_shards(&c, &l->files));
     if (!named && c.chosen->first->is_piece)
         HEFT_TRY(add_pieces(&c, &l->files));
+    if (!named && c.is_universal)
+        HEFT_TRY(heft_rank_files_add_universal(l, c.chosen->first->name, err));
+    else if (!named && c.has_ranks)
+        HEFT_TRY(heft_rank_files_add(l, c.chosen->first->name, c.cuts, err));
     HEFT_TRY(add_others(&c, &l->files, named));
     out->main = named ? named : c.chosen->first->name;
     out->folder = (heft_folder){ l->files.ptr, l->files.len, NULL };

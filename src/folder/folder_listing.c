@@ -1,6 +1,6 @@
 /* folder_listing.c - keeps the names of a folder that matter for the choice of files. */
 #include "base/text.h"
-#include "folder/folder_choice.h"
+#include "folder/rank_files.h"
 
 void heft_folder_listing_init(heft_folder_listing *l, const heft_allocator *al)
 {
@@ -13,6 +13,8 @@ void heft_folder_listing_free(heft_folder_listing *l)
     heft_vec_free(&l->mem, &l->weights, sizeof(heft_weight_name));
     heft_vec_free(&l->mem, &l->modules, sizeof(const char *));
     heft_vec_free(&l->mem, &l->files, sizeof(heft_folder_file));
+    heft_vec_free(&l->mem, &l->ranks, sizeof(heft_rank_row));
+    heft_vec_free(&l->mem, &l->zero, sizeof(const char *));
     heft_arena_free(&l->arena);
 }
 
@@ -49,14 +51,14 @@ static bool is_of_deepspeed(heft_str name)
     return heft_glob(HEFT_STR("global_step[0-9]*"), name);
 }
 
-static bool is_universal(heft_str name)
+bool heft_folder_is_zero(heft_str name)
 {
     return heft_str_is(name, "zero");
 }
 
 bool heft_folder_has_pieces(heft_str name)
 {
-    return is_universal(name) || is_of_fsdp(name) || is_of_deepspeed(name) ||
+    return heft_folder_is_zero(name) || is_of_fsdp(name) || is_of_deepspeed(name) ||
            heft_str_begins(name, "mp_rank_") || heft_glob(HEFT_STR("iter_[0-9]*"), name);
 }
 
@@ -104,11 +106,28 @@ static void add_in_module(heft_folder_listing *l, heft_str name, heft_str folder
         l->has_no_memory = true;
 }
 
+/* Keep the file with the weights of a tensor, in a folder with the name of the tensor. */
+static void add_in_zero(heft_folder_listing *l, heft_str name, heft_str folder)
+{
+    size_t end = folder.len + 1;
+    while (end < name.len && name.ptr[end] != '/')
+        end++;
+    heft_str rest = { name.ptr + end, name.len - end };
+    l->has_zero = true;
+    if (heft_str_is(rest, "/"))
+        keep_first(l, &l->zero_gap, name);
+    if (!heft_str_is(rest, "/fp32.pt"))
+        return;
+    const char *copy = keep(l, name);
+    if (copy && !heft_vec_add(&l->mem, &l->zero, &copy, sizeof copy))
+        l->has_no_memory = true;
+}
+
 static void add_in_folder(heft_folder_listing *l, heft_str name, heft_str folder)
 {
     heft_str rest = { name.ptr + folder.len + 1, name.len - folder.len - 1 };
-    if (is_universal(folder))
-        l->has_zero = true;
+    if (heft_folder_is_zero(folder))
+        add_in_zero(l, name, folder);
     else if (heft_folder_has_pieces(folder))
         keep_first(l,
                    is_of_fsdp(folder)        ? &l->distributed
@@ -122,6 +141,19 @@ static void add_in_folder(heft_folder_listing *l, heft_str name, heft_str folder
         add_in_module(l, name, folder);
 }
 
+/* Keep a file of a rank of DeepSpeed. */
+static void add_rank(heft_folder_listing *l, heft_str name)
+{
+    heft_rank_name n;
+    bool is_cut = heft_rank_name_read(&n, name);
+    l->has_experts = l->has_experts || heft_str_begins(name, "expp_rank_");
+    if (is_cut ? n.parallel > 0 : is_part_of_deepspeed(name))
+        keep_first(l, &l->parallel, name);
+    const char *copy = is_cut ? keep(l, name) : NULL;
+    if (copy && !heft_rank_files_keep(l, copy))
+        l->has_no_memory = true;
+}
+
 static void add_file(heft_folder_listing *l, heft_str name)
 {
     heft_weight_name w = heft_weight_name_of(name.ptr);
@@ -129,6 +161,7 @@ static void add_file(heft_folder_listing *l, heft_str name)
     l->has_modules = l->has_modules || heft_str_is(name, "modules.json");
     l->has_metadata = l->has_metadata || heft_str_is(name, "metadata.json");
     l->has_common = l->has_common || heft_str_is(name, "common.pt");
+    add_rank(l, name);
     if (is_part_of_deepspeed(name)) {
         keep_first(l, &l->deepspeed, name);
         return;

@@ -250,6 +250,15 @@ typedef struct heft_name_rules { /* ids of the warnings that the engine issues f
     const char *rank_rule;       /* more than 64 dimensions; NULL: the format has a lower limit */
 } heft_name_rules;
 
+/* A file of a rank, of which heft_format.join_ranks makes a model. */
+typedef struct heft_rank_file {
+    const heft_index *x; /* its rank_facts are NULL if the file is not of a rank */
+    heft_str name;
+    uint32_t number;  /* number of the file in heft_global_offset() of the model */
+    uint32_t *joined; /* by tensor of x: set to a tensor of the model that has its elements, or left
+                         as it is, HEFT_NONE */
+} heft_rank_file;
+
 struct heft_format {
     const char *name;     /* on the command line, such as "gptrs-archive" */
     const char *title;    /* for people */
@@ -273,6 +282,10 @@ struct heft_format {
     /* Add notes that need the complete index, for example about overlapping data.  Called after
      * parse(); reads no bytes of the file.  May be NULL. */
     heft_status (*notice)(heft_index *x);
+    /* Add to x the tensors of the model whose files of ranks are given, the first of them the one
+     * that was opened; x has no tensors yet.  Every element of the model is read from exactly one
+     * file, and its copies are replicas (boxes.h).  NULL: the format has no such files. */
+    heft_status (*join_ranks)(heft_index *x, heft_rank_file *files, uint32_t count);
     /* Report findings beyond checksums and notes, for verification only.  May be NULL. */
     heft_status (*check)(heft_check *c);
     /* Key of a metadata map with numbers that are also addressed as KEY.NAME ("burn.scalars"); or

@@ -81,6 +81,12 @@ static const heft_pickle_allowed allowed[] = {
     { "torch.distributed._tensor.placement_types", " DTensorSpec TensorMeta ", HEFT_CALL_ANY },
     { "torch.distributed._tensor.device_mesh", " DeviceMesh ", HEFT_CALL_ANY },
 
+    /* checkpoints of DeepSpeed */
+    { "deepspeed.runtime.zero.config", " ZeroStageEnum ", HEFT_CALL_ENUM },
+    { "deepspeed.runtime.fp16.loss_scaler", " LossScaler DynamicLossScaler ", HEFT_CALL_ANY },
+    { "deepspeed.checkpoint.universal_checkpoint", " SubparamShape ", HEFT_CALL_ANY },
+    { "deepspeed.utils.tensor_fragment", " fragment_address ", HEFT_CALL_ANY },
+
     /* NumPy: the types of elements and of arrays are a way to memory when they are crafted */
     { "numpy", " ndarray ", HEFT_CALL_NEVER },
     { "numpy", " dtype ", HEFT_CALL_DTYPE },

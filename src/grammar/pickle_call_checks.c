@@ -301,6 +301,16 @@ static bool is_member_name(heft_str s)
     return s.len;
 }
 
+/* The members of ZeroStageEnum of DeepSpeed. */
+static bool is_stage_name(heft_str s)
+{
+    static const char *const stages[] = { "disabled", "optimizer_states", "gradients", "weights" };
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
+        if (heft_str_is(s, stages[i]))
+            return true;
+    return false;
+}
+
 /* Python 3.11 writes getattr() for the members of enumerations; protocols before 4 write it for
  * classes within classes. */
 static bool check_getattr(heft_trace *x, const heft_trace_value *arguments, uint32_t n,
@@ -311,7 +321,7 @@ static bool check_getattr(heft_trace *x, const heft_trace_value *arguments, uint
         return false;
     heft_str member = heft_trace_text(arguments + 1);
     if (owner->row->rule == HEFT_CALL_ENUM)
-        return is_member_name(member);
+        return is_member_name(member) || is_stage_name(member);
     *result = arguments[0];
     return owner->row->rule == HEFT_CALL_OUTER && heft_str_is(member, "ProcessGroupState");
 }

@@ -43,7 +43,7 @@ static heft_status open_named(heft_source **out, location *p, const char *name, 
     *out = NULL;
     heft_status st = open_dir(p, err);
     if (st || !p->follows_links)
-        return st ? st : heft_model_folder_source(out, &p->folder, name, p->access, err);
+        return st ? st : heft_model_folder_inner_source(out, &p->folder, name, p->access, err);
     return heft_source_at(out, heft_model_folder_descriptor(&p->folder), name, 0, p->access, err);
 }
 

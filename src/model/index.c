@@ -94,6 +94,7 @@ void heft_ix_reset(heft_index *x)
     x->offset_bits = x->max_rank = 0;
     x->parsed_from = NULL;
     x->format_private = 0;
+    x->rank_facts = NULL;
     x->assembled_shard = 0;
 }
 

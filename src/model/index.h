@@ -262,6 +262,9 @@ typedef struct heft_index {
     heft_arena arena;   /* strings that cannot be borrowed from the file */
     heft_str version;
     heft_ix_tokens tokens;
+    /* Facts of the file of a rank, in the arena, for heft_format.join_ranks; NULL: the file is not
+     * one of those that the format joins by itself. */
+    const void *rank_facts;
     uint64_t format_private; /* a value of the format's header that a rewrite of the file needs */
     heft_str generator;      /* program that wrote the file, as the file states; may be empty */
     uint64_t data_start, data_end; /* range that payload may occupy, for the check of the format
@@ -489,6 +492,8 @@ heft_status heft_ix_merge(heft_index *x, const heft_index *from, uint32_t base, 
 heft_status heft_ix_merge_with(heft_index *x, const heft_index *from, uint32_t base,
                                heft_str prefix, const uint8_t *kept,
                                heft_status (*instead)(void *ctx, uint32_t tensor), void *ctx);
+/* Append the checksums of another index, of no tensor; see heft_ix_merge(). */
+heft_status heft_ix_merge_checksums(heft_index *x, const heft_index *from, uint32_t base);
 /* Reserve rows for additional tensors of one part each, with `dims` dimensions in total; false: out
  * of memory. */
 bool heft_ix_reserve_rows(heft_index *x, uint64_t tensors, uint64_t dims);

@@ -163,7 +163,7 @@ static heft_status add_tensor(merge *m, uint32_t source)
 
 static uint32_t tensor_of(const merge *m, uint32_t tensor)
 {
-    return tensor == HEFT_NONE ? tensor : m->ids[tensor];
+    return tensor == HEFT_NONE || !m->ids ? HEFT_NONE : m->ids[tensor];
 }
 
 static heft_status add_checksums(const merge *m)
@@ -253,6 +253,12 @@ heft_status heft_ix_merge_with(heft_index *x, const heft_index *from, uint32_t b
         add_notes(&m);
     heft_mem_free(&x->mem, m.ids, bytes);
     return st;
+}
+
+heft_status heft_ix_merge_checksums(heft_index *x, const heft_index *from, uint32_t base)
+{
+    merge m = { .x = x, .from = from, .base = base };
+    return add_checksums(&m);
 }
 
 heft_status heft_ix_merge(heft_index *x, const heft_index *from, uint32_t base, heft_str prefix,

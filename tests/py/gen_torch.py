@@ -1134,6 +1134,26 @@ def bad_bombs(s):
     s.bad("marks.pt", program(b"(" * 3000 + b"1" * 3000 + b"N"), "accept", "3000 marks")
 
 
+def bad_rank_streams(s):
+    """A file with model_states and one with optim_states in one, for programs that divide them."""
+    def flats(key, stage, size):
+        own = {"zero_stage": stage, "partition_count": 1, key: [plain((size, ))]}
+        return legacy({"optimizer_state_dict": own})
+
+    def model(w):
+        value = {"module": {"w": w, "b": plain((3, ), 2)}, "buffer_names": ["b"],
+                 "param_shapes": [collections.OrderedDict(w=TORCH.Size((2, 3)))],
+                 "shared_params": {"v": "w"}, "frozen_param_shapes": {"f": TORCH.Size((2, ))},
+                 "frozen_param_fragments": {"f": plain((2, ), 3)}, "mp_world_size": 1}
+        return legacy(value)
+
+    s.bad("deepspeed_streams1.pt",
+          model(plain((2, 3))) + flats("single_partition_of_fp32_groups", 1, 6), "warn",
+          "two streams of ZeRO-1", rule="torch/trailing")
+    s.bad("deepspeed_streams3.pt", model(plain((0, ))) + flats("fp32_flat_groups", 3, 6), "warn",
+          "two streams of ZeRO-3", rule="torch/trailing")
+
+
 def bad_ranks(s):
     """Files of one rank of DeepSpeed."""
     shapes = [collections.OrderedDict(w=TORCH.Size((2, 3)))]
@@ -1149,6 +1169,7 @@ def bad_ranks(s):
           "tensors of one rank of tensor parallelism", rule=rule)
     s.bad("deepspeed_zero2.pt", states(plain((2, 3)), 1, param_shapes=shapes), "accept",
           "the whole model", without=rule)
+    bad_rank_streams(s)
     s.bad("deepspeed_empty.pt", states(plain((0,)), 1), "accept", "an empty tensor", without=rule)
 
 

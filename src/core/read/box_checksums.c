@@ -122,6 +122,20 @@ static heft_status compare(const box_checks *k, uint32_t checksum)
     return holds ? HEFT_OK : heft_stored_checksum_mismatch(k->f, &c, k->err);
 }
 
+/* Compare the checksum of a box.  One that covers more than the box is compared once. */
+static heft_status compare_for(const box_checks *k, uint32_t checksum, heft_range box)
+{
+    const heft_stored_checksum *c = k->f->x.checksums.ptr;
+    bool is_kept = k->f->matching && checksum < k->f->x.checksums.len &&
+                   c[checksum].range[0].length > box.length;
+    if (is_kept && heft_atomic_load(&k->f->matching[checksum]))
+        return HEFT_OK;
+    HEFT_TRY(compare(k, checksum));
+    if (is_kept)
+        heft_atomic_store(&k->f->matching[checksum], 1);
+    return HEFT_OK;
+}
+
 /* Check a box that is a file, and note the checksum of another. */
 static heft_status check_box(box_checks *k, const heft_assembled_part *a, uint32_t box)
 {
@@ -133,7 +147,7 @@ static heft_status check_box(box_checks *k, const heft_assembled_part *a, uint32
     uint32_t checksum = heft_assembled_box(&r, a, box) ? heft_ix_checksum_of_range(&k->f->x, r)
                                                        : HEFT_NONE;
     if (checksum != HEFT_NONE && !k->needed)
-        return compare(k, checksum);
+        return compare_for(k, checksum, r);
     if (checksum != HEFT_NONE)
         k->needed[checksum] = k->way;
     return HEFT_OK;

@@ -78,10 +78,14 @@ struct heft_file {
     bool ready;
     bool is_pipeline;       /* the joined files are components, each with a prefix */
     bool has_folder_shards; /* no index lists the shards */
+    bool has_ranks;         /* the shards are files of ranks, which the format joins */
     /* Once the file is ready, verify the digest of a part that is read as a whole. */
     bool check_parts;
     bool no_verify; /* a wrong checksum does not prevent opening */
     bool raw_tensors;
+    /* Assembled tensors: by checksum, 1 if it matches and covers the boxes of several tensors, so
+     * that it is not compared for each of them.  In the arena, and atomic; or NULL. */
+    uint32_t *matching;
     /* heft_box_verify() of core/shards, set with the assembled tensors. */
     heft_status (*verify_box)(const heft_file *f, uint32_t row, uint32_t box, bool *is_compared,
                               heft_error *err);

@@ -21,6 +21,16 @@ static bool reserve_shard(heft_file *f)
     return true;
 }
 
+/* Reserve a number for each checksum. */
+static bool reserve_matching(heft_file *f)
+{
+    size_t count = (size_t)f->x.checksums.len + 1;
+    f->matching = heft_arena_alloc(&f->x.arena, count * sizeof *f->matching, 4);
+    if (f->matching)
+        memset(f->matching, 0, count * sizeof *f->matching);
+    return f->matching;
+}
+
 static void place_parts(heft_index *x)
 {
     for (uint32_t i = 0; i < x->assembled.len; i++) {
@@ -40,7 +50,7 @@ heft_status heft_assembly_add(heft_file *f, heft_error *err)
     f->verify_box = heft_box_verify;
     if (x->assembled_shard)
         return HEFT_OK;
-    if (!reserve_shard(f))
+    if (!reserve_shard(f) || !reserve_matching(f))
         return heft_error_no_memory(err, purpose);
     HEFT_TRY(heft_assembled_source(&source, f, err));
     heft_ix_shard shard = { heft_lit("assembled tensors"), NULL, source->size, false, NULL };

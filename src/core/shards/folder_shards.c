@@ -3,6 +3,7 @@
 #include "core/shards/shard_join.h"
 
 #include "base/numbered_name.h"
+#include "base/rank_name.h"
 #include "model/names.h"
 
 static const heft_folder *folder_of(const heft_file *f)
@@ -12,7 +13,7 @@ static const heft_folder *folder_of(const heft_file *f)
 
 /* ---- shards without an index ---- */
 
-/* A file of pieces is a shard like the others: nothing of it is whole. */
+/* A file of pieces, or of a rank, is a shard like the others: nothing of it is whole. */
 static heft_status make_shard_of_pieces(heft_file *f)
 {
     uint32_t number;
@@ -30,16 +31,29 @@ static bool has_shards(const heft_folder *folder)
     return i < count;
 }
 
+/* Return true if the name of the file is that of a rank, whose model the format joins. */
+static bool is_of_rank(const heft_file *f, heft_rank_name *n)
+{
+    return !HEFT_IS_LEAN && f->shards && f->format->join_ranks && !f->x.has_pieces &&
+           heft_rank_name_read(n, heft_lit(f->shards->name));
+}
+
 heft_status heft_add_folder_shards(heft_file *f, heft_error *err)
 {
     const heft_folder *folder = folder_of(f);
     uint32_t number, count = folder ? folder->count : 0;
-    f->has_folder_shards = false;
+    heft_rank_name rank;
+    f->has_folder_shards = f->has_ranks = false;
     if (f->x.shards.len) /* the file lists the shards itself */
         return HEFT_OK;
+    f->has_ranks = is_of_rank(f, &rank) && has_shards(folder);
+    if (f->x.pick.len && f->has_ranks && !rank.is_cut) { /* the key is looked for in this file */
+        f->has_ranks = false;
+        return HEFT_OK;
+    }
+    bool is_part = f->x.has_pieces || f->has_ranks;
     f->x.err = err;
-    heft_status st = f->x.has_pieces && f->shards && has_shards(folder) ? make_shard_of_pieces(f)
-                                                                        : HEFT_OK;
+    heft_status st = is_part && f->shards && has_shards(folder) ? make_shard_of_pieces(f) : HEFT_OK;
     for (uint32_t i = 0; i < count && !st; i++) {
         if (folder->files[i].role != HEFT_FOLDER_SHARD)
             continue;
@@ -59,7 +73,7 @@ heft_status heft_add_folder_shards(heft_file *f, heft_error *err)
 
 static heft_status note_joined(heft_file *f)
 {
-    if (HEFT_IS_LEAN || !f->has_folder_shards || f->missing)
+    if (HEFT_IS_LEAN || !f->has_folder_shards || f->has_ranks || f->missing)
         return HEFT_OK;
     return heft_join_note(f, HEFT_NOTE, "heft/shard-joined", HEFT_NOWHERE, HEFT_NONE,
                           "the folder has no index of the model: %U numbered shards were joined",

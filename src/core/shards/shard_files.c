@@ -133,6 +133,12 @@ static heft_status check_size(heft_shard *shard, const heft_ix_shard *s, heft_er
                             shard->name, size, s->size);
 }
 
+/* A format that joins ranks may have them in folders of the model's folder. */
+static bool is_inside(const heft_file *f, heft_str name)
+{
+    return f->has_ranks ? heft_str_is_inner_path(name) : heft_str_is_file_name(name);
+}
+
 static heft_status open_shard_file(heft_file *f, heft_shard *shard, const heft_ix_shard *s,
                                    bool may_open)
 {
@@ -141,7 +147,7 @@ static heft_status open_shard_file(heft_file *f, heft_shard *shard, const heft_i
     if (!f->shards)
         heft_error_plain(&why, st, "shard %q cannot be opened: its folder is not known",
                          shard->name);
-    else if (!heft_str_is_file_name(shard->name))
+    else if (!is_inside(f, shard->name))
         heft_error_plain(&why, st, "shard %q is not the name of a file in the model's folder",
                          shard->name);
     else if (!may_open)
@@ -172,7 +178,7 @@ static void expect_shard(heft_file *f, uint32_t i)
     bool can_expect = folder && folder->size > offsetof(heft_shard_folder, expect) &&
                       folder->expect;
     if (can_expect && i < f->opened_shard_count && i < HEFT_MAX_SHARDS &&
-        heft_str_is_file_name(f->opened_shards[i].name))
+        is_inside(f, f->opened_shards[i].name))
         folder->expect(folder->ctx, f->opened_shards[i].name.ptr);
 }
 

@@ -46,8 +46,8 @@ static heft_str entry_name(const void *ctx, uint32_t i)
 /* Pieces of tensors are joined later. */
 static bool is_piece(const join_job *j, uint32_t tensor)
 {
-    if (HEFT_IS_LEAN)
-        return false;
+    if (HEFT_IS_LEAN || j->f->has_ranks)
+        return !HEFT_IS_LEAN;
     return tensor < j->own_tensors
                ? j->f->x.has_pieces
                : j->f->joined_files[joined_file_of(j, tensor)].file->x.has_pieces;
@@ -151,11 +151,13 @@ static heft_status join_tensors(join_job *j)
         heft_joined_file *from = &j->f->joined_files[m];
         from->first_tensor = heft_ix_tensors(&j->f->x);
         from->first_checksum = j->f->x.checksums.len;
-        st = heft_ix_merge(&j->f->x, &from->file->x, from->first_shard, from->prefix,
-                           j->is_kept + j->first_tensor[m]);
+        st = !HEFT_IS_LEAN && j->f->has_ranks
+                 ? heft_ix_merge_checksums(&j->f->x, &from->file->x, from->first_shard)
+                 : heft_ix_merge(&j->f->x, &from->file->x, from->first_shard, from->prefix,
+                                 j->is_kept + j->first_tensor[m]);
     }
     if (!st && !HEFT_IS_LEAN)
-        st = heft_join_pieces(j->f, j->err);
+        st = j->f->has_ranks ? heft_join_ranks(j->f, j->err) : heft_join_pieces(j->f, j->err);
     if (!st)
         st = heft_ix_build_name_table(&j->f->x);
     heft_mem_free(mem, j->is_kept, (size_t)total + 1);
@@ -232,7 +234,8 @@ static heft_status join_metadata(join_job *j)
         heft_names_add(&seen, of, heft_names_hash(&x->key, key), key, i);
     }
     heft_status st = HEFT_OK;
-    for (uint32_t m = 0; m < j->f->joined_count && !st; m++)
+    uint32_t count = j->f->has_ranks ? 1 : j->f->joined_count; /* settings of a rank are its own */
+    for (uint32_t m = 0; m < count && !st; m++)
         st = join_file_values(j, &seen, m);
     heft_names_free(&x->mem, &seen);
     return st;

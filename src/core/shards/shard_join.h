@@ -20,6 +20,8 @@ bool heft_join_reserve(heft_file *f, uint32_t count);
 heft_status heft_join_files(heft_file *f, const heft_join_options *opt, heft_error *err);
 /* Join the pieces of tensors that f and its joined files have; piece_join.c. */
 heft_status heft_join_pieces(heft_file *f, heft_error *err);
+/* Let the format join the files of ranks, which are f's joined files; rank_join.c. */
+heft_status heft_join_ranks(heft_file *f, heft_error *err);
 /* Warn that a file was opened alone whose tensors are pieces. */
 heft_status heft_note_pieces(heft_file *f, heft_error *err);
 /* Begin a file that joins `count` files of the caller, which are listed as its shards; `more`

@@ -11,6 +11,7 @@
  * Reference: torch/serialization.py and torch/csrc/jit/serialization of PyTorch 2.
  */
 #include "format/torch/torch_write.h"
+#include "format/torch/zero.h"
 
 #include "format/shard_index.h"
 #include "format/zip_archive.h"
@@ -363,6 +364,7 @@ const heft_format heft_format_torch = {
     .align = 64,
     .probe = torch_probe,
     .parse = torch_parse,
+    .join_ranks = HEFT_IS_LEAN ? NULL : heft_zero_join,
     .name_rules = &name_rules,
 };
 

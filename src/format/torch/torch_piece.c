@@ -294,7 +294,7 @@ heft_status heft_torch_piece(heft_torch *t, heft_str name, const heft_torch_inte
 /* ---- after all tensors ---- */
 
 /* Warn about a file of DeepSpeed whose tensors are those of one rank.  ZeRO-3 leaves empty tensors,
- * whose elements are in other files, in one piece without shapes. */
+ * whose elements are in other files. */
 static void warn_of_rank(heft_torch *t)
 {
     const heft_pickle *p = &t->p;
@@ -315,7 +315,7 @@ static void warn_of_rank(heft_torch *t)
         heft_ix_note_format(
             x, HEFT_WARNING, "torch/rank-alone", (heft_range){ at, 0 }, HEFT_NONE,
             "%U of the tensors are empty: DeepSpeed ZeRO-3 has their elements in the "
-            "files of all ranks, which its zero_to_fp32.py joins",
+            "files of all ranks; open the folder to join them",
             (uint64_t)empty);
 }
 

@@ -4,7 +4,7 @@
  * A container that contains itself is entered once.  A shared container is listed at every use,
  * within the limit of heft_torch_charge().
  */
-#include "format/torch/torch.h"
+#include "format/torch/zero.h"
 #include "model/values.h"
 
 typedef enum keys { KEYED, COUNTED, PAIRED } keys; /* names of the items of a container */
@@ -467,6 +467,8 @@ heft_status heft_torch_walk(heft_torch *t)
     heft_vec_free(&t->x->mem, &w.path, 1);
     if (!st)
         st = heft_torch_end_pieces(t);
+    if (!st && !HEFT_IS_LEAN)
+        st = heft_zero_read_facts(t);
     if (!st && !heft_ix_tensors(t->x) && !t->x->left_out)
         heft_ix_left_out(t->x, HEFT_LEFT_OUT_READABLE, "torch/no-tensor",
                          (heft_range){ heft_pickle_offset(&t->p, root), 0 },

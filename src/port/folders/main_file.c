@@ -77,6 +77,21 @@ static bool is_folder(const char *name, int dir)
     return !fstatat(dir, name, &info, AT_SYMLINK_NOFOLLOW) && S_ISDIR(info.st_mode);
 }
 
+/* Add a folder of a universal checkpoint of DeepSpeed, by its file with the weights if there is
+ * one. */
+static void add_in_zero(void *arg, const char *name, int dir)
+{
+    const module_folder *m = arg;
+    char file[NAME_MAX + 16], path[NAME_MAX + 32];
+    struct stat info;
+    if (name[0] == '.' || !is_folder(name, dir))
+        return;
+    snprintf(file, sizeof file, "%s/fp32.pt", name);
+    bool has_file = !fstatat(dir, file, &info, AT_SYMLINK_NOFOLLOW);
+    snprintf(path, sizeof path, "%s/%s%s", m->name, name, has_file ? "/fp32.pt" : "/");
+    heft_folder_listing_add(m->listing, path);
+}
+
 /* A folder that cannot be listed is left out: its files are no part of the model so far. */
 static void add_entry(void *arg, const char *name, int dir)
 {
@@ -90,6 +105,8 @@ static void add_entry(void *arg, const char *name, int dir)
     }
     snprintf(folder, sizeof folder, "%s/", name);
     heft_folder_listing_add(arg, folder);
+    if (heft_folder_is_zero(heft_str_from(name)))
+        list_folder(dir, name, "", add_in_zero, &m, NULL);
     if (is_module && ((const heft_folder_listing *)arg)->module_folders <= HEFT_MAX_MODULES)
         list_folder(dir, name, "", add_in_module, &m, NULL);
 }

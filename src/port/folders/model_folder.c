@@ -12,6 +12,8 @@
  *     models--OWNER--NAME/snapshots/REVISION/model.safetensors -> ../../blobs/HASH */
 #include "port/folders/model_folder.h"
 
+#include "base/path_risk.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -213,12 +215,20 @@ bool heft_is_file_name(const char *name)
 heft_status heft_model_folder_source(heft_source **out, heft_model_folder *f, const char *name,
                                      heft_access access, heft_error *err)
 {
+    *out = NULL;
+    return heft_is_file_name(name) ? heft_model_folder_inner_source(out, f, name, access, err)
+                                   : heft_error_plain(err, HEFT_E_ARGUMENT, "is not a file name");
+}
+
+heft_status heft_model_folder_inner_source(heft_source **out, heft_model_folder *f,
+                                           const char *name, heft_access access, heft_error *err)
+{
     heft_error own;
     link_walk w = { .folder = f };
     heft_status st = HEFT_OK;
     *out = NULL;
     err = err ? err : &own;
-    if (!heft_is_file_name(name))
+    if (!heft_str_is_inner_path(heft_str_from(name)))
         return heft_error_plain(err, HEFT_E_ARGUMENT, "is not a file name");
     begin_walk(&w);
     strcpy(w.path, name);
