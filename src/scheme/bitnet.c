@@ -45,4 +45,4 @@ const heft_scheme heft_scheme_bitnet = {
     .recognise = recognise,
 };
 
-const heft_scheme_decoder heft_decoder_of_bitnet = { prepare, decode };
+const heft_scheme_decoder heft_decoder_of_bitnet = { prepare, decode, NULL };

@@ -270,4 +270,4 @@ const heft_scheme heft_scheme_bitsandbytes = {
     .recognise = recognise,
 };
 
-const heft_scheme_decoder heft_decoder_of_bitsandbytes = { prepare, decode };
+const heft_scheme_decoder heft_decoder_of_bitsandbytes = { prepare, decode, NULL };

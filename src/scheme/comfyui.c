@@ -264,4 +264,4 @@ const heft_scheme heft_scheme_comfyui = {
     .recognise = recognise,
 };
 
-const heft_scheme_decoder heft_decoder_of_comfyui = { prepare, decode };
+const heft_scheme_decoder heft_decoder_of_comfyui = { prepare, decode, NULL };

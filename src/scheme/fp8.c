@@ -96,7 +96,7 @@ const heft_scheme heft_scheme_fp8 = {
     .recognise = recognise_fp8,
 };
 
-const heft_scheme_decoder heft_decoder_of_fp8 = { prepare, decode };
+const heft_scheme_decoder heft_decoder_of_fp8 = { prepare, decode, NULL };
 
 enum { GROUP = 32 };
 
@@ -132,4 +132,4 @@ const heft_scheme heft_scheme_mxfp8 = {
     .recognise = recognise_mxfp8,
 };
 
-const heft_scheme_decoder heft_decoder_of_mxfp8 = { prepare_mxfp8, decode };
+const heft_scheme_decoder heft_decoder_of_mxfp8 = { prepare_mxfp8, decode, NULL };

@@ -168,4 +168,4 @@ const heft_scheme heft_scheme_mlx = {
     .recognise = recognise,
 };
 
-const heft_scheme_decoder heft_decoder_of_mlx = { prepare, decode };
+const heft_scheme_decoder heft_decoder_of_mlx = { prepare, decode, NULL };

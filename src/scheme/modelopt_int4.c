@@ -68,4 +68,4 @@ const heft_scheme heft_scheme_modelopt = {
     .recognise = recognise,
 };
 
-const heft_scheme_decoder heft_decoder_of_modelopt = { prepare, decode };
+const heft_scheme_decoder heft_decoder_of_modelopt = { prepare, decode, NULL };

@@ -295,4 +295,4 @@ const heft_scheme heft_scheme_onnx = {
     .recognise = recognise,
 };
 
-const heft_scheme_decoder heft_decoder_of_onnx = { prepare, decode };
+const heft_scheme_decoder heft_decoder_of_onnx = { prepare, decode, NULL };

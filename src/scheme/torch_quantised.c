@@ -124,4 +124,4 @@ const heft_scheme heft_scheme_torch = {
     .recognise = recognise,
 };
 
-const heft_scheme_decoder heft_decoder_of_torch = { prepare, decode };
+const heft_scheme_decoder heft_decoder_of_torch = { prepare, decode, NULL };
