@@ -79,7 +79,6 @@ static size_t q8_0_blocks(uint8_t *restrict out, const float *restrict x, size_t
     return i;
 }
 
-typedef uint8_t lane_bytes __attribute__((vector_size(LANES)));
 enum { BLOCK_LANES = ELEMENTS32 / LANES };
 
 /* Find the least and the greatest element, with any sign if they are zero; false if one is NaN or

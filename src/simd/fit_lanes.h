@@ -13,6 +13,7 @@
  *                    the lesser or the greater of two lanes; the second if they are equal
  *   least_lane, most_lane
  *                    the least and the greatest of the lanes; zeros of any sign, no NaN
+ *   turn_square      exchange lane k of vector i with lane i of vector k, of LANES vectors
  *
  * Groups with NaN, infinity or numbers that no code is near to are left to the portable form. */
 #ifndef HEFT_FIT_LANES_H
@@ -21,6 +22,8 @@
 
 #include "model/block_layouts.h"
 #include "model/encode_fits.h"
+
+typedef uint8_t lane_bytes __attribute__((vector_size(LANES)));
 
 typedef struct lane_groups {
     lanes x[HEFT_FIT_ELEMENTS], weights[HEFT_FIT_ELEMENTS];
@@ -52,11 +55,11 @@ static inline lanes clamped(lanes v, float least, float most)
 static inline void transpose(lanes *restrict to, const float *restrict from, uint32_t n,
                              size_t groups)
 {
-    float columns[HEFT_FIT_ELEMENTS][LANES];
-    for (size_t k = 0; k < LANES; k++) /* lanes without a group repeat the first */
-        for (uint32_t i = 0; i < n; i++)
-            columns[i][k] = from[(k < groups ? k : 0) * n + i];
-    memcpy(to, columns, n * sizeof *to);
+    for (uint32_t i = 0; i < n; i += LANES, to += LANES) {
+        for (size_t k = 0; k < LANES; k++) /* lanes without a group repeat the first */
+            memcpy(&to[k], from + (k < groups ? k : 0) * n + i, sizeof *to);
+        turn_square(to);
+    }
 }
 
 /* Load up to LANES groups; without weights, elements weigh their squares. */
@@ -76,14 +79,16 @@ static inline void load_groups(lane_groups *g, uint32_t n, size_t groups, const 
 
 static inline void store_codes(uint8_t *codes, const lanes *c, uint32_t n, size_t groups)
 {
-    int32_t columns[HEFT_FIT_ELEMENTS][LANES];
-    for (uint32_t i = 0; i < n; i++) {
-        lane_ints whole = __builtin_convertvector(c[i], lane_ints);
-        memcpy(columns[i], &whole, sizeof whole);
+    for (uint32_t i = 0; i < n; i += LANES) {
+        lanes square[LANES];
+        memcpy(square, c + i, sizeof square);
+        turn_square(square);
+        for (size_t k = 0; k < groups; k++) {
+            lane_ints whole = __builtin_convertvector(square[k], lane_ints);
+            lane_bytes bytes = __builtin_convertvector(whole, lane_bytes);
+            memcpy(codes + k * n + i, &bytes, sizeof bytes);
+        }
     }
-    for (size_t k = 0; k < groups; k++)
-        for (uint32_t i = 0; i < n; i++)
-            codes[k * n + i] = (uint8_t)columns[i][k];
 }
 
 static inline void store_lanes(float *to, lanes v, size_t groups)
