@@ -1,8 +1,8 @@
 /* word_columns.c - decodes matrices of packed words whose columns are the rows of the result.
  *
  * A strip in memory: rows of words, `strip_stride` bytes apart, which is an odd multiple of a cache
- * line, so that the rows do not fall on each other in the cache; then, for each row, the zero
- * points and the scales of its groups. */
+ * line, so that the rows do not fall on each other in the cache; for each row, the zero points and
+ * the scales of its groups; the band that is turned. */
 #include "scheme/word_columns.h"
 
 #include "base/checked_math.h"
@@ -29,7 +29,7 @@ static bool reserve_strip(heft_decoder *r, uint64_t row_bytes, uint64_t rows)
 {
     const heft_allocator *al = r->d->f->host->allocator;
     uint64_t bytes;
-    bool fits = heft_mul(&bytes, row_bytes, rows) && bytes <= SIZE_MAX;
+    bool fits = heft_mul(&bytes, row_bytes + HEFT_BAND * WORD, rows) && bytes <= SIZE_MAX;
     if (fits && bytes <= r->tile_capacity)
         return true;
     heft_free(al, r->tile, r->tile_capacity, LINE);
@@ -63,7 +63,7 @@ static void turn_band(heft_decoder *r, const uint32_t *band, uint64_t word, size
 
 static void read_words(heft_decoder *r, uint64_t words)
 {
-    uint32_t band[HEFT_BAND * ROWS];
+    uint32_t *band = (uint32_t *)(void *)zeros_of_row(r, r->strip_rows);
     size_t height;
     for (uint64_t word = 0; word < words && !r->st; word += height) {
         height = words - word < HEFT_BAND ? (size_t)(words - word) : HEFT_BAND;
