@@ -282,7 +282,8 @@ def decoding(r, inputs, formats, quick):
 
 # Types with the speed that is asked of them; ggml is 1.  The bench program compares the bytes, too.
 ENCODED_TYPES = (("q4_0", 3), ("q4_1", 1), ("q5_0", 1), ("q5_1", 1), ("q8_0", 3), ("q2_k", 4),
-                 ("q3_k", 4), ("q4_k", 4), ("q5_k", 4), ("q6_k", 4), ("iq4_nl", 4), ("iq4_xs", 4))
+                 ("q3_k", 4), ("q4_k", 4), ("q5_k", 4), ("q6_k", 4), ("iq4_nl", 4), ("iq4_xs", 4),
+                 ("mxfp4", 1), ("nvfp4", 1))
 
 
 def encoding(r, inputs, formats, quick):

@@ -9,6 +9,7 @@
 #include "model/blocks.h"
 #include "model/cast_batch.h"
 #include "model/dtype.h"
+#include "model/float.h"
 #include "model/number.h"
 #include "model/packed_loops.h"
 #include "test_memory.h"
@@ -376,56 +377,127 @@ static void check_unpacking(const heft_packed_loops *k, const uint8_t *p, size_t
 {
     static const float e2m1[16] = { 0,    0.5F,  1,   1.5F,  2,   3,   4,   6,
                                     -0.F, -0.5F, -1., -1.5F, -2., -3., -4., -6. };
-    static const uint8_t awq[8] = { 0, 4, 1, 5, 2, 6, 3, 7 };
-    float got[4][8 * PACKED + 1], want[4][8 * PACKED + 1];
+    float got[2][2 * PACKED + 1], want[2][2 * PACKED + 1];
     memset(got, 0xA5, sizeof got);
     memset(want, 0xA5, sizeof want);
-    uint32_t bits = 1 + (uint32_t)n % 8, shift = (uint32_t)n * 5 % (33 - bits);
-    uint32_t mask = (1U << bits) - 1;
-    k->words(got[0], p, n, shift, mask);
-    k->halves(got[1], p, 2 * n);
-    k->e2m1(got[2], p, 2 * n);
-    k->awq(got[3], p, n);
+    k->halves(got[0], p, 2 * n);
+    k->e2m1(got[1], p, 2 * n);
+    for (size_t i = 0; i < 2 * n; i++) {
+        want[0][i] = (float)half_at(p, i);
+        want[1][i] = e2m1[half_at(p, i)];
+    }
+    assert_memory_equal(got, want, sizeof got);
+}
+
+/* Number i of row k, which has n words, is number k of the words of row i. */
+static void check_turning(const heft_packed_loops *k, const uint8_t *p, size_t n)
+{
+    static const uint8_t awq[8] = { 0, 4, 1, 5, 2, 6, 3, 7 };
+    uint32_t got[8 * PACKED + 1], want[8 * PACKED + 1];
+    size_t stride = 4 * PACKED + n;
+    memset(got, 0xA5, sizeof got);
+    memset(want, 0xA5, sizeof want);
+    k->awq(got, p, stride, n);
     for (size_t i = 0; i < 8 * n; i++) {
-        if (i < n)
-            want[0][i] = (float)(heft_le32(p + 4 * i) >> shift & mask);
-        if (i < 2 * n) {
-            want[1][i] = (float)half_at(p, i);
-            want[2][i] = e2m1[half_at(p, i)];
-        }
-        want[3][i] = (float)half_at(p, i / 8 * 8 + awq[i % 8]);
+        want[i] = 0;
+        for (size_t row = 0; row < 8; row++)
+            want[i] |= half_at(p + row * stride, i % n * 8 + awq[i / n]) << 4 * row;
+    }
+    assert_memory_equal(got, want, sizeof got);
+}
+
+/* Look up groups of `width` codes. */
+static void check_look_up(const heft_packed_loops *k, const uint8_t *p, size_t width)
+{
+    enum { GROUPS = 5, TABLES = 256 };
+    static heft_code_table tables[TABLES];
+    uint8_t got[GROUPS * PACKED * 4 + 1], want[GROUPS * PACKED * 4 + 1];
+    const uint8_t *which = p + GROUPS * PACKED;
+    memset(got, 0xA5, sizeof got);
+    memset(want, 0xA5, sizeof want);
+    memcpy(tables, input, sizeof tables);
+    k->look_up(got, p, tables, which, width, GROUPS);
+    for (size_t i = 0; i < GROUPS * width; i++) {
+        uint16_t number = tables[which[i / width]].number[half_at(p, i)];
+        want[2 * i] = (uint8_t)number;
+        want[2 * i + 1] = (uint8_t)(number >> 8);
+    }
+    assert_memory_equal(got, want, sizeof got);
+}
+
+static void check_numbers(const heft_packed_loops *k, const uint8_t *p, size_t n)
+{
+    heft_byte_numbers numbers;
+    uint32_t got[PACKED + 1], want[PACKED + 1], bits[256];
+    memset(got, 0xA5, sizeof got);
+    memset(want, 0xA5, sizeof want);
+    for (uint32_t i = 0; i < 256; i++) {
+        numbers.third[i] = input[i];
+        numbers.top[i] = input[256 + i];
+        bits[i] = (uint32_t)input[i] << 16 | (uint32_t)input[256 + i] << 24;
+    }
+    memcpy(numbers.number, bits, sizeof bits);
+    k->bytes((float *)(void *)got, p, n, &numbers);
+    for (size_t i = 0; i < n; i++)
+        want[i] = bits[p[i]];
+    assert_memory_equal(got, want, sizeof got);
+}
+
+/* Bits at random, among them infinities, ties, and a NaN in the middle. */
+static void check_rounding(const heft_packed_loops *k, const uint8_t *p, size_t n)
+{
+    static const uint32_t special[] = { 0x7F800000, 0xFF800000, 0x7F7FFFFF, 0x3F808000, 0x3F818000,
+                                        0x00000001, 0x80008000, 0x7F800001, 0xFFC12345 };
+    enum { SPECIAL = sizeof special / sizeof *special };
+    uint32_t bits[PACKED];
+    uint8_t got[2 * PACKED + 1], want[2 * PACKED + 1];
+    memset(got, 0xA5, sizeof got);
+    memset(want, 0xA5, sizeof want);
+    for (size_t i = 0; i < PACKED; i++) {
+        bits[i] = heft_le32(p + 4 * i) & 0xBFFFFFFF; /* no NaN */
+        bits[i] = i % 7 == 3 && i < n / 2 * 2 - n % 5 ? special[(i + n) % SPECIAL] : bits[i];
+    }
+    k->bf16(got, (const float *)(const void *)bits, n);
+    for (size_t i = 0; i < n; i++) {
+        uint16_t rounded = heft_f32_to_bf16(bits[i]);
+        want[2 * i] = (uint8_t)rounded;
+        want[2 * i + 1] = (uint8_t)(rounded >> 8);
     }
     assert_memory_equal(got, want, sizeof got);
 }
 
 static void check_scaling(const heft_packed_loops *k, const float *x, size_t n)
 {
-    float got[2][PACKED + 1], want[2][PACKED + 1];
-    for (int i = 0; i < 2; i++)
-        memcpy(got[i], x, sizeof got[i]);
+    float got[PACKED + 1], want[PACKED + 1];
+    memcpy(got, x, sizeof got);
     memcpy(want, got, sizeof want);
-    k->columns(got[0], x + PACKED, x + 2 * PACKED, n);
-    k->group(got[1], x[3], x[4], n);
-    for (size_t i = 0; i < n; i++) {
-        want[0][i] = (x[i] - x[PACKED + i]) * x[2 * PACKED + i];
-        want[1][i] = (x[i] - x[3]) * x[4];
-    }
+    k->group(got, x[3], x[4], n);
+    for (size_t i = 0; i < n; i++)
+        want[i] = (x[i] - x[3]) * x[4];
     assert_memory_equal(got, want, sizeof got);
+}
+
+static void check_packed(const heft_packed_loops *k, const float *x, size_t n)
+{
+    check_unpacking(k, input + n, n);
+    check_turning(k, input + n, n);
+    check_look_up(k, input + n, 2 * n);
+    check_numbers(k, input + n, n);
+    check_rounding(k, input + n, n);
+    check_scaling(k, x, n);
 }
 
 static void packed_numbers_are_those_of_the_definition(void **state)
 {
-    float x[3 * PACKED];
+    float x[PACKED + 1];
     (void)state;
     fill(input, sizeof input);
     for (size_t i = 0; i < sizeof x / sizeof *x; i++)
         x[i] = ((float)input[i] - 100) / 7;
     for (const heft_simd_set *s = heft_simd_sets;; s++) {
         for (size_t n = 0; s->is_supported() && n < PACKED; n++) {
-            check_unpacking(s->kernels->packed, input + n, n);
-            check_scaling(s->kernels->packed, x, n);
-            check_unpacking(&heft_portable_packed, input + n, n);
-            check_scaling(&heft_portable_packed, x, n);
+            check_packed(s->kernels->packed, x, n);
+            check_packed(&heft_portable_packed, x, n);
         }
         if (s->kernels == &heft_portable_kernels)
             break;

@@ -78,11 +78,14 @@ enum { HEFT_SUPER_BLOCK = 256 };
 static inline void heft_put_two_bits(uint8_t *restrict out, const uint8_t *restrict codes,
                                      uint32_t shift)
 {
+    const uint64_t low = 0x0303030303030303;
     for (uint32_t at = 0; at < HEFT_SUPER_BLOCK; at += 128, out += 32)
-        for (uint32_t i = 0; i < 32; i++) {
+        for (uint32_t i = 0; i < 32; i += 8) {
             const uint8_t *c = codes + at + i;
-            out[i] = (uint8_t)((c[0] >> shift & 3) | (c[32] >> shift & 3) << 2 |
-                               (c[64] >> shift & 3) << 4 | (c[96] >> shift & 3) << 6);
+            uint64_t eight = 0; /* bytes */
+            for (uint32_t k = 0; k < 4; k++)
+                eight |= (heft_le64(c + 32 * k) >> shift & low) << 2 * k;
+            heft_put_le64(out + i, eight);
         }
 }
 
@@ -100,12 +103,13 @@ static inline void heft_put_four_bits(uint8_t *restrict out, const uint8_t *rest
 static inline void heft_put_one_bit(uint8_t *restrict out, const uint8_t *restrict codes,
                                     uint32_t shift)
 {
-    uint8_t bits[32] = { 0 }; /* the loop over it is one of vectors */
-    for (uint32_t k = 0; k < 8; k++, codes += 32)
-        for (uint32_t i = 0; i < 32; i++)
-            bits[i] |= (uint8_t)((codes[i] >> shift & 1) << k);
-    for (uint32_t i = 0; i < 32; i++)
-        out[i] = bits[i];
+    const uint64_t low = 0x0101010101010101;
+    for (uint32_t i = 0; i < 32; i += 8) {
+        uint64_t eight = 0; /* bytes */
+        for (uint32_t k = 0; k < 8; k++)
+            eight |= (heft_le64(codes + 32 * k + i) >> shift & low) << k;
+        heft_put_le64(out + i, eight);
+    }
 }
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "model/block_layouts.h"
 #include "model/encode_fits.h"
+#include "model/encode_fp4.h"
 #include "model/encode_rounding.h"
 
 /* ---- iq4 ---- */
@@ -114,59 +115,16 @@ static float greatest_magnitude(const float *x, uint32_t n)
     return most;
 }
 
-/* Return the integral part of the logarithm of base 2 as f32 has it: a number that is less than the
- * next power by so little that the logarithm is rounded to an integer counts as that power. */
-static int32_t rounded_log2(float v)
-{
-    enum { MANTISSA_BITS = 23, HIDDEN = 1 << MANTISSA_BITS, BIAS = 127 };
-    uint32_t bits = heft_f32_bits(v), mantissa = bits & (HIDDEN - 1);
-    int32_t power = (int32_t)(bits >> MANTISSA_BITS) - BIAS;
-    if (power == -BIAS) {
-        power++;
-        for (; !(mantissa & HIDDEN); mantissa <<= 1)
-            power--;
-        mantissa &= HIDDEN - 1;
-    }
-
-    /* The distance to the integer n above is log2(e) times the units that are missing, in units of
-     * 2^-24; numbers below n are 2^-23 times a power of two apart, of which half is rounded up. */
-    uint32_t missing = HIDDEN - mantissa, apart = 1;
-    uint32_t next = (uint32_t)(power < -1 ? -power - 1 : power < 0 ? 0 : power);
-    while (next >= 2 * apart)
-        apart *= 2;
-    return next && 14427 * (uint64_t)missing < 10000 * (uint64_t)apart ? power + 1 : power;
-}
-
 /* Importance is not used. */
 void heft_encode_mxfp4(uint8_t *out, const float *row, size_t n, const float *importance,
                        const heft_fits *fits)
 {
-    enum { TOP_POWER = 2, BIAS = 127, BYTES = 17 };
+    enum { BYTES = 17 };
     (void)importance, (void)fits;
     for (size_t at = 0; at < n; at += ELEMENTS32, out += BYTES) {
-        float most = greatest_magnitude(row + at, ELEMENTS32);
-        out[0] = (uint8_t)(most > 0 && most - most == 0 ? rounded_log2(most) - TOP_POWER + BIAS
-                                                        : 0);
+        out[0] = mxfp4_code(greatest_magnitude(row + at, ELEMENTS32));
         put_fp4(out + 1, row + at, HALF32, mxfp4_scale(out[0]));
     }
-}
-
-/* Return the code of a scale of nvfp4; halves are rounded up. */
-static uint8_t nvfp4_code(float v)
-{
-    enum { TOP = 0x7E, TOP_EXPONENT = 0x78, BIAS = 7 };
-    const float most = 448, units = 512;
-    if (!(v > 0))
-        return 0;
-    uint32_t bits = heft_f32_bits(v < most ? v : most);
-    int32_t exponent = (int32_t)(bits >> 23) - 127 + BIAS;
-    if (exponent <= 0) {
-        int32_t code = heft_truncated(v * units + 0.5f);
-        return (uint8_t)(code < BIAS ? code : BIAS);
-    }
-    /* A carry of the mantissa goes to the exponent.  ggml has no scales from 256 to 416. */
-    uint32_t code = ((uint32_t)exponent << 3 | (bits >> 20 & 7)) + (bits >> 19 & 1);
-    return (uint8_t)(code < TOP_EXPONENT ? code : TOP);
 }
 
 /* Importance is not used. */
@@ -174,12 +132,11 @@ void heft_encode_nvfp4(uint8_t *out, const float *row, size_t n, const float *im
                        const heft_fits *fits)
 {
     enum { SCALES = 4, GROUP = 16, ELEMENTS = SCALES * GROUP, BYTES = 36 };
-    const float greatest_number = 6;
     (void)importance, (void)fits;
     for (size_t at = 0; at < n; at += ELEMENTS, out += BYTES)
         for (uint32_t g = 0; g < SCALES; g++) {
             const float *x = row + at + GROUP * g;
-            out[g] = nvfp4_code(greatest_magnitude(x, GROUP) / greatest_number);
+            out[g] = nvfp4_code(greatest_magnitude(x, GROUP));
             put_fp4(out + SCALES + GROUP / 2 * g, x, GROUP / 2, nvfp4_scale(out[g]));
         }
 }

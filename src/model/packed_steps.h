@@ -10,17 +10,6 @@
 
 enum { STEP = 16, WORD = 4, IN_WORD = 8 };
 
-static void unpack_words(float *restrict out, const uint8_t *restrict p, size_t n, uint32_t shift,
-                         uint32_t mask)
-{
-    size_t i = 0;
-    for (; i + STEP <= n; i += STEP)
-        for (size_t k = 0; k < STEP; k++)
-            out[i + k] = (float)(int32_t)(heft_le32(p + (i + k) * WORD) >> shift & mask);
-    for (; i < n; i++)
-        out[i] = (float)(int32_t)(heft_le32(p + i * WORD) >> shift & mask);
-}
-
 static void unpack_halves(float *restrict out, const uint8_t *restrict p, size_t n)
 {
     size_t i = 0;
@@ -59,28 +48,46 @@ static void unpack_e2m1(float *restrict out, const uint8_t *restrict p, size_t n
     }
 }
 
-/* The even numbers are in the low half of a word, the odd ones in the high half. */
-static void unpack_awq(float *restrict out, const uint8_t *restrict p, size_t n)
+/* Exchange numbers of `bits` bits between rows of words, `distance` rows apart. */
+static inline void exchange(uint32_t rows[IN_WORD][STEP], size_t lanes, size_t distance,
+                            uint32_t bits, uint32_t low)
 {
-    typedef int32_t eight __attribute__((vector_size(IN_WORD * WORD)));
-    typedef float eight_floats __attribute__((vector_size(IN_WORD * WORD)));
-    const eight shifts = { 0, 16, 4, 20, 8, 24, 12, 28 };
-    for (size_t i = 0; i < n; i++) {
-        eight codes = ((eight){ 0 } + (int32_t)heft_le32(p + i * WORD)) >> shifts & 15;
-        eight_floats numbers = __builtin_convertvector(codes, eight_floats);
-        memcpy(out + i * IN_WORD, &numbers, sizeof numbers);
+    for (size_t i = 0; i < IN_WORD; i++) {
+        if (i & distance)
+            continue;
+        uint32_t *a = rows[i], *b = rows[i + distance];
+        for (size_t k = 0; k < lanes; k++) {
+            uint32_t x = (a[k] >> bits ^ b[k]) & low;
+            a[k] ^= x << bits;
+            b[k] ^= x;
+        }
     }
 }
 
-static void scale_columns(float *restrict x, const float *restrict zero,
-                          const float *restrict scale, size_t n)
+/* Turn `lanes` words of eight rows: row k gets the numbers k of the words. */
+static inline void turn_words(uint32_t *restrict out, const uint8_t *restrict p, size_t stride,
+                              size_t n, size_t lanes)
 {
-    size_t i = 0;
-    for (; i + STEP <= n; i += STEP)
-        for (size_t k = 0; k < STEP; k++)
-            x[i + k] = (x[i + k] - zero[i + k]) * scale[i + k];
-    for (; i < n; i++)
-        x[i] = (x[i] - zero[i]) * scale[i];
+    static const uint8_t order[IN_WORD] = { 0, 4, 1, 5, 2, 6, 3, 7 };
+    uint32_t rows[IN_WORD][STEP];
+    for (size_t i = 0; i < IN_WORD; i++)
+        for (size_t k = 0; k < lanes; k++)
+            rows[i][k] = heft_le32(p + i * stride + k * WORD);
+    exchange(rows, lanes, 1, 4, 0x0F0F0F0F);
+    exchange(rows, lanes, 2, 8, 0x00FF00FF);
+    exchange(rows, lanes, 4, 16, 0x0000FFFF);
+    for (size_t i = 0; i < IN_WORD; i++)
+        for (size_t k = 0; k < lanes; k++)
+            out[i * n + k] = rows[order[i]][k];
+}
+
+static void turn_awq(uint32_t *restrict out, const uint8_t *restrict p, size_t stride, size_t n)
+{
+    size_t j = 0;
+    for (; j + STEP <= n; j += STEP)
+        turn_words(out + j, p + j * WORD, stride, n, STEP);
+    for (; j < n; j++)
+        turn_words(out + j, p + j * WORD, stride, n, 1);
 }
 
 static void scale_group(float *restrict x, float zero, float scale, size_t n)
@@ -93,9 +100,36 @@ static void scale_group(float *restrict x, float zero, float scale, size_t n)
         x[i] = (x[i] - zero) * scale;
 }
 
-#define HEFT_PACKED_LOOPS                                                                \
-    {                                                                                    \
-        unpack_words, unpack_halves, unpack_e2m1, unpack_awq, scale_columns, scale_group \
+/* Look up the codes of a group from number `i` on. */
+static inline void look_up_rest(uint8_t *restrict out, const uint8_t *restrict p,
+                                const uint16_t *restrict table, size_t i, size_t width)
+{
+    for (; i < width; i += 2) {
+        uint32_t first = table[p[i / 2] & 15], second = table[p[i / 2] >> 4];
+        uint8_t four[WORD] = { (uint8_t)first, (uint8_t)(first >> 8), (uint8_t)second,
+                               (uint8_t)(second >> 8) };
+        memcpy(out + 2 * i, four, sizeof four);
     }
+}
+
+static void look_up_bytes(float *restrict out, const uint8_t *restrict p, size_t n,
+                          const heft_byte_numbers *restrict numbers)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = numbers->number[p[i]];
+}
+
+static void round_to_bf16(uint8_t *restrict out, const float *restrict x, size_t n)
+{
+    for (size_t i = 0; i < n; i += STEP) {
+        size_t left = n - i < STEP ? n - i : STEP;
+        uint16_t rounded[STEP];
+        uint32_t bits[STEP] = { 0 };
+        memcpy(bits, x + i, left * sizeof *bits);
+        for (size_t k = 0; k < STEP; k++)
+            rounded[k] = heft_f32_to_bf16(bits[k]);
+        memcpy(out + 2 * i, rounded, 2 * left);
+    }
+}
 
 #endif

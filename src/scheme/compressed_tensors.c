@@ -2,6 +2,7 @@
  * scales and perhaps zero points: (q - zero point) * scale. */
 #include "base/checked_math.h"
 #include "base/text.h"
+#include "scheme/code_tables.h"
 #include "scheme/decoding.h"
 #include "scheme/packed.h"
 
@@ -235,4 +236,23 @@ static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t
     return HEFT_OK;
 }
 
-const heft_scheme_decoder heft_decoder_of_compressed_tensors = { prepare, decode };
+/* Groups have 16 different numbers each. */
+static bool look_up(heft_decoder *r, uint64_t row, uint64_t column, size_t count, heft_dtype as,
+                    uint8_t *out)
+{
+    const heft_decoding *d = r->d;
+    float *scale = r->group_scale, *zero = r->group_zero;
+    heft_coded_run run = heft_coded_run_of(column, d->grid.width, count);
+    if (!is_packed_weight(d) || d->bits != 4 || !heft_coded_run_fits(&run) ||
+        heft_decoding_part_of(d, HEFT_ROLE_GROUP_INDEX))
+        return false;
+    uint64_t line = heft_decoding_dim(&d->part[HEFT_ROLE_WEIGHT], 0) * WORD;
+    run.codes = heft_decoder_bytes(r, HEFT_ROLE_WEIGHT, row * line + column / 2, count / 2);
+    size_t n = run.codes ? heft_decoder_scales(r, HEFT_ROLE_SCALE, row, column, count, scale) : 0;
+    if (!n || !read_zero_points(r, row, heft_div(column, d->grid.width), n, zero))
+        return false;
+    heft_look_up_scaled(&run, zero, scale, as, out);
+    return true;
+}
+
+const heft_scheme_decoder heft_decoder_of_compressed_tensors = { prepare, decode, look_up };

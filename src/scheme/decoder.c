@@ -1,6 +1,7 @@
 /* decoder.c - decodes elements of a quantised tensor: rows in runs. */
 #include "base/checked_math.h"
 #include "base/error.h"
+#include "model/cast_batch.h"
 #include "scheme/decoding.h"
 
 enum { ALIGN = 64 };
@@ -12,14 +13,16 @@ void heft_decoder_begin(heft_decoder *r, const heft_decoding *d, heft_error *err
     if (r->d == d)
         return;
     r->d = d;
-    r->tile_count = r->group_count = 0;
+    r->tile_count = r->strip_rows = 0;
+    r->scaled_type = HEFT_UNTYPED;
     for (int k = 0; k < HEFT_ROLES; k++) {
         const heft_decoding_part *p = &d->part[k];
         heft_part_window *w = &r->window[k];
         bool is_there = p->tensor != HEFT_NONE;
-        w->lent = !is_there          ? NULL
-                  : d->is_transposed ? heft_part_view(d->f, p->part)
-                                     : heft_part_in_place(d->f, p->part);
+        bool in_any_order = d->is_transposed || d->by_column;
+        w->lent = !is_there      ? NULL
+                  : in_any_order ? heft_part_view(d->f, p->part)
+                                 : heft_part_in_place(d->f, p->part);
         w->len = 0;
     }
 }
@@ -34,6 +37,24 @@ void heft_decoder_free(heft_decoder *r, const heft_allocator *al)
 
 /* ---- elements ---- */
 
+static bool look_up_run(heft_decoder *r, uint64_t row, uint64_t column, size_t count, heft_dtype as,
+                        uint8_t *out)
+{
+    const heft_scheme_decoder *decoder = r->d->decoder;
+    bool is_half = as == HEFT_BF16 || as == HEFT_F16;
+    return decoder->look_up && is_half && !heft_is_big_endian() &&
+           !heft_decoding_part_of(r->d, HEFT_ROLE_PRE_SCALE) &&
+           decoder->look_up(r, row, column, count, as, out);
+}
+
+static void put_run(const float *run, size_t count, heft_dtype as, uint8_t *out)
+{
+    if (as == HEFT_BF16 && !heft_is_big_endian())
+        heft_packed_now()->bf16(out, run, count);
+    else
+        (void)heft_dtype_cast(out, as, run, HEFT_F32, count);
+}
+
 /* Decode the columns [column, column + count) of a stored row, and cast them to out. */
 static void decode_run(heft_decoder *r, uint64_t row, uint64_t column, size_t count, heft_dtype as,
                        uint8_t *out)
@@ -41,13 +62,16 @@ static void decode_run(heft_decoder *r, uint64_t row, uint64_t column, size_t co
     float run[HEFT_RUN];
     bool is_float = as == HEFT_F32 && !((uintptr_t)out % sizeof(float));
     float *to = is_float ? (float *)(void *)out : run;
+    if (look_up_run(r, row, column, count, as, out) || r->st)
+        return;
     r->st = r->d->decoder->decode(r, row, column, count, to);
     if (!r->st && heft_decoding_part_of(r->d, HEFT_ROLE_PRE_SCALE))
         heft_decoder_scale_columns(r, column, count, to);
     if (!r->st && to == run)
-        (void)heft_dtype_cast(out, as, run, HEFT_F32, count);
+        put_run(run, count, as, out);
 }
 
+/* Runs that begin within a row end at a multiple of HEFT_RUN, where groups begin, too. */
 static heft_status read_rows(heft_decoder *r, uint64_t from, size_t count, heft_dtype as,
                              uint8_t *out)
 {
@@ -57,7 +81,8 @@ static heft_status read_rows(heft_decoder *r, uint64_t from, size_t count, heft_
     r->matrix = heft_div(row, d->rows);
     for (size_t n; count && !r->st; count -= n, out += n * size) {
         uint64_t left = d->columns - column;
-        n = count < HEFT_RUN ? count : HEFT_RUN;
+        n = HEFT_RUN - (size_t)(column % HEFT_RUN);
+        n = count < n ? count : n;
         n = left < n ? (size_t)left : n;
         decode_run(r, row, column, n, as, out);
         column += n;

@@ -8,6 +8,7 @@
 #include <heft/scheme.h>
 
 #include "core/read/file.h"
+#include "model/packed_loops.h"
 #include "scheme/recognition.h"
 
 enum {
@@ -80,6 +81,8 @@ typedef struct heft_decoding {
     bool is_aligned;    /* packed numbers do not cross words of 32 bits */
     bool is_high_first; /* the first of two numbers in a byte is the high half */
     uint32_t excess;    /* added to stored zero points */
+    /* Rows of the result are columns of stored words; NULL: they are not. */
+    const struct heft_word_columns *by_column;
 } heft_decoding;
 
 /* Return the name of a role, as in heft_quantised_part. */
@@ -90,6 +93,10 @@ typedef struct heft_scheme_decoder {
     heft_status (*prepare)(heft_decoding *d, heft_error *err);
     heft_status (*decode)(struct heft_decoder *r, uint64_t row, uint64_t column, size_t count,
                           float *out);
+    /* Decode a run to a type of 16 bits by tables.  Return false if the run has to be decoded as
+     * above, or after an error.  NULL: there are no tables. */
+    bool (*look_up)(struct heft_decoder *r, uint64_t row, uint64_t column, size_t count,
+                    heft_dtype as, uint8_t *out);
 } heft_scheme_decoder;
 extern const heft_scheme_decoder heft_decoder_of_awq, heft_decoder_of_bitnet,
     heft_decoder_of_bitsandbytes, heft_decoder_of_comfyui, heft_decoder_of_compressed_tensors,
@@ -122,16 +129,24 @@ heft_status heft_part_window_fill(heft_part_window *w, const heft_file *f, uint3
 typedef struct heft_decoder {
     const heft_decoding *d; /* NULL: none */
     heft_part_window window[HEFT_ROLES];
-    float table[256];      /* the numbers of a type with 8 bits */
-    heft_dtype table_type; /* HEFT_UNTYPED: none */
+    heft_byte_numbers table; /* the numbers of a type with 8 bits */
+    heft_dtype table_type;   /* HEFT_UNTYPED: none */
+    /* The numbers of 4 bits, each times the number of a scale of 8 bits and the factor. */
+    heft_code_table scaled[256];
+    bool has_scaled[256];
+    heft_dtype scaled_type; /* HEFT_UNTYPED: none */
+    float scaled_factor;
     /* Decoded elements [tile_first, tile_first + tile_count) of a transposed tensor. */
     uint8_t *tile;
     size_t tile_capacity;
     uint64_t tile_first, tile_count;
     heft_dtype tile_type;
-    /* Scales and zero points of a run: kept for the next row, if groups are runs of rows. */
-    float group_scale[HEFT_RUN], group_zero[HEFT_RUN];
-    uint64_t group, group_first, group_count;
+    /* Rows of words [strip_first, strip_first + strip_rows) of a tensor that is stored by column,
+     * in `tile`, and their zero points and scales. */
+    uint64_t strip_first, strip_rows;
+    size_t strip_stride;
+    bool has_plain_groups;                             /* runs of d->group elements */
+    float group_scale[HEFT_RUN], group_zero[HEFT_RUN]; /* of a run */
     uint64_t matrix; /* the matrix of the stack that is decoded now */
     uint64_t wanted; /* elements of this call: bounds what is read ahead */
     heft_status st;
@@ -168,12 +183,11 @@ void heft_decoder_multiply(const heft_decoding *d, uint64_t column, size_t count
 /* Multiply each column by its number of HEFT_ROLE_PRE_SCALE, by which the inputs were divided. */
 void heft_decoder_scale_columns(heft_decoder *r, uint64_t column, size_t count, float *x);
 
-/* Return true if group_scale and group_zero have the numbers of these columns; else the caller sets
- * them, or drops them after an error. */
-bool heft_decoder_has_group(heft_decoder *r, uint64_t group, uint64_t first, size_t count);
-heft_status heft_decoder_drop_group(heft_decoder *r);
-/* Replace each number q of a run by (q - zero) * scale of its column. */
-void heft_decoder_apply_group(const heft_decoder *r, size_t count, float *x);
+/* Set *codes to the bytes of these scales, of a type of 8 bits; `raw` is memory for HEFT_RUN. */
+size_t heft_decoder_scale_codes(heft_decoder *r, heft_role role, uint64_t row, uint64_t column,
+                                size_t count, const uint8_t **codes, uint8_t *raw);
+/* Convert elements of a type with numbers to f32. */
+bool heft_decoding_floats(float *out, heft_dtype t, const uint8_t *p, size_t count);
 
 static inline const heft_decoding_part *heft_decoding_part_of(const heft_decoding *d,
                                                               heft_role role)
@@ -216,5 +230,7 @@ heft_status heft_decoding_refuse(const heft_decoding *d, heft_role role, const c
  * mxfp4.c, for nvfp4, too. */
 heft_status heft_decode_e2m1(heft_decoder *r, uint64_t row, uint64_t column, size_t count,
                              float *out);
+bool heft_look_up_e2m1(heft_decoder *r, uint64_t row, uint64_t column, size_t count, heft_dtype as,
+                       uint8_t *out);
 
 #endif

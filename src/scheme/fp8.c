@@ -48,7 +48,7 @@ static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t
     return r->st;
 }
 
-const heft_scheme_decoder heft_decoder_of_fp8 = { prepare, decode };
+const heft_scheme_decoder heft_decoder_of_fp8 = { prepare, decode, NULL };
 
 enum { GROUP = 32 };
 
@@ -62,4 +62,4 @@ static heft_status prepare_mxfp8(heft_decoding *d, heft_error *err)
                : heft_decoding_set_grid(d, HEFT_ROLE_SCALE, err);
 }
 
-const heft_scheme_decoder heft_decoder_of_mxfp8 = { prepare_mxfp8, decode };
+const heft_scheme_decoder heft_decoder_of_mxfp8 = { prepare_mxfp8, decode, NULL };

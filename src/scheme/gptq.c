@@ -5,10 +5,48 @@
 #include "base/text.h"
 #include "scheme/decoding.h"
 #include "scheme/packed.h"
+#include "scheme/word_columns.h"
 
 /* ---- decoding ---- */
 
 enum { WORD_BITS = 32, WORD = 4, MOST_BITS = 8 };
+
+/* The zero points of a group are a stream of bits along the outputs. */
+static bool read_zero_points(heft_decoder *r, uint64_t group, uint64_t output, size_t count,
+                             float *zero)
+{
+    const heft_decoding *d = r->d;
+    const heft_decoding_part *z = heft_decoding_part_of(d, HEFT_ROLE_ZERO_POINT);
+    uint32_t mask = (1U << d->bits) - 1;
+    for (size_t i = 0; !z && i < count; i++)
+        zero[i] = (float)(1U << (d->bits - 1));
+    if (!z)
+        return true;
+    uint64_t first = output * d->bits, end = (output + count) * d->bits;
+    const uint8_t *p = heft_decoder_bytes(r, HEFT_ROLE_ZERO_POINT,
+                                          group * heft_decoding_dim(z, 0) * WORD + first / 8,
+                                          (size_t)((end + 7) / 8 - first / 8));
+    for (size_t i = 0; p && i < count; i++)
+        zero[i] = (float)((heft_bits_at(p, first % 8 + i * d->bits, d->bits) + d->excess) & mask);
+    return p;
+}
+
+/* The words of an output are one below the other. */
+static bool read_band(heft_decoder *r, uint64_t word, size_t height, uint64_t output, size_t count,
+                      uint32_t *band)
+{
+    for (size_t i = 0; i < height; i++, band += count) {
+        const uint8_t *p = heft_decoder_bytes(
+            r, HEFT_ROLE_WEIGHT, ((word + i) * r->d->rows + output) * WORD, count * WORD);
+        if (!p)
+            return false;
+        for (size_t k = 0; k < count; k++)
+            band[k] = heft_le32(p + k * WORD);
+    }
+    return true;
+}
+
+static const heft_word_columns columns = { read_band, 1, read_zero_points };
 
 /* The first form subtracts 1 from zero points, "gptq_v2" does not. */
 static heft_status set_form(heft_decoding *d, heft_error *err)
@@ -32,21 +70,21 @@ static heft_status check_parts(const heft_decoding *d, heft_error *err)
     const heft_decoding_part *s = &d->part[HEFT_ROLE_SCALE];
     const heft_decoding_part *g = heft_decoding_part_of(d, HEFT_ROLE_GROUP_INDEX);
     uint64_t groups = heft_decoding_dim(s, 1);
-    uint64_t words = heft_div(d->columns * d->bits + WORD_BITS - 1, WORD_BITS);
-    if (!groups || heft_decoding_dim(s, 0) != d->columns || s->rank != 2)
+    uint64_t words = heft_div(d->rows * d->bits + WORD_BITS - 1, WORD_BITS);
+    if (!groups || heft_decoding_dim(s, 0) != d->rows || s->rank != 2)
         return heft_decoding_refuse(d, HEFT_ROLE_SCALE, "does not have a number for each output",
                                     err);
     if (z && (z->dtype != HEFT_I32 || z->rank != 2 || heft_decoding_dim(z, 0) != words ||
               heft_decoding_dim(z, 1) != groups))
         return heft_decoding_refuse(d, HEFT_ROLE_ZERO_POINT,
                                     "has another shape than the width of the numbers gives", err);
-    if (g && (g->dtype != HEFT_I32 || g->elements != d->rows))
+    if (g && (g->dtype != HEFT_I32 || g->elements != d->columns))
         return heft_decoding_refuse(d, HEFT_ROLE_GROUP_INDEX,
                                     "does not have a number for each input", err);
-    if (!g && heft_div(d->rows - 1, d->group) + 1 != groups)
+    if (!g && heft_div(d->columns - 1, d->group) + 1 != groups)
         return heft_decoding_refuse(d, HEFT_ROLE_SCALE, "has groups that do not divide the inputs",
                                     err);
-    return heft_decoding_check_groups(d, d->rows, groups, err);
+    return heft_decoding_check_groups(d, d->columns, groups, err);
 }
 
 static heft_status prepare(heft_decoding *d, heft_error *err)
@@ -69,89 +107,16 @@ static heft_status prepare(heft_decoding *d, heft_error *err)
                                     "numbers",
                                     err);
     uint64_t groups = heft_decoding_dim(&d->part[HEFT_ROLE_SCALE], 1);
-    heft_status st = heft_decoding_set_shape(d, inputs, outputs, err);
+    heft_status st = heft_decoding_set_shape(d, outputs, inputs, err);
     d->group = d->block[1] ? d->block[1] : inputs;
     if (groups == 1)
         d->group = inputs;
     if (!st)
         st = check_parts(d, err);
-    d->is_transposed = true;
-    d->dims[0] = outputs;
-    d->dims[1] = inputs;
+    d->by_column = &columns;
     heft_decoding_set_type(d, HEFT_ROLE_SCALE);
     return st;
 }
 
-/* Set *group to the group of an input. */
-static bool find_group(heft_decoder *r, uint64_t input, uint64_t *group)
-{
-    const heft_decoding *d = r->d;
-    *group = heft_div(input, d->group);
-    if (!heft_decoding_part_of(d, HEFT_ROLE_GROUP_INDEX))
-        return true;
-    const uint8_t *p = heft_decoder_bytes(r, HEFT_ROLE_GROUP_INDEX, input * WORD, WORD);
-    *group = p ? heft_word_at(p) : 0;
-    if (p && *group >= heft_decoding_dim(&d->part[HEFT_ROLE_SCALE], 1))
-        r->st = heft_decoding_refuse(d, HEFT_ROLE_GROUP_INDEX, "names a group that does not exist",
-                                     r->err);
-    return !r->st;
-}
-
-/* The zero points of a group are a stream of bits along the outputs. */
-static bool read_zero_points(heft_decoder *r, uint64_t group, uint64_t output, size_t count,
-                             float *zero)
-{
-    const heft_decoding *d = r->d;
-    const heft_decoding_part *z = heft_decoding_part_of(d, HEFT_ROLE_ZERO_POINT);
-    uint32_t mask = (1U << d->bits) - 1;
-    for (size_t i = 0; !z && i < count; i++)
-        zero[i] = (float)(1U << (d->bits - 1));
-    if (!z)
-        return true;
-    uint64_t first = output * d->bits, end = (output + count) * d->bits;
-    const uint8_t *p = heft_decoder_bytes(r, HEFT_ROLE_ZERO_POINT,
-                                          group * heft_decoding_dim(z, 0) * WORD + first / 8,
-                                          (size_t)((end + 7) / 8 - first / 8));
-    for (size_t i = 0; p && i < count; i++)
-        zero[i] = (float)((heft_bits_at(p, first % 8 + i * d->bits, d->bits) + d->excess) & mask);
-    return p;
-}
-
-/* Unpack the numbers of an input, which are at the same bits of each word, or of two words one
- * below the other. */
-static bool read_numbers(heft_decoder *r, uint64_t input, uint64_t output, size_t count, float *out)
-{
-    const heft_decoding *d = r->d;
-    uint64_t bit = input * d->bits, line = d->columns * WORD;
-    uint32_t shift = (uint32_t)(bit % WORD_BITS), mask = (1U << d->bits) - 1;
-    bool crosses = shift + d->bits > WORD_BITS;
-    const uint8_t *p = heft_decoder_bytes(r, HEFT_ROLE_WEIGHT,
-                                          bit / WORD_BITS * line + output * WORD, count * WORD);
-    if (p)
-        heft_packed_now()->words(out, p, count, shift, mask);
-    if (!p || !crosses)
-        return p;
-    p = heft_decoder_bytes(r, HEFT_ROLE_WEIGHT, (bit / WORD_BITS + 1) * line + output * WORD,
-                           count * WORD);
-    for (size_t i = 0; p && i < count; i++)
-        out[i] += (float)(heft_word_at(p + i * WORD) << (WORD_BITS - shift) & mask);
-    return p;
-}
-
-/* A stored row has the numbers of an input for all outputs. */
-static heft_status decode(heft_decoder *r, uint64_t input, uint64_t output, size_t count,
-                          float *out)
-{
-    uint64_t group;
-    if (!find_group(r, input, &group) || !read_numbers(r, input, output, count, out))
-        return r->st;
-    if (!heft_decoder_has_group(r, group, output, count) &&
-        (!read_zero_points(r, group, output, count, r->group_zero) ||
-         !heft_decoder_floats(r, HEFT_ROLE_SCALE, group * r->d->columns + output, count,
-                              r->group_scale)))
-        return heft_decoder_drop_group(r);
-    heft_decoder_apply_group(r, count, out);
-    return HEFT_OK;
-}
-
-const heft_scheme_decoder heft_decoder_of_gptq = { prepare, decode };
+const heft_scheme_decoder heft_decoder_of_gptq = { prepare, heft_decode_word_columns,
+                                                   heft_look_up_word_columns };

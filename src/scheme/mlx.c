@@ -135,4 +135,4 @@ static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t
     return HEFT_OK;
 }
 
-const heft_scheme_decoder heft_decoder_of_mlx = { prepare, decode };
+const heft_scheme_decoder heft_decoder_of_mlx = { prepare, decode, NULL };

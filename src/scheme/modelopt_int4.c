@@ -39,4 +39,4 @@ static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t
     return r->st;
 }
 
-const heft_scheme_decoder heft_decoder_of_modelopt = { prepare, decode };
+const heft_scheme_decoder heft_decoder_of_modelopt = { prepare, decode, NULL };

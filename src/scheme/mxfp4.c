@@ -1,6 +1,7 @@
 /* mxfp4.c - numbers of 4 bits (E2M1), two in a byte, with a power of two for 32 elements of a
  * row. */
 #include "base/text.h"
+#include "scheme/code_tables.h"
 #include "scheme/decoding.h"
 #include "scheme/packed.h"
 
@@ -52,4 +53,52 @@ heft_status heft_decode_e2m1(heft_decoder *r, uint64_t row, uint64_t column, siz
     return r->st;
 }
 
-const heft_scheme_decoder heft_decoder_of_mxfp4 = { prepare, heft_decode_e2m1 };
+/* Set the table of a code of the scale, if it is not there. */
+static void set_table(heft_decoder *r, heft_dtype scale_type, uint8_t code, heft_dtype as)
+{
+    float scale, numbers[16];
+    if (r->has_scaled[code])
+        return;
+    (void)heft_decoding_floats(&scale, scale_type, &code, 1);
+    scale = r->d->divides ? scale / r->scaled_factor : scale * r->scaled_factor;
+    for (size_t i = 0; i < 16; i++)
+        numbers[i] = heft_e2m1[i] * scale;
+    (void)heft_dtype_cast(&r->scaled[code], as, numbers, HEFT_F32, 16);
+    r->has_scaled[code] = true;
+}
+
+/* Drop the tables of another type or factor; a NaN as factor drops them each time. */
+static void keep_tables(heft_decoder *r, heft_dtype as, float factor)
+{
+    if (r->scaled_type != as || !(r->scaled_factor == factor))
+        memset(r->has_scaled, 0, sizeof r->has_scaled);
+    r->scaled_type = as;
+    r->scaled_factor = factor;
+}
+
+bool heft_look_up_e2m1(heft_decoder *r, uint64_t row, uint64_t column, size_t count, heft_dtype as,
+                       uint8_t *out)
+{
+    const heft_decoding *d = r->d;
+    heft_dtype scale_type = d->part[HEFT_ROLE_SCALE].dtype;
+    uint64_t first = row * d->columns + column;
+    uint8_t raw[HEFT_RUN];
+    const uint8_t *which;
+    float factor;
+    heft_coded_run run = heft_coded_run_of(column, d->grid.width, count);
+    if (heft_dtype_size(scale_type) != 1 || d->is_high_first || first % 2 ||
+        !heft_coded_run_fits(&run) || !heft_decoder_factor(r, &factor))
+        return false;
+    run.codes = heft_decoder_bytes(r, HEFT_ROLE_WEIGHT, first / 2, count / 2);
+    size_t n = run.codes
+                   ? heft_decoder_scale_codes(r, HEFT_ROLE_SCALE, row, column, count, &which, raw)
+                   : 0;
+    keep_tables(r, as, factor);
+    for (size_t i = 0; i < n; i++)
+        set_table(r, scale_type, which[i], as);
+    if (n)
+        heft_look_up_run(&run, r->scaled, which, out);
+    return n;
+}
+
+const heft_scheme_decoder heft_decoder_of_mxfp4 = { prepare, heft_decode_e2m1, heft_look_up_e2m1 };

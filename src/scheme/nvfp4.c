@@ -35,6 +35,13 @@ static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t
                : heft_decode_e2m1(r, row, column, count, out);
 }
 
+static bool look_up(heft_decoder *r, uint64_t row, uint64_t column, size_t count, heft_dtype as,
+                    uint8_t *out)
+{
+    return r->d->part[HEFT_ROLE_WEIGHT].dtype != HEFT_NVFP4 &&
+           heft_look_up_e2m1(r, row, column, count, as, out);
+}
+
 /* ModelOpt stores the factor of the whole tensor, compressed-tensors what divides. */
 static heft_status prepare(heft_decoding *d, heft_error *err)
 {
@@ -55,4 +62,4 @@ static heft_status prepare(heft_decoding *d, heft_error *err)
     return st;
 }
 
-const heft_scheme_decoder heft_decoder_of_nvfp4 = { prepare, decode };
+const heft_scheme_decoder heft_decoder_of_nvfp4 = { prepare, decode, look_up };

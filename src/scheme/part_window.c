@@ -40,7 +40,7 @@ static heft_range range_to_read(const heft_decoder *r, heft_role role, uint64_t 
     uint64_t left = p->bytes - at, ahead, elements = d->stack * d->rows * d->columns;
     if (p->is_compressed)
         return (heft_range){ 0, p->bytes };
-    if (d->is_transposed && heft_div(p->bytes, d->stack) * d->stack == p->bytes) {
+    if ((d->is_transposed || d->by_column) && heft_div(p->bytes, d->stack) * d->stack == p->bytes) {
         uint64_t matrix = heft_div(p->bytes, d->stack), from = r->matrix * matrix;
         if (at >= from && at + len <= from + matrix)
             return (heft_range){ from, matrix };
@@ -73,11 +73,13 @@ static void look_up(heft_decoder *r, heft_dtype t, const uint8_t *p, size_t coun
 {
     for (int i = 0; r->table_type != t && i < 256; i++) {
         uint8_t code = (uint8_t)i;
-        (void)heft_dtype_cast(&r->table[i], HEFT_F32, &code, t, 1);
+        (void)heft_dtype_cast(&r->table.number[i], HEFT_F32, &code, t, 1);
+        uint32_t bits = heft_f32_bits(r->table.number[i]);
+        r->table.third[i] = (uint8_t)(bits >> 16);
+        r->table.top[i] = (uint8_t)(bits >> 24);
     }
     r->table_type = t;
-    for (size_t i = 0; i < count; i++)
-        out[i] = r->table[p[i]];
+    heft_packed_now()->bytes(out, p, count, &r->table);
 }
 
 /* E8M0 is the exponent of an f32; the least one is that of a subnormal number. */
@@ -91,6 +93,14 @@ static void read_powers(const uint8_t *p, size_t count, float *out)
                                                   : least);
 }
 
+bool heft_decoding_floats(float *out, heft_dtype t, const uint8_t *p, size_t count)
+{
+    if (t != HEFT_F8_E8M0)
+        return heft_dtype_cast(out, HEFT_F32, p, t, count);
+    read_powers(p, count, out);
+    return true;
+}
+
 bool heft_decoder_floats(heft_decoder *r, heft_role role, uint64_t first, size_t count, float *out)
 {
     heft_dtype t = r->d->part[role].dtype;
@@ -98,9 +108,7 @@ bool heft_decoder_floats(heft_decoder *r, heft_role role, uint64_t first, size_t
     const uint8_t *p = heft_decoder_bytes(r, role, first * size, (size_t)(count * size));
     if (p && role == HEFT_ROLE_WEIGHT && heft_is_float8(t))
         look_up(r, t, p, count, out);
-    else if (p && t == HEFT_F8_E8M0)
-        read_powers(p, count, out);
-    else if (p && !heft_dtype_cast(out, HEFT_F32, p, t, count))
+    else if (p && !heft_decoding_floats(out, t, p, count))
         r->st = heft_decoding_refuse(r->d, role, "has a type that is no number", r->err);
     return !r->st;
 }

@@ -11,36 +11,60 @@ enum { TILE = TILE_DOWN * TILE_ACROSS };
 
 /* ---- scales ---- */
 
-/* Read `n` scales of a line from tiles.  All tiles of the line are asked for at once, since the
- * next lines are in them, too. */
-static bool read_tiled(heft_decoder *r, heft_role role, uint64_t line, uint64_t first, size_t n,
-                       float *scale)
+/* The scales that a run of columns touches. */
+typedef struct touched_scales {
+    uint64_t line, first; /* of the matrix */
+    size_t n;
+} touched_scales;
+
+static touched_scales scales_of(const heft_decoder *r, uint64_t row, uint64_t column, size_t count)
+{
+    const heft_scale_grid *g = &r->d->grid;
+    uint64_t first = heft_div(column, g->width), last = heft_div(column + count - 1, g->width);
+    uint64_t line = heft_div(row - r->matrix * r->d->rows, g->height);
+    return (touched_scales){ line, first, (size_t)(last - first + 1) };
+}
+
+/* Read scales of a line from tiles.  All tiles of the line are asked for at once, since the next
+ * lines are in them, too. */
+static bool read_tiled(heft_decoder *r, heft_role role, touched_scales s, uint8_t *raw)
 {
     const heft_scale_grid *g = &r->d->grid;
     uint64_t strip = heft_div(g->across + TILE_ACROSS - 1, TILE_ACROSS) * TILE;
-    uint64_t at = r->matrix * g->matrix + line / TILE_DOWN * strip, in_tile = line % TILE_DOWN;
+    uint64_t at = r->matrix * g->matrix + s.line / TILE_DOWN * strip, in_tile = s.line % TILE_DOWN;
     const uint8_t *p = heft_decoder_bytes(r, role, at, (size_t)strip);
-    uint8_t raw[HEFT_RUN];
-    for (size_t i = 0; p && i < n; i++) {
-        uint64_t k = first + i;
+    for (size_t i = 0; p && i < s.n; i++) {
+        uint64_t k = s.first + i;
         raw[i] = p[k / TILE_ACROSS * TILE + in_tile % TILE_LINES * TILE_WIDTH +
                    in_tile / TILE_LINES * TILE_ACROSS + k % TILE_ACROSS];
     }
-    return p && heft_dtype_cast(scale, HEFT_F32, raw, r->d->part[role].dtype, n);
+    return p;
+}
+
+size_t heft_decoder_scale_codes(heft_decoder *r, heft_role role, uint64_t row, uint64_t column,
+                                size_t count, const uint8_t **codes, uint8_t *raw)
+{
+    const heft_scale_grid *g = &r->d->grid;
+    touched_scales s = scales_of(r, row, column, count);
+    uint64_t at = r->matrix * g->matrix + s.line * g->across + s.first;
+    if (!g->is_tiled)
+        *codes = heft_decoder_bytes(r, role, at, s.n);
+    else
+        *codes = read_tiled(r, role, s, raw) ? raw : NULL;
+    return *codes ? s.n : 0;
 }
 
 size_t heft_decoder_scales(heft_decoder *r, heft_role role, uint64_t row, uint64_t column,
                            size_t count, float *scale)
 {
     const heft_scale_grid *g = &r->d->grid;
-    uint64_t matrix = r->matrix, in_matrix = row - matrix * r->d->rows;
-    uint64_t first = heft_div(column, g->width), last = heft_div(column + count - 1, g->width);
-    uint64_t line = heft_div(in_matrix, g->height);
-    uint64_t at = matrix * g->matrix + line * g->across + first;
-    size_t n = (size_t)(last - first + 1);
-    bool ok = g->is_tiled ? read_tiled(r, role, line, first, n, scale)
-                          : heft_decoder_floats(r, role, at, n, scale);
-    return ok ? n : 0;
+    touched_scales s = scales_of(r, row, column, count);
+    uint64_t at = r->matrix * g->matrix + s.line * g->across + s.first;
+    uint8_t raw[HEFT_RUN];
+    bool ok = g->is_tiled ? read_tiled(r, role, s, raw) &&
+                                heft_dtype_cast(scale, HEFT_F32, raw, r->d->part[role].dtype, s.n)
+                          : heft_decoder_floats(r, role, at, s.n, scale);
+    return ok ? s.n : 0;
 }
 
 void heft_decoder_multiply(const heft_decoding *d, uint64_t column, size_t count,
@@ -54,28 +78,6 @@ void heft_decoder_multiply(const heft_decoding *d, uint64_t column, size_t count
         count -= n;
         into = 0;
     }
-}
-
-/* ---- groups of rows ---- */
-
-bool heft_decoder_has_group(heft_decoder *r, uint64_t group, uint64_t first, size_t count)
-{
-    bool is = r->group_count == count && r->group == group && r->group_first == first;
-    r->group = group;
-    r->group_first = first;
-    r->group_count = count;
-    return is;
-}
-
-heft_status heft_decoder_drop_group(heft_decoder *r)
-{
-    r->group_count = 0;
-    return r->st;
-}
-
-void heft_decoder_apply_group(const heft_decoder *r, size_t count, float *x)
-{
-    heft_packed_now()->columns(x, r->group_zero, r->group_scale, count);
 }
 
 /* ---- factors ---- */

@@ -92,4 +92,4 @@ static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t
     return r->st;
 }
 
-const heft_scheme_decoder heft_decoder_of_torch = { prepare, decode };
+const heft_scheme_decoder heft_decoder_of_torch = { prepare, decode, NULL };

@@ -44,8 +44,8 @@ static inline void decode_block32(float *restrict out, const uint8_t *restrict b
     int32_t codes[ELEMENTS32];
     if (l.code_bits == 4)
         load_codes32(codes, b, l);
-    for (uint32_t i = 0; l.code_bits == 8 && i < ELEMENTS32; i++)
-        out[i] = scale * (float)(int8_t)b[l.codes_at + i];
+    for (uint32_t i = 0; l.code_bits == 8 && i < ELEMENTS32; i += 16)
+        heft_put_scaled(out + i, (const int8_t *)b + l.codes_at + i, scale);
     for (uint32_t i = 0; l.code_bits == 4 && i < ELEMENTS32; i++)
         out[i] = scale * (float)(codes[i] - l.zero_code);
     for (uint32_t i = 0; l.minimum_at && i < ELEMENTS32; i++)
@@ -125,10 +125,11 @@ static inline void decode_q45_k(float *restrict out, const uint8_t *b, const uin
         const uint8_t *p = codes + group / 2 * LARGE_GROUP;
         uint32_t shift = group % 2 * 4;
         q4_k_scale(b + SCALES, group, &scale, &minimum);
-        for (uint32_t k = 0; k < LARGE_GROUP; k++) {
-            uint32_t code = p[k] >> shift & 15u, fifth = high ? high[k] >> group & 1u : 0;
-            out[k] = scale * (float)(int32_t)(code | fifth << 4) - minimum;
-        }
+        uint8_t numbers[LARGE_GROUP], bit = (uint8_t)(1 << group);
+        for (uint32_t k = 0; k < LARGE_GROUP; k++)
+            numbers[k] = (uint8_t)((p[k] >> shift & 15) | (high && high[k] & bit ? 16 : 0));
+        for (uint32_t k = 0; k < LARGE_GROUP; k += GROUP)
+            heft_put_affine(out + k, numbers + k, scale, minimum);
     }
 }
 

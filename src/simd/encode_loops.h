@@ -3,6 +3,7 @@
 #ifndef HEFT_ENCODE_LOOPS_H
 #define HEFT_ENCODE_LOOPS_H
 #include "model/block_encode.h"
+#include "model/encode_fp4.h"
 #include "model/encode_rounding.h"
 #include "simd/fit_lanes.h"
 #include "simd/instructions.h"
@@ -78,7 +79,6 @@ static size_t q8_0_blocks(uint8_t *restrict out, const float *restrict x, size_t
     return i;
 }
 
-typedef uint8_t lane_bytes __attribute__((vector_size(LANES)));
 enum { BLOCK_LANES = ELEMENTS32 / LANES };
 
 /* Find the least and the greatest element, with any sign if they are zero; false if one is NaN or
@@ -176,6 +176,84 @@ static inline size_t affine_blocks(uint8_t *restrict out, heft_dtype to, block32
     return i;
 }
 
+/* ---- numbers of f4_e2m1 ---- */
+
+/* Find the greatest magnitude of n elements; false if one is NaN or infinite. */
+static inline bool greatest_of(float *greatest, const float *x, uint32_t n)
+{
+    lanes most = splat(0), strange = splat(0), v;
+    for (uint32_t i = 0; i < n; i += LANES) {
+        memcpy(&v, x + i, sizeof v);
+        most = most_of(magnitude(v), most);
+        strange += v - v;
+    }
+    *greatest = most_lane(most);
+    return !not_below(strange, 1);
+}
+
+/* Write the codes of n elements.  A code counts the middles of neighbouring numbers that are below
+ * the magnitude, which are exact, as is the distance of an element to its two neighbours: this is
+ * the nearest number and, of two, the lower code.  Beyond the greatest number the distances must
+ * differ after they are rounded, so that elements must be below 2^20 * scale. */
+static inline void put_fp4_codes(uint8_t *restrict out, const float *restrict x, uint32_t n,
+                                 float scale)
+{
+    static const float middles[] = { 0.5F, 1.5F, 2.5F, 3.5F, 5, 7, 10 };
+    uint8_t codes[ELEMENTS32];
+    for (uint32_t i = 0; i < n; i += LANES) {
+        lanes v, below = splat(0);
+        memcpy(&v, x + i, sizeof v);
+        for (uint32_t k = 0; k < sizeof middles / sizeof *middles; k++)
+            below += pick(is_less(splat(middles[k] * scale), magnitude(v)), splat(1), splat(0));
+        lane_ints code = __builtin_convertvector(below, lane_ints);
+        lane_ints sign = (lane_ints)pick(is_less(splat(0), below), v, splat(0));
+        lane_bytes bytes = __builtin_convertvector(code | (sign >> 28 & 8), lane_bytes);
+        memcpy(codes + i, &bytes, sizeof bytes);
+    }
+    for (uint32_t i = 0; i < n / 2; i += 8)
+        heft_put_le64(out + i, heft_le64(codes + i) | heft_le64(codes + n / 2 + i) << 4);
+}
+
+static size_t mxfp4_blocks(uint8_t *restrict out, const float *restrict x, size_t n)
+{
+    enum { BYTES = 17 };
+    size_t i = 0;
+    for (; i < n; i += ELEMENTS32, out += BYTES) {
+        float greatest;
+        if (!greatest_of(&greatest, x + i, ELEMENTS32)) {
+            heft_row_encode_with(&heft_portable_fits, out, HEFT_MXFP4, x + i, ELEMENTS32, NULL);
+            continue;
+        }
+        out[0] = mxfp4_code(greatest);
+        put_fp4_codes(out + 1, x + i, ELEMENTS32, mxfp4_scale(out[0]));
+    }
+    return i;
+}
+
+static size_t nvfp4_blocks(uint8_t *restrict out, const float *restrict x, size_t n)
+{
+    enum { SCALES = 4, LENGTH = 16, ELEMENTS = SCALES * LENGTH, BYTES = 36, MOST = 1 << 20 };
+    const float infinity = heft_f32_of(0x7F800000);
+    size_t i = 0;
+    for (; i < n; i += ELEMENTS, out += BYTES) {
+        bool is_usual = true;
+        for (uint32_t g = 0; g < SCALES && is_usual; g++) {
+            const float *group = x + i + LENGTH * g;
+            float greatest, scale;
+            is_usual = greatest_of(&greatest, group, LENGTH);
+            out[g] = is_usual ? nvfp4_code(greatest) : 0;
+            scale = nvfp4_scale(out[g]);
+            is_usual = is_usual && (scale == 0 || greatest < MOST * scale);
+            /* All numbers are 0 if the scale is: their code is 0, as below the least middle. */
+            put_fp4_codes(out + SCALES + LENGTH / 2 * g, group, LENGTH,
+                          scale > 0 ? scale : infinity);
+        }
+        if (!is_usual)
+            heft_row_encode_with(&heft_portable_fits, out, HEFT_NVFP4, x + i, ELEMENTS, NULL);
+    }
+    return i;
+}
+
 static size_t range_blocks(uint8_t *out, heft_dtype to, const float *x, size_t n)
 {
     switch (to) {
@@ -189,6 +267,10 @@ static size_t range_blocks(uint8_t *out, heft_dtype to, const float *x, size_t n
         return affine_blocks(out, to, q4_1, x, n);
     case HEFT_Q5_1:
         return affine_blocks(out, to, q5_1, x, n);
+    case HEFT_MXFP4:
+        return mxfp4_blocks(out, x, n);
+    case HEFT_NVFP4:
+        return nvfp4_blocks(out, x, n);
     default:
         return 0;
     }

@@ -13,6 +13,7 @@
  *                    the lesser or the greater of two lanes; the second if they are equal
  *   least_lane, most_lane
  *                    the least and the greatest of the lanes; zeros of any sign, no NaN
+ *   turn_square      exchange lane k of vector i with lane i of vector k, of LANES vectors
  *
  * Groups with NaN, infinity or numbers that no code is near to are left to the portable form. */
 #ifndef HEFT_FIT_LANES_H
@@ -21,6 +22,8 @@
 
 #include "model/block_layouts.h"
 #include "model/encode_fits.h"
+
+typedef uint8_t lane_bytes __attribute__((vector_size(LANES)));
 
 typedef struct lane_groups {
     lanes x[HEFT_FIT_ELEMENTS], weights[HEFT_FIT_ELEMENTS];
@@ -52,11 +55,11 @@ static inline lanes clamped(lanes v, float least, float most)
 static inline void transpose(lanes *restrict to, const float *restrict from, uint32_t n,
                              size_t groups)
 {
-    float columns[HEFT_FIT_ELEMENTS][LANES];
-    for (size_t k = 0; k < LANES; k++) /* lanes without a group repeat the first */
-        for (uint32_t i = 0; i < n; i++)
-            columns[i][k] = from[(k < groups ? k : 0) * n + i];
-    memcpy(to, columns, n * sizeof *to);
+    for (uint32_t i = 0; i < n; i += LANES, to += LANES) {
+        for (size_t k = 0; k < LANES; k++) /* lanes without a group repeat the first */
+            memcpy(&to[k], from + (k < groups ? k : 0) * n + i, sizeof *to);
+        turn_square(to);
+    }
 }
 
 /* Load up to LANES groups; without weights, elements weigh their squares. */
@@ -76,14 +79,16 @@ static inline void load_groups(lane_groups *g, uint32_t n, size_t groups, const 
 
 static inline void store_codes(uint8_t *codes, const lanes *c, uint32_t n, size_t groups)
 {
-    int32_t columns[HEFT_FIT_ELEMENTS][LANES];
-    for (uint32_t i = 0; i < n; i++) {
-        lane_ints whole = __builtin_convertvector(c[i], lane_ints);
-        memcpy(columns[i], &whole, sizeof whole);
+    for (uint32_t i = 0; i < n; i += LANES) {
+        lanes square[LANES];
+        memcpy(square, c + i, sizeof square);
+        turn_square(square);
+        for (size_t k = 0; k < groups; k++) {
+            lane_ints whole = __builtin_convertvector(square[k], lane_ints);
+            lane_bytes bytes = __builtin_convertvector(whole, lane_bytes);
+            memcpy(codes + k * n + i, &bytes, sizeof bytes);
+        }
     }
-    for (size_t k = 0; k < groups; k++)
-        for (uint32_t i = 0; i < n; i++)
-            codes[k * n + i] = (uint8_t)columns[i][k];
 }
 
 static inline void store_lanes(float *to, lanes v, size_t groups)
@@ -300,7 +305,8 @@ typedef struct lane_refined {
     lane_groups g;
     lanes weighted[REFINED], codes[REFINED], extreme;
     lane_products p;
-    lane_mask is_usual; /* lanes where no quotient was too large for nearest() */
+    lanes quotients;   /* the sum of magnitudes, which must not be too large for nearest() */
+    lanes has_changed; /* 1 in lanes where the round changes a code */
 } lane_refined;
 
 static inline void begin_refined(lane_refined *r, size_t groups, const float *x)
@@ -309,7 +315,7 @@ static inline void begin_refined(lane_refined *r, size_t groups, const float *x)
     load_groups(&r->g, REFINED, groups, x, NULL);
     r->extreme = extreme_of(r->g.x, REFINED);
     r->p = (lane_products){ splat(0), splat(0) };
-    r->is_usual = is_less(splat(0), splat(1));
+    r->quotients = r->has_changed = splat(0);
     lanes inverse = splat(-half) / r->extreme;
     for (uint32_t i = 0; i < REFINED; i++) {
         r->weighted[i] = r->g.weights[i] * r->g.x[i];
@@ -319,28 +325,26 @@ static inline void begin_refined(lane_refined *r, size_t groups, const float *x)
     }
 }
 
-/* Return the lanes whose code i has changed. */
-static inline uint32_t refine_code(lane_refined *r, uint32_t i)
+static inline void refine_code(lane_refined *r, uint32_t i)
 {
     const lanes zero = splat(0), x = r->g.x[i], weight = r->g.weights[i], code = r->codes[i];
-    const float large = 1 << 20;
     lane_products old = r->p;
     lanes with_codes = old.with_codes - r->weighted[i] * code;
     lanes squares = old.squares - weight * code * code;
     lane_mask is_positive = is_less(zero, with_codes);
     lanes quotient = x * squares / with_codes;
-    r->is_usual &= is_less(magnitude(quotient), splat(large)) | (lane_mask)~is_positive;
+    r->quotients += pick(is_positive, magnitude(quotient), zero);
     lanes better = clamped(nearest(quotient), -REFINED_HALF, REFINED_HALF - 1);
     with_codes += r->weighted[i] * better;
     squares += weight * better * better;
     lane_mask takes = is_positive & is_less(zero, squares) &
                       is_less(old.with_codes * old.with_codes * squares,
                               with_codes * with_codes * old.squares) &
-                      (is_less(better, code) | is_less(code, better));
+                      is_less(zero, magnitude(better - code));
     r->codes[i] = pick(takes, better, code);
     r->p.with_codes = pick(takes, with_codes, old.with_codes);
     r->p.squares = pick(takes, squares, old.squares);
-    return mask_bits(takes);
+    r->has_changed = pick(takes, splat(1), r->has_changed);
 }
 
 static inline void end_refined(const lane_refined *r, size_t groups, const float *x, float *scales,
@@ -348,7 +352,9 @@ static inline void end_refined(const lane_refined *r, size_t groups, const float
 {
     lanes c[REFINED];
     lanes scale = pick(is_less(splat(0), r->p.squares), r->p.with_codes / r->p.squares, splat(0));
-    uint32_t left = not_below(r->g.strange, 1) | zero_lanes(r->extreme) | ~mask_bits(r->is_usual);
+    const float large = 1 << 20;
+    uint32_t left = not_below(r->g.strange, 1) | zero_lanes(r->extreme) |
+                    not_below(r->quotients, large);
     for (uint32_t i = 0; i < REFINED; i++)
         c[i] = r->codes[i] + REFINED_HALF;
     store_lanes(scales, scale, groups);
@@ -372,13 +378,14 @@ static uint64_t refine_some(size_t groups, uint32_t rounds, const float *x, floa
         begin_refined(&r[v], v < last ? LANES : of_last, x + v * LANES * REFINED);
 
     for (uint32_t round = 0; round < rounds && changed; round++) {
-        uint32_t of[VECTORS] = { 0 };
         for (uint32_t i = 0; i < REFINED; i++)
             for (size_t v = 0; v <= last; v++)
-                of[v] |= refine_code(&r[v], i);
+                refine_code(&r[v], i);
         changed = 0;
-        for (size_t v = 0; v <= last; v++)
-            changed |= (uint64_t)of[v] << v * LANES;
+        for (size_t v = 0; v <= last; v++) {
+            changed |= (uint64_t)not_below(r[v].has_changed, 1) << v * LANES;
+            r[v].has_changed = splat(0);
+        }
     }
 
     for (size_t v = 0; v <= last; v++)

@@ -46,6 +46,25 @@ static inline float most_lane(lanes v)
     return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
 
+static inline void turn_square(lanes v[LANES])
+{
+    lanes pairs[LANES], fours[LANES];
+    for (int i = 0; i < LANES; i += 2) {
+        pairs[i] = _mm256_unpacklo_ps(v[i], v[i + 1]);
+        pairs[i + 1] = _mm256_unpackhi_ps(v[i], v[i + 1]);
+    }
+    for (int i = 0; i < LANES; i += 4)
+        for (int k = 0; k < 2; k++) {
+            __m256d a = (__m256d)pairs[i + k], b = (__m256d)pairs[i + k + 2];
+            fours[i + 2 * k] = (lanes)_mm256_unpacklo_pd(a, b);
+            fours[i + 2 * k + 1] = (lanes)_mm256_unpackhi_pd(a, b);
+        }
+    for (int i = 0; i < 4; i++) {
+        v[i] = _mm256_permute2f128_ps(fours[i], fours[4 + i], 0x20);
+        v[4 + i] = _mm256_permute2f128_ps(fours[i], fours[4 + i], 0x31);
+    }
+}
+
 #include "simd/encode_loops.h"
 #include "simd/encode_sets.h"
 

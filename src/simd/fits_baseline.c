@@ -47,6 +47,15 @@ static inline float most_lane(lanes v)
     return -least_lane(-v);
 }
 
+static inline void turn_square(lanes v[LANES])
+{
+    lanes turned[LANES];
+    for (uint32_t i = 0; i < LANES; i++)
+        turned[i] = (lanes){ v[0][i], v[1][i], v[2][i], v[3][i] };
+    for (uint32_t i = 0; i < LANES; i++)
+        v[i] = turned[i];
+}
+
 #include "simd/encode_loops.h"
 #include "simd/encode_sets.h"
 

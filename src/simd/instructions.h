@@ -162,6 +162,16 @@ static inline void heft_put_scaled(float *restrict out, const int8_t *restrict n
     put_bytes(out, _mm_loadu_si128((const __m128i *)n), scale);
 }
 
+/* Store 16 numbers, at most 127, multiplied by `scale` and less `minimum`. */
+static inline void heft_put_affine(float *restrict out, const uint8_t *restrict n, float scale,
+                                   float minimum)
+{
+    float scaled[16];
+    heft_put_scaled(scaled, (const int8_t *)n, scale);
+    for (uint32_t i = 0; i < 16; i++)
+        out[i] = scaled[i] - minimum;
+}
+
 /* Store the numbers that codes of 4 bits stand for, multiplied by `scale`: those of the lower
  * halves of `count` bytes, 8 or 16, and then those of the upper halves. */
 static inline void heft_put_halves(float *restrict out, const uint8_t *restrict codes, size_t count,
@@ -186,6 +196,14 @@ static inline void heft_put_scaled(float *restrict out, const int8_t *restrict n
 #pragma GCC unroll 1
     for (uint32_t i = 0; i < 16; i++)
         out[i] = scale * (float)n[i];
+}
+
+static inline void heft_put_affine(float *restrict out, const uint8_t *restrict n, float scale,
+                                   float minimum)
+{
+#pragma GCC unroll 1
+    for (uint32_t i = 0; i < 16; i++)
+        out[i] = scale * (float)(int32_t)n[i] - minimum;
 }
 
 static inline void heft_put_halves(float *restrict out, const uint8_t *restrict codes, size_t count,

@@ -4,6 +4,6 @@
 #include "model/packed_loops.h"
 
 extern const heft_packed_loops heft_packed_set; /* the baseline of the compiler */
-extern const heft_packed_loops heft_packed_set_avx2, heft_packed_set_avx512;
+extern const heft_packed_loops heft_packed_set_avx2, heft_packed_set_avx512, heft_packed_set_vbmi;
 
 #endif

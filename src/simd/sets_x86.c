@@ -17,7 +17,7 @@ static const heft_kernels vbmi = {
     .decode_blocks = heft_block_loops_avx512,
     .floats = &heft_float_loops_avx512,
     .fits = &heft_fits_avx512,
-    .packed = &heft_packed_set_avx512,
+    .packed = &heft_packed_set_vbmi,
 };
 
 static const heft_kernels avx512 = {

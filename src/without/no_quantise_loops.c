@@ -6,6 +6,7 @@
 const heft_fits heft_fits_baseline = { .affine = NULL };
 const heft_fits heft_fits_avx2 = { .affine = NULL };
 const heft_fits heft_fits_avx512 = { .affine = NULL };
-const heft_packed_loops heft_packed_set = { .words = NULL };
-const heft_packed_loops heft_packed_set_avx2 = { .words = NULL };
-const heft_packed_loops heft_packed_set_avx512 = { .words = NULL };
+const heft_packed_loops heft_packed_set = { .halves = NULL };
+const heft_packed_loops heft_packed_set_avx2 = { .halves = NULL };
+const heft_packed_loops heft_packed_set_avx512 = { .halves = NULL };
+const heft_packed_loops heft_packed_set_vbmi = { .halves = NULL };
