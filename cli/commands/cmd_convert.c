@@ -424,6 +424,7 @@ static int convert(request *r)
     if (!code)
         code = mapped_open(&m, j->session, in, r->in, output_kind_of(r));
     in = m.model ? m.model : in;
+    j->rules.cast.is_for_ggml = m.is_for_ggml;
     if (!code && j->quantise.args.count && !j->mix.info.name)
         code = quantise(&q, &j->quantise, j->session, in, r->in, quantise_target(r));
     if (!code)

@@ -138,14 +138,22 @@ static int say_map_error(const char *path, const heft_file *f, heft_error *err)
     return say_error(path, err);
 }
 
+static bool is_text(heft_str s, const char *text)
+{
+    return s.len == strlen(text) && !memcmp(s.ptr, text, s.len);
+}
+
 /* Return whether the map takes the model from a framework. */
 static bool comes_from(const mapped *m, const char *framework)
 {
-    if (!m->map)
-        return false;
     heft_map_info i = heft_map_describe(m->map);
-    heft_str from = m->direction == HEFT_MAP_INVERSE ? i.to : i.from;
-    return from.len == strlen(framework) && !memcmp(from.ptr, framework, from.len);
+    return is_text(m->direction == HEFT_MAP_INVERSE ? i.to : i.from, framework);
+}
+
+static bool leads_to(const mapped *m, const char *framework)
+{
+    heft_map_info i = heft_map_describe(m->map);
+    return is_text(m->direction == HEFT_MAP_INVERSE ? i.from : i.to, framework);
 }
 
 /* Make the metadata of a GGUF file, if the model is in a folder with config.json. */
@@ -179,6 +187,7 @@ int mapped_open(mapped *m, const session *s, const heft_file *f, const char *pat
         opt.direction = heft_map_side(m->map, f);
     m->direction = opt.direction;
     bool is_gguf = comes_from(m, "gguf");
+    m->is_for_ggml = output == MAPPED_GGUF && leads_to(m, "gguf");
     if (output == MAPPED_GGUF && !is_gguf)
         code = open_gguf(m, s, f, path);
     else if (output == MAPPED_FOLDER && is_gguf)

@@ -36,6 +36,9 @@ $HEFT convert --map qwen2 alone.safetensors alone.gguf || echo "= $?"; $HEFT inf
 echo "== more tokens than rows"; $HEFT convert --map auto short no.gguf || echo "= $?"
 echo "== steps that are not known"; $HEFT convert --map auto odd no.gguf || echo "= $?"
 $HEFT convert -q --map auto --pre-tokenizer qwen2 odd odd.gguf; $HEFT info odd.gguf | grep ggml.pre
+echo "== casts"; $HEFT convert --map auto --cast '*.weight=f16' good cast.gguf
+$HEFT ls --raw cast.gguf | cut -f2 | sort | uniq -c
+$HEFT convert --map auto --cast 'output_norm.weight=bf16' good no.gguf || echo "= $?"
 echo "== and back"; $HEFT convert --map auto out.gguf back/; ls back
 $HEFT convert --map auto out.gguf back/ || echo "= $?"
 $HEFT convert -qf --map auto out.gguf back; $HEFT diff good/model.safetensors back/model.safetensors
