@@ -117,18 +117,19 @@ heft_map_number heft_map_evaluate(const heft_map_numbers *n, heft_str text);
 /* ---- operations, map_operations.c ---- */
 
 typedef enum heft_map_kind {
-    HEFT_MAP_FOLD,    /* dimension D becomes two: N times the rest, or the rest times N */
-    HEFT_MAP_MERGE,   /* dimensions D and D + 1 become one */
-    HEFT_MAP_SWAP,    /* exchange two dimensions */
-    HEFT_MAP_STACK,   /* values by a captured number become one, along a new dimension */
-    HEFT_MAP_UNSTACK, /* the reverse */
-    HEFT_MAP_JOIN,    /* all values become one, along a new dimension */
-    HEFT_MAP_TAKE,    /* the reverse */
-    HEFT_MAP_CONCAT,  /* all values become one, along dimension D */
-    HEFT_MAP_SPLIT,   /* the reverse */
-    HEFT_MAP_RESIZE,  /* dimension D has another size: rows are cut off, or are 0 */
-    HEFT_MAP_ADD,     /* add a constant */
-    HEFT_MAP_F32,     /* store as f32 */
+    HEFT_MAP_FOLD,         /* dimension D becomes two: N times the rest, or the rest times N */
+    HEFT_MAP_MERGE,        /* dimensions D and D + 1 become one */
+    HEFT_MAP_SWAP,         /* exchange two dimensions */
+    HEFT_MAP_SWAP_NUMBERS, /* the same, except of tensors in blocks */
+    HEFT_MAP_STACK,        /* values by a captured number become one, along a new dimension */
+    HEFT_MAP_UNSTACK,      /* the reverse */
+    HEFT_MAP_JOIN,         /* all values become one, along a new dimension */
+    HEFT_MAP_TAKE,         /* the reverse */
+    HEFT_MAP_CONCAT,       /* all values become one, along dimension D */
+    HEFT_MAP_SPLIT,        /* the reverse */
+    HEFT_MAP_RESIZE,       /* dimension D has another size: rows are cut off, or are 0 */
+    HEFT_MAP_ADD,          /* add a constant */
+    HEFT_MAP_F32,          /* store as f32 */
     HEFT_MAP_KINDS
 } heft_map_kind;
 

@@ -332,10 +332,10 @@ const char *const heft_map_texts[] = {
     "model.layers.{i}.mlp.experts.gate_up_proj_bias -> blk.{i}.ffn_gate_exps.bias, "
     "blk.{i}.ffn_up_exps.bias : deinterleave 1 2; f32\n"
     "model.layers.{i}.mlp.experts.down_proj_bias -> blk.{i}.ffn_down_exps.bias : f32\n"
-    "\nmodel.layers.{i}.mlp.experts.gate_up_proj -> blk.{i}.ffn_gate_exps.weight, "
-    "blk.{i}.ffn_up_exps.weight : swap 1 2; deinterleave 1 2\n"
-    "model.layers.{i}.mlp.experts.down_proj -> blk.{i}.ffn_down_exps.weight : swap 1 "
-    "2\n",
+    "\n\nmodel.layers.{i}.mlp.experts.gate_up_proj -> blk.{i}.ffn_gate_exps.weight, "
+    "blk.{i}.ffn_up_exps.weight : swap-numbers 1 2; deinterleave 1 2\n"
+    "model.layers.{i}.mlp.experts.down_proj -> blk.{i}.ffn_down_exps.weight : "
+    "swap-numbers 1 2\n",
     "map gpt2\n"
     "title GPT-2: weights of linear layers are transposed\n"
     "from huggingface\n"

@@ -17,6 +17,7 @@ import unicodedata
 
 import llama_library
 import made_models
+import made_mxfp4
 import made_tokenizers
 import numpy as np
 
@@ -25,6 +26,7 @@ import tap  # noqa: E402
 
 CLOSE = 1e-3
 CLOSE_IN_F16 = 1e-2  # llama.cpp rounds what it multiplies with weights of 16 bits, too
+CLOSE_TO_BLOCKS = 8e-2
 # llama.cpp splits texts before combining marks, or keeps them, where the definitions do otherwise.
 WITHOUT_MARKS = ("gpt-4o", "tekken", "bert")
 
@@ -36,8 +38,9 @@ def has_marks(text):
 def weights_file(weights):
     header, data = {}, b""
     for k, v in weights.items():
-        raw = v.astype("<f4").tobytes()
-        header[k] = {"dtype": "F32", "shape": list(v.shape),
+        is_byte = v.dtype == np.uint8
+        raw = v.tobytes() if is_byte else v.astype("<f4").tobytes()
+        header[k] = {"dtype": "U8" if is_byte else "F32", "shape": list(v.shape),
                      "data_offsets": [len(data), len(data) + len(raw)]}
         data += raw
     text = json.dumps(header).encode()
@@ -105,6 +108,31 @@ class Check:
         if not worst < (CLOSE_IN_F16 if cast else CLOSE):
             return [f"numbers differ by {worst:.2g} of {np.abs(want).max():.2g}"]
         return [] if cast else self.back(kind, folder, target)
+
+    def quantised(self):
+        """Experts in MXFP4 keep their blocks."""
+        kind, tokenizer = "gpt_oss", made_tokenizers.byte_level("gpt-2")
+        model = made_models.Model(kind, len(tokenizer["model"]["vocab"]) + 6)
+        model.c["num_experts_per_tok"] = 4  # all: a rounded number chooses no other expert
+        model.forward([1])
+        stored = dict(model.weights)
+        for i, (name, shape) in enumerate([(k, v.shape) for k, v in stored.items()
+                                           if k.endswith(("gate_up_proj", "down_proj"))]):
+            made = made_mxfp4.Experts(shape[0], shape[2], shape[1], i, (122, 125))
+            model.weights[name] = made.numbers()
+            del stored[name]
+            stored[name + "_blocks"], stored[name + "_scales"] = made.blocks(), made.powers
+        ids = [int(i) for i in np.random.default_rng(2).integers(0, 500, 12)]
+        want = model.forward(ids)
+        folder = self.folder("mxfp4", model.c, stored)
+        made_tokenizers.write(folder, "tokenizer.json", tokenizer)
+        target = self.dir / "mxfp4.gguf"
+        self.convert(folder, target)
+        loaded = llama_library.Model(self.llama, target)
+        worst = float(np.abs(loaded.run(ids) - want).max() / np.abs(want).max())
+        loaded.close()
+        # The library rounds what it multiplies with blocks to 8 bits.
+        return [] if worst < CLOSE_TO_BLOCKS else [f"numbers differ by {worst:.2g}"]
 
     def back(self, kind, folder, target):
         """Compare the weights that come back with those that were converted."""
@@ -221,6 +249,8 @@ def main():
                 rows.append((f"model {kind} after --cast", check.model(kind, "*.weight=f16")))
             except ValueError as e:
                 rows.append((f"model {kind} after --cast", [str(e)]))
+        if not names:
+            rows.append(("model gpt_oss with experts in MXFP4", check.quantised()))
         if not (pathlib.Path(directory) / "node_modules/tokenizers").exists():
             rows.append(("tokenizers # SKIP npm has no library of tokenizers here", []))
             return tap.report(rows)
