@@ -79,6 +79,8 @@ typedef struct named_tensors { /* the first of several tensors, and their number
 
 typedef struct reports {
     named_tensors unmatched, dropped;
+    const session *session;
+    const char *path;
 } reports;
 
 static void count_name(named_tensors *n, heft_str name)
@@ -90,6 +92,23 @@ static void count_name(named_tensors *n, heft_str name)
 static void count_unmatched(void *ctx, heft_str name)
 {
     count_name(&((reports *)ctx)->unmatched, name);
+}
+
+/* Say that a result is stored once, or that two are not equal although they should be. */
+static void say_tied(void *ctx, heft_str name, heft_str first, bool is_same)
+{
+    const reports *r = ctx;
+    outbuf text;
+    out_open(&text, -1);
+    out_escaped(&text, name);
+    out_text(&text, is_same ? " equals " : " differs from ");
+    out_escaped(&text, first);
+    if (is_same && !r->session->quiet)
+        say(MESSAGE_NOTE, r->path, "%s and is not written: the output ties both", out_cstr(&text));
+    else if (!is_same)
+        say(MESSAGE_WARNING, r->path, "%s, although the model ties both: both are written",
+            out_cstr(&text));
+    out_free(&text);
 }
 
 static void count_dropped(void *ctx, heft_str name)
@@ -172,7 +191,7 @@ int mapped_open(mapped *m, const session *s, const heft_file *f, const char *pat
 {
     heft_error err;
     heft_map_options opt = HEFT_MAP_OPTIONS_INIT;
-    reports names = { { 0 }, { 0 } };
+    reports names = { .session = s, .path = path };
     int code = CODE_DONE;
     *m = (mapped){ .map = NULL };
     if (!s->map)
@@ -201,6 +220,7 @@ int mapped_open(mapped *m, const session *s, const heft_file *f, const char *pat
     opt.verify = !s->no_verify;
     opt.on_unmatched = s->allow_unmatched ? count_unmatched : NULL;
     opt.on_dropped = count_dropped;
+    opt.on_tied = say_tied;
     opt.ctx = &names;
     if (heft_map_apply(&m->model, m->map, f, &opt, &err))
         return say_map_error(path, f, &err);

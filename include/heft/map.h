@@ -76,15 +76,19 @@ typedef struct heft_map_options {
     const heft_gguf_metadata *gguf;
     /* Texts made of f: metadata that they state are left out.  NULL: all metadata are kept. */
     const heft_gguf_texts *texts;
+    /* Called for a result that a `tie` statement of the map names, and that is left out if it has
+     * the content of the result `first` (is_same); or NULL. */
+    void (*on_tied)(void *ctx, heft_str name, heft_str first, bool is_same);
 } heft_map_options;
 #define HEFT_MAP_OPTIONS_INIT                                                                   \
     {                                                                                           \
         sizeof(heft_map_options), NULL, HEFT_MAP_EITHER, false, false, { 0 }, NULL, NULL, NULL, \
-            NULL, NULL                                                                          \
+            NULL, NULL, NULL                                                                    \
     }
 
 /* Open the model that f is under the map.  All metadata of f are kept.  f must outlive *out, the
- * map need not.  No data are read before the tensors of *out are, except by opt->verify.
+ * map need not.  No data are read before the tensors of *out are, except by opt->verify, and
+ * of results that may be tied.
  *   HEFT_E_FORMAT       a tensor matches two rules, or none; two tensors would have one name; one
  *                       that a rule needs is missing; a shape does not fit
  *   HEFT_E_NOTFOUND     the model does not state a number that a rule needs

@@ -66,12 +66,23 @@ typedef struct heft_map_mention { /* drop and require */
     uint8_t side; /* of the input: 0 left, 1 right */
 } heft_map_mention;
 
+/* "tie A B": a result that has both with the same content has A alone.  "untie A B": an input
+ * without B has A in its place, too. */
+typedef struct heft_map_tie {
+    heft_str first, second;
+    heft_str condition; /* an expression; empty: the statement always holds */
+    uint32_t line;
+    uint8_t side; /* of the names: 0 left, 1 right */
+    bool is_untie, is_negated;
+} heft_map_tie;
+enum { HEFT_MAP_TIES = 16 };
+
 struct heft_map {
     const heft_host *host;
     heft_memory mem;
     heft_arena arena;
     heft_map_info info;
-    heft_vec tokens, patterns, ops, args, rules, lets, mentions;
+    heft_vec tokens, patterns, ops, args, rules, lets, mentions, ties;
     bool has_f32_vectors; /* 16-bit vectors of the left side become f32 */
     bool keeps_others;    /* tensors that no rule matches keep their names */
 };

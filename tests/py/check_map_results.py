@@ -149,11 +149,135 @@ def check_part(folder):
     return [] if ok and not (folder / "m.gguf").exists() else [f"{p.returncode} {p.stderr}"]
 
 
+# ---- tied tensors ----
+
+def matrix(rows, columns, start=0.0):
+    return (np.arange(rows * columns, dtype=np.float32) + np.float32(start)).reshape(rows, columns)
+
+
+def mapped(folder, text, arrays, *options, config=None, source="in.safetensors"):
+    """Apply the text of a map, or a shipped one, and return the result and what was said."""
+    write(folder / source, arrays)
+    if config is not None:
+        (folder / "config.json").write_text(json.dumps(config))
+    name = text
+    if "\n" in text:
+        name = folder / "test.map"
+        name.write_text("map test\n" + text)
+    p = heft("convert", "-f", "--map", name, *options, folder / source, folder / "out.safetensors")
+    return (read(folder / "out.safetensors") if not p.returncode else {}), p
+
+
+def check_tied(folder):
+    """Equal results are written once, whether they are gathered or kept as they are."""
+    a, b = matrix(400, 300), matrix(400, 300, 0.5)
+    rules = {"kept": "a -> x\nb -> y\n", "gathered": "a -> x : transpose\nb -> y : transpose\n",
+             "one of both": "a -> x : f32\nb -> y\n"}
+    wrong = []
+    for name, text in rules.items():
+        x, y = (a.T, b.T) if name == "gathered" else (a, b)
+        for access in ("auto", "read"):
+            options = [f"--access={access}"] if access != "auto" else []
+            got, p = mapped(folder, text + "tie-right x y\n", {"a": a, "b": a}, *options)
+            wrong += differences(got, expected({"x": x}))
+            wrong += [] if "y equals x and is not written" in p.stderr else [p.stderr]
+            got, p = mapped(folder, text + "tie-right x y\n", {"a": a, "b": b}, *options)
+            wrong += differences(got, expected({"x": x, "y": y}))
+            wrong += [] if "y differs from x" in p.stderr else [p.stderr]
+        got, p = mapped(folder, text + "tie-right x y if n\n", {"a": a, "b": a})
+        wrong += [f"{name}, if: {w}" for w in differences(got, expected({"x": x, "y": x}))]
+        got, p = mapped(folder, text + "let n = 0\ntie-right x y unless n\n", {"a": a, "b": a})
+        wrong += [f"{name}, unless: {w}" for w in differences(got, expected({"x": x}))]
+        last = a.copy()
+        last[-1, -1] += 1
+        got, p = mapped(folder, text + "tie-right x y\n", {"a": a, "b": last})
+        wrong += [] if "y" in got else [f"{name}: the last element counts"]
+    got, p = mapped(folder, "a -> x\nb -> y\ntie-right x y\n", {"a": a, "b": a.reshape(300, 400)})
+    return wrong + ([] if "y" in got else ["a shape counts"])
+
+
+def check_untied(folder):
+    """A tensor stands for the one that the input lacks, and goes through its rule."""
+    a, b = matrix(40, 30), matrix(40, 30, 0.5)
+    text = "a -> x\nb -> y : transpose\nc -> c\nuntie a b\n"
+    more = {"c": matrix(2, 3)}
+    wrong = []
+    for options in ([], ["--access=read"]):
+        got, p = mapped(folder, text, {"a": a, **more}, *options)
+        wrong += differences(got, expected({"x": a, "y": a.T, **more}))
+    got, p = mapped(folder, text, {"a": a, "b": b, **more})
+    wrong += differences(got, expected({"x": a, "y": b.T, **more}))
+    got, p = mapped(folder, text, more)  # neither
+    wrong += differences(got, expected(more))
+    got, p = mapped(folder, "a -> x\nb -> y\nuntie a b\nuntie-right x y\n", {"a": a})
+    return wrong + differences(got, expected({"x": a, "y": a}))
+
+
+def check_heads(folder):
+    """The output of a decoder: once in GGUF, twice in Burn, and back."""
+    embedding, norm = matrix(20, 8), np.ones(8, np.float32)
+    both = {"model.embed_tokens.weight": embedding, "lm_head.weight": embedding,
+            "model.norm.weight": norm}
+    one = {k: v for k, v in both.items() if k != "lm_head.weight"}
+    config = {"model_type": "llama", "num_attention_heads": 2}
+    gguf = {"token_embd.weight": embedding, "output_norm.weight": norm}
+    wrong = []
+    for tied, wanted in ((True, gguf), (False, {**gguf, "output.weight": embedding})):
+        got, _ = mapped(folder, "llama", both, config={**config, "tie_word_embeddings": tied})
+        wrong += [f"GGUF, tied {tied}: {w}" for w in differences(got, expected(wanted))]
+    burn = {"model.embed_tokens.weight": embedding, "lm_head.weight": embedding.T,
+            "model.norm.gamma": norm}
+    for arrays in (one, both):
+        got, _ = mapped(folder, "burn", arrays)
+        wrong += [f"Burn: {w}" for w in differences(got, expected(burn))]
+    for tied, wanted in ((True, one), (False, both)):
+        got, _ = mapped(folder, "burn:inverse", burn,
+                        config={**config, "tie_word_embeddings": tied})
+        wrong += [f"back from Burn, tied {tied}: {w}" for w in differences(got, expected(wanted))]
+    return wrong
+
+
+# ---- vocabularies of another size ----
+
+def check_resized(folder):
+    """Rows are cut off, or are zeros; the inverse does the opposite."""
+    wrong = []
+    for dtype in (np.float32, np.float16, np.uint16, np.uint8):
+        a = np.random.default_rng(3).integers(1, 100, (13, 7)).astype(dtype)
+        for size in (5, 13, 20):
+            rows = np.zeros((size, 7), dtype)
+            rows[:min(13, size)] = a[:size]
+            columns = np.zeros((13, size), dtype)
+            columns[:, :min(7, size)] = a[:, :size]
+            text = f"a -> x : resize 0 13 {size}\nb -> y : resize 1 7 {size}\n"
+            for options in ([], ["--access=read"]):
+                got, p = mapped(folder, text, {"a": a, "b": a}, *options)
+                wrong += [f"{a.dtype} to {size}: {w} {p.stderr}" for w in
+                          differences(got, expected({"x": rows, "y": columns}))]
+            back, p = mapped(folder, text, {"x": rows, "y": columns}, source="right.safetensors")
+            again = np.zeros_like(a), np.zeros_like(a)
+            again[0][:min(13, size)] = a[:size]
+            again[1][:, :min(7, size)] = a[:, :size]
+            wrong += [f"{a.dtype} from {size}: {w} {p.stderr}" for w in
+                      differences(back, expected({"a": again[0], "b": again[1]}))]
+    # After other operations, and with sizes of the settings.
+    a = np.random.default_rng(4).integers(1, 100, (6, 4)).astype(np.float32)
+    padded = np.zeros((8, 4), np.float32)
+    padded[:6] = a
+    got, p = mapped(folder, "let n = vocab_size + 2\na -> x : resize 0 vocab_size n; transpose\n",
+                    {"a": a}, config={"vocab_size": 6})
+    return wrong + differences(got, expected({"x": padded.T}))
+
+
 CHECKS = {
     "blocks of MXFP4 are those of gpt-oss, without arithmetic": check_mxfp4,
     "blocks of MXFP4 come back": check_mxfp4_back,
     "mixes and blocks of MXFP4": check_mxfp4_mixes,
     "rows that do not fill blocks of MXFP4": check_part,
+    "equal results are written once": check_tied,
+    "a tensor stands for the one tied to it": check_untied,
+    "outputs of decoders, tied and untied": check_heads,
+    "vocabularies of another size": check_resized,
 }
 
 
