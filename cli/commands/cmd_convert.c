@@ -359,7 +359,7 @@ static int open_input(request *r, heft_file **f)
 static int decode_for_mix(dequantised *d, const job *j, const heft_file *f)
 {
     heft_schemes *found;
-    int code = quantised_open(&found, f, j->source);
+    int code = quantised_open_to_convert(&found, f, j->source);
     uint32_t count = code ? 0 : heft_schemes_count(found);
     heft_schemes_close(code ? NULL : found);
     if (!count)

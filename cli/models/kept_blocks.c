@@ -54,7 +54,7 @@ int kept_blocks_open(kept_blocks *k, const session *s, const heft_file *f, const
     heft_error err;
     heft_quantise_options opt = HEFT_QUANTISE_OPTIONS_INIT;
     *k = (kept_blocks){ NULL, NULL };
-    int code = quantised_open(&k->schemes, f, path);
+    int code = quantised_open_to_convert(&k->schemes, f, path);
     if (code || !all_are_copied(k->schemes))
         return code;
     wishes w = { f, k->schemes };

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "models/companions.h"
+#include "models/beside.h"
 #include "models/model.h"
 #include "models/quantised.h"
 #include "process/textfile.h"
@@ -196,8 +196,7 @@ int mapped_open(mapped *m, const session *s, const heft_file *f, const char *pat
     *m = (mapped){ .map = NULL };
     if (!s->map)
         return CODE_DONE;
-    if (!stdin_is(path) && !heft_is_url(path))
-        code = model_config_read(&m->config, path, "config.json", true);
+    code = settings_beside(&m->config, path, "config.json", true);
     if (!code)
         code = map_find(&m->map, &opt.direction, s->map, f, m->config, path);
     if (code)
