@@ -9,6 +9,7 @@ settings, and the ids of the tokenizer.json that Heft makes. NAME is one model o
 stdout."""
 import json
 import pathlib
+import re
 import struct
 import subprocess
 import sys
@@ -27,12 +28,26 @@ import tap  # noqa: E402
 CLOSE = 1e-3
 CLOSE_IN_F16 = 1e-2  # llama.cpp rounds what it multiplies with weights of 16 bits, too
 CLOSE_TO_BLOCKS = 8e-2
-# llama.cpp splits texts before combining marks, or keeps them, where the definitions do otherwise.
-WITHOUT_MARKS = ("gpt-4o", "tekken", "bert")
 
 
 def has_marks(text):
     return any(unicodedata.category(c).startswith("M") for c in unicodedata.normalize("NFD", text))
+
+
+def has_camel_case(text):
+    return re.search("[a-z][A-Z]", text)
+
+
+def has_letters_like_numbers(text):
+    """Bytes whose letters are numbers, such as the one half, are digits for a later step."""
+    return set(text.encode()) & set(b"\xb2\xb3\xb9\xbc\xbd\xbe")
+
+
+# Texts that llama.cpp splits otherwise than the definitions: before combining marks, which it also
+# keeps, and not between small and capital letters; digits before bytes have become letters.
+OTHERWISE = {"gpt-4o": has_marks, "tekken": has_marks, "bert": has_marks, "kimi-k2": lambda text: has_marks(text) or has_camel_case(text),
+             "tiny_aya": has_camel_case, "youtu": has_camel_case,
+             "falcon": has_letters_like_numbers}
 
 
 def weights_file(weights):
@@ -155,8 +170,8 @@ class Check:
         jobs, lists = [], []
         for name in names:
             folder, library = self.tokenizer_folder(name)
-            mine = [t for t in texts if name not in WITHOUT_MARKS or not has_marks(t)]
-            if "Unigram" in name:  # SentencePiece adds a space also before a space
+            mine = [t for t in texts if name not in OTHERWISE or not OTHERWISE[name](t)]
+            if name in KEEPING_SPACES:  # SentencePiece adds a space also before a space
                 mine = [t for t in mine if not t[:1].isspace()]
             lists.append((name, folder, mine))
             jobs.append((library, mine))
@@ -201,7 +216,8 @@ class Check:
         got = [loaded.tokens(t) for t in texts]
         loaded.close()
         wrong = [f"{t!r}: {g} instead of {w}" for t, g, w in zip(texts, got, want) if g != w]
-        if wrong or name not in made_tokenizers.STEPS or name == "deepseek-llm":
+        is_byte_level = name in made_tokenizers.STEPS or name in made_tokenizers.MORE_STEPS
+        if wrong or not is_byte_level or name == "deepseek-llm":
             return wrong
         again = self.dir / f"{name}-back"
         self.convert(target, f"{again}/")
@@ -209,14 +225,19 @@ class Check:
         return [f"back, {t!r}: {g} instead of {w}" for t, g, w in zip(texts, back, want) if g != w]
 
 
+KEEPING_SPACES = ("tokenizer.model of Unigram", "Unigram")
 TOKENIZERS = {
     **{n: lambda n=n: made_tokenizers.byte_level(n, merges_as_lists=n in ("qwen2", "llama-bpe"))
        for n in made_tokenizers.STEPS},
+    **{n: lambda n=n: made_tokenizers.byte_level(n) for n in made_tokenizers.MORE_STEPS},
     "vocab.json": lambda: made_tokenizers.byte_level("qwen2"),
     "bytes and pieces": made_tokenizers.bytes_and_pieces,
     "without a space before": lambda: made_tokenizers.bytes_and_pieces(False),
     "tokenizer.model": made_tokenizers.bytes_and_pieces,
     "tokenizer.model of Unigram": made_tokenizers.unigram,
+    "Unigram": made_tokenizers.unigram,
+    "Unigram with characters": made_tokenizers.unigram_with_characters,
+    "Unigram of newer versions": lambda: made_tokenizers.unigram_with_characters(True),
     "bert": made_tokenizers.wordpiece,
     "bert with capitals": lambda: made_tokenizers.wordpiece(False),
 }
