@@ -62,7 +62,8 @@ static const heft_gguf_pre_row rows[] = {
     { "tiny_aya", false,
       "S\\d{1,3}(?=(?:\\d{3})*\\b)\nS" CASED(SUFFIXES "?") CASED_REST("\\p{N}{1,3}") "\nB\n" },
     { "youtu", true,
-      "S[가-힣ㄱ-ㆎ]+|[！…“”‘’—：；，、-〿︰-﹏]+|[ㄅ-ㄯ]+|[一-龥぀-ゟ゠-ヿ]+"
+      "S[가-힣ㄱ-ㆎ]+|[！…“”‘’—：；，、-〿︰-﹏]+|[ㄅ-ㄯ]+|[一-龥぀-ゟ゠-ヿ]"
+      "+"
       "\n"
       "S" CASED(SUFFIXES "?") CASED_REST("\\p{N}") "\nB\n" },
     { "kimi-k2", false,

@@ -43,11 +43,15 @@ def has_letters_like_numbers(text):
     return set(text.encode()) & set(b"\xb2\xb3\xb9\xbc\xbd\xbe")
 
 
+def has_marks_or_camel_case(text):
+    return has_marks(text) or has_camel_case(text)
+
+
 # Texts that llama.cpp splits otherwise than the definitions: before combining marks, which it also
 # keeps, and not between small and capital letters; digits before bytes have become letters.
-OTHERWISE = {"gpt-4o": has_marks, "tekken": has_marks, "bert": has_marks, "kimi-k2": lambda text: has_marks(text) or has_camel_case(text),
-             "tiny_aya": has_camel_case, "youtu": has_camel_case,
-             "falcon": has_letters_like_numbers}
+OTHERWISE = {"gpt-4o": has_marks, "tekken": has_marks, "bert": has_marks,
+             "kimi-k2": has_marks_or_camel_case, "tiny_aya": has_camel_case,
+             "youtu": has_camel_case, "falcon": has_letters_like_numbers}
 
 
 def weights_file(weights):

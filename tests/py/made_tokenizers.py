@@ -83,7 +83,8 @@ MORE_STEPS = {
     "spark2_5": ([r"\p{N}{1,3}", "[一-龥぀-ゟ゠-ヿ]+", SPARK, r"\p{N}"], False),
     "bloom": ([BLOOM], False),
     "viking": ([BLOOM, "Digits"], False),
-    "falcon": (["Punctuation Contiguous", "ByteLevel", "Digits together", "[0-9][0-9][0-9]"], False),
+    "falcon": (["Punctuation Contiguous", "ByteLevel", "Digits together", "[0-9][0-9][0-9]"],
+               False),
     "chameleon": (["<sentinel:[0-9]+>", "(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z", "([\t\n]|    |  )",
                    "Digits", "Punctuation Isolated", "ByteLevel"], False),
 }
