@@ -56,8 +56,11 @@ def mapping(r, inputs, formats, quick):
     processor_seconds(*convert, "1")
     model = inputs.path("model.safetensors")
     os.rename(out, model)
-    took = measure_in_turns(5, {"1": lambda: fresh(*convert, "1"), "2": lambda: fresh(*convert, "2"),
-                                "cp": lambda: fresh("cp", model, copy)})
+    took = measure_in_turns(5, {
+        "1": lambda: fresh(*convert, "1"),
+        "2": lambda: fresh(*convert, "2"),
+        "cp": lambda: fresh("cp", model, copy)
+    })
     for threads in ("1", "2"):
         r.faster(f"{EXPERTS} experts stacked, threads: {threads}", took[threads], took["cp"], "cp",
                  0.8, own=(speed(os.path.getsize(model), took[threads]), "GB/s"))

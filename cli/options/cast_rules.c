@@ -1,6 +1,6 @@
 #include "options/cast_rules.h"
 
-#include <heft/private.h>
+#include <heft/mix.h>
 #include <heft/scheme.h>
 
 #include <stdlib.h>

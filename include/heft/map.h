@@ -65,7 +65,10 @@ typedef struct heft_map_options {
     heft_map_direction direction;
     bool allow_unmatched; /* tensors that no rule matches keep their names */
     bool verify; /* compare the stored checksums of rearranged tensors first, by reading them */
-    uint8_t reserved[10]; /* 0; for further choices */
+    uint8_t reserved[2]; /* 0; for further choices */
+    /* Called for a result that a `tie` statement of the map names, and that is left out if it has
+     * the content of the result `first` (is_same); or NULL. */
+    void (*on_tied)(void *ctx, heft_str name, heft_str first, bool is_same);
     /* Called for each tensor that no rule matches, with allow_unmatched too; or NULL. */
     void (*on_unmatched)(void *ctx, heft_str name);
     /* Called for each tensor that the map leaves out by a `drop` rule; or NULL. */
@@ -76,9 +79,6 @@ typedef struct heft_map_options {
     const heft_gguf_metadata *gguf;
     /* Texts made of f: metadata that they state are left out.  NULL: all metadata are kept. */
     const heft_gguf_texts *texts;
-    /* Called for a result that a `tie` statement of the map names, and that is left out if it has
-     * the content of the result `first` (is_same); or NULL. */
-    void (*on_tied)(void *ctx, heft_str name, heft_str first, bool is_same);
 } heft_map_options;
 #define HEFT_MAP_OPTIONS_INIT                                                                   \
     {                                                                                           \

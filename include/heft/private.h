@@ -38,12 +38,6 @@ typedef struct heft_f32_edges {
 HEFT_API void heft_f32_count(uint64_t counts[HEFT_F32_BINS], const float *values, size_t count,
                              const heft_f32_edges *edges);
 
-/* ---- GGUF files that run ------------------------------------------------------------------ */
-
-/* Return why llama.cpp needs a floating-point tensor in f32, "norm"; NULL: it takes other types.
- * name: that in the GGUF file.  Static. */
-HEFT_API const char *heft_mix_needs_f32(const heft_tensor *t, heft_str name);
-
 /* ---- shares, caches ----------------------------------------------------------------------- */
 
 /* Compute an id of a file, equal on every machine and for every copy of the file: of names, types,

@@ -74,8 +74,8 @@ static void put_steps(heft_out *out, const heft_settings *s)
 
 /* ---- rows ---- */
 
-/* Return whether the steps of a file are those of a row, in which HEFT_GGUF_REST_OF_LINE stands for the rest
- * of a line. */
+/* Return whether the steps of a file are those of a row, in which HEFT_GGUF_REST_OF_LINE stands
+ * for the rest of a line. */
 static bool fits(heft_str steps, const char *row)
 {
     size_t at = 0;

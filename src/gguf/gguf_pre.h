@@ -12,7 +12,7 @@
  * A line that ends with REST_OF_LINE fits any expression that begins so. */
 #ifndef HEFT_GGUF_PRE_H
 #define HEFT_GGUF_PRE_H
-#include <heft/heft.h>
+#include "gguf/gguf_build.h"
 
 #define HEFT_GGUF_REST_OF_LINE "\1"
 

@@ -1,5 +1,5 @@
-/* gguf_pre_rows.c - the table of pre-tokenizers.  tests/py/check_gguf_runs.py compares each row with
- * llama.cpp and the library of the tokenizers. */
+/* gguf_pre_rows.c - the table of pre-tokenizers.  tests/py/check_gguf_runs.py compares each row
+ * with llama.cpp and with the library of the tokenizers. */
 #include "gguf/gguf_pre.h"
 
 #include "base/text.h"
@@ -13,7 +13,7 @@
 #define LOWER    "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
 #define CASED(x) \
     "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" x "|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER "*" x
-/* The same as SUFFIXES, WORD and so on, with quantifiers that give nothing back. */
+/* An equal form of SUFFIXES, WORD and so on, with quantifiers that give nothing back. */
 #define POSSESSIVE(digits)                                         \
     "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|" digits \
     "| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*"
@@ -62,7 +62,9 @@ static const heft_gguf_pre_row rows[] = {
     { "tiny_aya", false,
       "S\\d{1,3}(?=(?:\\d{3})*\\b)\nS" CASED(SUFFIXES "?") CASED_REST("\\p{N}{1,3}") "\nB\n" },
     { "youtu", true,
-      "S[가-힣ㄱ-ㆎ]+|[！…“”‘’—：；，、-〿︰-﹏]+|[ㄅ-ㄯ]+|[一-龥぀-ゟ゠-ヿ]"
+      "S[가-힣ㄱ-ㆎ]+|[！…“”‘’—：；，、-〿︰-﹏]+|[ㄅ-ㄯ]+|[一-龥぀-"
+      "ゟ゠-"
+      "ヿ]"
       "+"
       "\n"
       "S" CASED(SUFFIXES "?") CASED_REST("\\p{N}") "\nB\n" },

@@ -79,7 +79,7 @@ static heft_status add_characters(heft_gguf_tokenizer *t, heft_str text)
                                 "tokenizer.json: the table of characters is not base64");
     if (!table.ptr || table.len > UINT32_MAX)
         return heft_companion_no_memory(t->m->err);
-    enum { SIZE = 4 }; /* of the tree, in bytes, before it; the replacements follow */
+    enum { SIZE = 4 }; /* bytes that state the length of the tree; replacements follow it */
     size_t tree = table.len < SIZE ? SIZE : heft_le32((const uint8_t *)table.ptr);
     if (table.len < SIZE || tree % SIZE || tree >= table.len - SIZE)
         return heft_error_plain(t->m->err, HEFT_E_FORMAT,

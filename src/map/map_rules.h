@@ -72,7 +72,7 @@ typedef struct heft_map_tie {
     heft_str first, second;
     heft_str condition; /* an expression; empty: the statement always holds */
     uint32_t line;
-    uint8_t side; /* of the names: 0 left, 1 right */
+    uint8_t side; /* 0: both names are of the left side, 1: of the right */
     bool is_untie, is_negated;
 } heft_map_tie;
 enum { HEFT_MAP_TIES = 16 };
@@ -131,7 +131,7 @@ typedef enum heft_map_kind {
     HEFT_MAP_FOLD,         /* dimension D becomes two: N times the rest, or the rest times N */
     HEFT_MAP_MERGE,        /* dimensions D and D + 1 become one */
     HEFT_MAP_SWAP,         /* exchange two dimensions */
-    HEFT_MAP_SWAP_NUMBERS, /* the same, except of tensors in blocks */
+    HEFT_MAP_SWAP_NUMBERS, /* exchange them, except of tensors in blocks */
     HEFT_MAP_STACK,        /* values by a captured number become one, along a new dimension */
     HEFT_MAP_UNSTACK,      /* the reverse */
     HEFT_MAP_JOIN,         /* all values become one, along a new dimension */

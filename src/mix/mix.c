@@ -1,6 +1,5 @@
 /* mix.c - applies a mix to the tensors of a file. */
 #include <heft/heft_ext.h>
-#include <heft/private.h>
 
 #include "base/arena.h"
 #include "base/checked_math.h"

@@ -60,7 +60,7 @@ def kimi():
             r"|\p{N}{1,3}" + REST)
 
 
-# The same for others: expressions and kinds of steps, ignore_merges. Names in llama.cpp.
+# Other names in llama.cpp: expressions and kinds of steps, ignore_merges.
 MORE_STEPS = {
     "llama-bpe, possessive": ([POSSESSIVE % r"\p{N}{1,3}"], True),
     "dbrx, possessive": ([POSSESSIVE % r"\p{N}{1,3}"], False),
@@ -279,7 +279,7 @@ def charsmap(replaced):
 
 
 def unigram_with_characters(newer=False):
-    """As transformers makes it of a tokenizer.model with a table of characters."""
+    """Return what transformers makes of a tokenizer.model with a table of characters."""
     made = unigram()
     table = base64.b64encode(charsmap(REPLACED)).decode()
     table = {"type": "Precompiled", "precompiled_charsmap": table}
