@@ -98,18 +98,29 @@ def program(name, *args):
     return read_numbers(BUILD / "bench" / name, *args)
 
 
-def seconds(*argv, out=os.devnull):
-    """Return the wall time of a command that must succeed; stderr is discarded."""
+def run_command(argv, out=os.devnull):
+    """Run a command that must succeed; return its wall time and its processor time. stderr is
+    discarded."""
     actions = [(os.POSIX_SPAWN_OPEN, 1, out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666),
                (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)]
     path = shutil.which(argv[0])
     begin = time.perf_counter()
     pid = os.posix_spawn(path, argv, os.environ, file_actions=actions)
-    status = os.waitpid(pid, 0)[1]
+    _, status, used = os.wait4(pid, 0)
     took = time.perf_counter() - begin
     if status:
         sys.exit(f"{' '.join(argv)}: ended with status {os.waitstatus_to_exitcode(status)}")
-    return took
+    return took, used.ru_utime + used.ru_stime
+
+
+def seconds(*argv, out=os.devnull):
+    """Return the wall time of a command that must succeed; stderr is discarded."""
+    return run_command(argv, out)[0]
+
+
+def processor_seconds(*argv):
+    """Return the time that the processors spent on a command, in the program and in the system."""
+    return run_command(argv)[1]
 
 
 def peak_memory(*argv):

@@ -16,6 +16,7 @@ import time
 
 import builds
 import indexes
+import mapped_models
 import others
 import payloads
 import publish
@@ -30,8 +31,8 @@ SECTIONS = [
     indexes.opening, indexes.scaling, indexes.listing, indexes.ggml, indexes.finding,
     payloads.verifying, payloads.converting, payloads.replacing, payloads.sharing, payloads.memory,
     payloads.loading, payloads.cold, slow_files.slow_files, payloads.writing,
-    ranks_of_run.gathering, payloads.compressing, payloads.casting, payloads.decoding,
-    payloads.encoding,
+    ranks_of_run.gathering, mapped_models.mapping, payloads.compressing, payloads.casting,
+    payloads.decoding, payloads.encoding,
     quantised.dequantising, payloads.growing, servers.remote, others.python, others.package,
     others.tensors_in_python,
     others.hashing, others.summarising, others.comparing, others.parameters, others.embedding,

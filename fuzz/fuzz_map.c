@@ -41,9 +41,10 @@ static size_t make_rules(char *text, size_t most, fuzz_script *s)
                                          "a, b -> x, y",   "e.{i} -> x.{i}", "e.{i} -> x",
                                          "v -> x",         "s -> x",         "a -> x.{i}",
                                          "{n*} -> z.{n*}", "a => x",         "e.{i}, v -> x" };
-    static const char *const operations[] = { "fold",   "merge",  "swap",   "stack",      "unstack",
-                                              "split",  "concat", "rotary", "interleave", "add",
-                                              "resize", "join",   "take",   "f32" };
+    static const char *const operations[] = { "fold",       "merge", "swap",        "stack",
+                                              "unstack",    "split", "concat",      "rotary",
+                                              "interleave", "add",   "resize",      "join",
+                                              "take",       "f32",   "swap-numbers" };
     static const char *const numbers[] = { "0",
                                            "1",
                                            "2",
@@ -56,6 +57,9 @@ static size_t make_rules(char *text, size_t most, fuzz_script *s)
                                            "12",
                                            "18446744073709551615",
                                            "9223372036854775808" };
+    static const char *const ties[] = { "", "tie-right x y\n", "untie a b\n",
+                                        "untie a c\nb -> y\nc -> y\ntie-right x y if 1\n" };
+    enum { TIES = sizeof ties / sizeof *ties };
     enum { NAMES = sizeof names / sizeof *names, NUMBERS = sizeof numbers / sizeof *numbers };
     enum { OPERATIONS = sizeof operations / sizeof *operations };
     size_t len = put(text, 0, most, "map t\ntitle t\nfrom x\nto y\n");
@@ -71,7 +75,7 @@ static size_t make_rules(char *text, size_t most, fuzz_script *s)
         }
         len = put(text, len, most, "\n");
     }
-    return len;
+    return put(text, len, most, ties[fuzz_next(s) % TIES]);
 }
 
 /* ---- models ---- */

@@ -178,6 +178,20 @@ static void tensors_that_stay_say_why(void **state)
     close_mix(&m);
 }
 
+static void llama_needs_vectors_and_norms_in_f32(void **state)
+{
+    const uint64_t dims[] = { 1, 8, 4 };
+    heft_tensor t = { .dtype = HEFT_BF16, .rank = 2, .dims = dims };
+    (void)state;
+    assert_string_equal(heft_mix_needs_f32(&t, HEFT_STR("rope_freqs.weight")), "one dimension");
+    t.rank = 3;
+    assert_string_equal(heft_mix_needs_f32(&t, HEFT_STR("blk.0.ffn_gate_inp.weight")),
+                        "router of experts");
+    assert_null(heft_mix_needs_f32(&t, HEFT_STR("blk.0.attn_q.weight")));
+    t.dtype = HEFT_Q8_0;
+    assert_null(heft_mix_needs_f32(&t, HEFT_STR("blk.0.ffn_gate_inp.weight")));
+}
+
 static void rows_that_do_not_fill_blocks_fall_back(void **state)
 {
     const test_tensor tensors[] = { { "blk.0.ffn_up.weight", HEFT_F32, 2, { 8, 36 } } };
@@ -573,6 +587,7 @@ int main(void)
         cmocka_unit_test(weights_that_are_quantised_need_consent),
         cmocka_unit_test(floats_of_few_bits_need_consent),
         cmocka_unit_test(tensors_that_stay_say_why),
+        cmocka_unit_test(llama_needs_vectors_and_norms_in_f32),
         cmocka_unit_test(rows_that_do_not_fill_blocks_fall_back),
         cmocka_unit_test(sums_become_means),
         cmocka_unit_test(bad_importance_is_refused),

@@ -10,6 +10,7 @@
 #include "commands/job.h"
 #include "models/companions.h"
 #include "models/inputs.h"
+#include "models/kept_blocks.h"
 #include "models/mapped.h"
 #include "models/model.h"
 #include "models/quantised.h"
@@ -358,7 +359,7 @@ static int open_input(request *r, heft_file **f)
 static int decode_for_mix(dequantised *d, const job *j, const heft_file *f)
 {
     heft_schemes *found;
-    int code = quantised_open(&found, f, j->source);
+    int code = quantised_open_to_convert(&found, f, j->source);
     uint32_t count = code ? 0 : heft_schemes_count(found);
     heft_schemes_close(code ? NULL : found);
     if (!count)
@@ -396,6 +397,14 @@ static mapped_output output_kind_of(const request *r)
     return r->out_folder ? MAPPED_FOLDER : is_gguf ? MAPPED_GGUF : MAPPED_OTHER;
 }
 
+/* Return whether quantised weights shall stay as they are, in the form that GGUF has for them. */
+static bool keeps_blocks(const request *r)
+{
+    const job *j = &r->job;
+    return j->session->map && output_kind_of(r) == MAPPED_GGUF && !j->dequantize &&
+           !j->quantise.requantise && !j->rules.raw_tensors;
+}
+
 static int make_folder(const request *r)
 {
     bool is_made = r->out_folder && !r->job.dry_run;
@@ -411,24 +420,28 @@ static int convert(request *r)
     dequantised d = { NULL, NULL };
     quantised_model q = { .plan = NULL };
     mapped m = { .model = NULL };
+    kept_blocks k = { NULL, NULL };
     bool is_mapped = j->session->map && j->quantise.args.count;
     int code = open_input(r, &f);
     if (!code)
         code = begin_quality(j);
-    if (!code && (j->mix.info.name || is_mapped) && !j->dequantize)
+    if (!code && keeps_blocks(r))
+        code = kept_blocks_open(&k, j->session, f, r->in);
+    if (!code && (j->mix.info.name || is_mapped) && !j->dequantize && !k.plan)
         code = decode_for_mix(&d, j, f);
     if (!code && j->dequantize)
         code = dequantise(&d, j->session, f, r->in, j->dequantize);
-    j->rules.is_decoded = d.model != NULL;
-    const heft_file *in = d.model ? d.model : f;
+    j->rules.is_decoded = d.model || k.plan;
+    const heft_file *in = k.plan ? heft_quantisation_file(k.plan) : d.model ? d.model : f;
     if (!code)
         code = mapped_open(&m, j->session, in, r->in, output_kind_of(r));
     in = m.model ? m.model : in;
+    j->rules.cast.is_for_ggml = m.is_for_ggml;
     if (!code && j->quantise.args.count && !j->mix.info.name)
         code = quantise(&q, &j->quantise, j->session, in, r->in, quantise_target(r));
     if (!code)
         code = check_settings(r, q.config);
-    if (!code && !d.model && !q.plan && !j->rules.raw_tensors)
+    if (!code && !d.model && !k.plan && !q.plan && !j->rules.raw_tensors)
         code = dequantise_check_target(j->session, in, r->in, j->target);
     in = q.plan ? quantised_file(&q) : in;
     if (!code)
@@ -447,6 +460,7 @@ static int convert(request *r)
         code = gguf_folder_write(&m.gguf, j->session, r->out_folder, j->force, j->no_sync);
     quantised_release(&q);
     mapped_release(&m);
+    kept_blocks_release(&k);
     dequantised_release(&d);
     if (!code && !job_is_for_folder(j))
         job_say_result(j);

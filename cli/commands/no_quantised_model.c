@@ -1,6 +1,7 @@
 /* no_quantised_model.c - options about quantised weights in a build without the module 'quantise'.
  * job_mix_prepare() refuses all of them, before an input is open. */
 #include "commands/job.h"
+#include "models/kept_blocks.h"
 #include "values/compare.h"
 
 static int refuse(const char *option)
@@ -119,4 +120,18 @@ int quality_print(const heft_quality *q, const session *s, int fd, bool as_json)
 {
     (void)q, (void)s, (void)fd, (void)as_json;
     return CODE_DONE;
+}
+
+int kept_blocks_open(kept_blocks *k, const session *s, const heft_file *f, const char *path)
+{
+    (void)s;
+    (void)f;
+    (void)path;
+    *k = (kept_blocks){ NULL, NULL };
+    return CODE_DONE;
+}
+
+void kept_blocks_release(kept_blocks *k)
+{
+    (void)k;
 }

@@ -9,6 +9,7 @@
 
 #include <heft/companion.h>
 
+#include "models/beside.h"
 #include "models/model.h"
 #include "process/textfile.h"
 
@@ -361,40 +362,10 @@ size_t folder_drop_revision(const folder *f, heft_value *values, size_t count,
 
 /* ---- other settings of a model ---- */
 
-/* Warn about a file that is not valid JSON; missing memory is an error. Return an exit code. */
-static int say_unreadable(const char *path, const heft_error *err)
-{
-    if (err->status == HEFT_E_NOMEM)
-        return say_error(path, err);
-    say(MESSAGE_WARNING, path, "is ignored: %s", err->message);
-    return CODE_DONE;
-}
-
-static int parse(heft_settings **out, const char *path, bool warns)
-{
-    heft_error err;
-    heft_str text;
-    int code = text_read(&text, path, TEXT_FOUND);
-    if (code)
-        return code;
-    if (heft_settings_parse_json(out, text, NULL, &err))
-        code = warns || err.status == HEFT_E_NOMEM ? say_unreadable(path, &err) : CODE_DONE;
-    text_free(text);
-    return code;
-}
-
 int model_config_read(heft_settings **out, const char *path, const char *name, bool warns)
 {
-    char *config;
-    bool exists = false;
     *out = NULL;
-    int code = model_find_beside(&config, path, name);
-    if (!code)
-        code = path_find(&exists, config);
-    if (!code && exists)
-        code = parse(out, config, warns);
-    free(config);
-    return code;
+    return heft_is_url(path) ? CODE_DONE : settings_beside(out, path, name, warns);
 }
 
 int model_config_open(heft_settings **out, const heft_file *f, const char *path, const char *name,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "models/beside.h"
 #include "models/model.h"
 #include "process/sinkwatch.h"
 #include "process/textfile.h"
@@ -12,12 +13,7 @@
 static int read_text(heft_str *out, const char *path, const char *name)
 {
     char *file;
-    bool exists = false;
-    int code = model_find_beside(&file, path, name);
-    if (!code)
-        code = path_find(&exists, file);
-    if (!code && exists)
-        code = text_read(out, file, TEXT_FOUND);
+    int code = text_beside(out, &file, path, name);
     free(file);
     return code;
 }

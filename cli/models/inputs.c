@@ -36,7 +36,7 @@ int dequantise(dequantised *d, const session *s, const heft_file *f, const char 
     *d = (dequantised){ NULL, NULL };
     int code = parse_type(&opt.as, s, type);
     if (!code)
-        code = quantised_open(&d->schemes, f, path);
+        code = quantised_open_to_convert(&d->schemes, f, path);
     if (!code && !heft_schemes_count(d->schemes))
         code = say_status(HEFT_E_UNSUPPORTED, path,
                           "no quantised tensor is recognised: --dequantize has nothing to decode");

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "models/companions.h"
+#include "models/beside.h"
 #include "models/model.h"
 #include "models/quantised.h"
 #include "process/textfile.h"
@@ -79,6 +79,8 @@ typedef struct named_tensors { /* the first of several tensors, and their number
 
 typedef struct reports {
     named_tensors unmatched, dropped;
+    const session *session;
+    const char *path;
 } reports;
 
 static void count_name(named_tensors *n, heft_str name)
@@ -90,6 +92,23 @@ static void count_name(named_tensors *n, heft_str name)
 static void count_unmatched(void *ctx, heft_str name)
 {
     count_name(&((reports *)ctx)->unmatched, name);
+}
+
+/* Say that a result is stored once, or that two are not equal although they should be. */
+static void say_tied(void *ctx, heft_str name, heft_str first, bool is_same)
+{
+    const reports *r = ctx;
+    outbuf text;
+    out_open(&text, -1);
+    out_escaped(&text, name);
+    out_text(&text, is_same ? " equals " : " differs from ");
+    out_escaped(&text, first);
+    if (is_same && !r->session->quiet)
+        say(MESSAGE_NOTE, r->path, "%s and is not written: the output ties both", out_cstr(&text));
+    else if (!is_same)
+        say(MESSAGE_WARNING, r->path, "%s, although the model ties both: both are written",
+            out_cstr(&text));
+    out_free(&text);
 }
 
 static void count_dropped(void *ctx, heft_str name)
@@ -138,14 +157,22 @@ static int say_map_error(const char *path, const heft_file *f, heft_error *err)
     return say_error(path, err);
 }
 
+static bool is_text(heft_str s, const char *text)
+{
+    return s.len == strlen(text) && !memcmp(s.ptr, text, s.len);
+}
+
 /* Return whether the map takes the model from a framework. */
 static bool comes_from(const mapped *m, const char *framework)
 {
-    if (!m->map)
-        return false;
     heft_map_info i = heft_map_describe(m->map);
-    heft_str from = m->direction == HEFT_MAP_INVERSE ? i.to : i.from;
-    return from.len == strlen(framework) && !memcmp(from.ptr, framework, from.len);
+    return is_text(m->direction == HEFT_MAP_INVERSE ? i.to : i.from, framework);
+}
+
+static bool leads_to(const mapped *m, const char *framework)
+{
+    heft_map_info i = heft_map_describe(m->map);
+    return is_text(m->direction == HEFT_MAP_INVERSE ? i.from : i.to, framework);
 }
 
 /* Make the metadata of a GGUF file, if the model is in a folder with config.json. */
@@ -164,13 +191,12 @@ int mapped_open(mapped *m, const session *s, const heft_file *f, const char *pat
 {
     heft_error err;
     heft_map_options opt = HEFT_MAP_OPTIONS_INIT;
-    reports names = { { 0 }, { 0 } };
+    reports names = { .session = s, .path = path };
     int code = CODE_DONE;
     *m = (mapped){ .map = NULL };
     if (!s->map)
         return CODE_DONE;
-    if (!stdin_is(path) && !heft_is_url(path))
-        code = model_config_read(&m->config, path, "config.json", true);
+    code = settings_beside(&m->config, path, "config.json", true);
     if (!code)
         code = map_find(&m->map, &opt.direction, s->map, f, m->config, path);
     if (code)
@@ -179,6 +205,7 @@ int mapped_open(mapped *m, const session *s, const heft_file *f, const char *pat
         opt.direction = heft_map_side(m->map, f);
     m->direction = opt.direction;
     bool is_gguf = comes_from(m, "gguf");
+    m->is_for_ggml = output == MAPPED_GGUF && leads_to(m, "gguf");
     if (output == MAPPED_GGUF && !is_gguf)
         code = open_gguf(m, s, f, path);
     else if (output == MAPPED_FOLDER && is_gguf)
@@ -192,6 +219,7 @@ int mapped_open(mapped *m, const session *s, const heft_file *f, const char *pat
     opt.verify = !s->no_verify;
     opt.on_unmatched = s->allow_unmatched ? count_unmatched : NULL;
     opt.on_dropped = count_dropped;
+    opt.on_tied = say_tied;
     opt.ctx = &names;
     if (heft_map_apply(&m->model, m->map, f, &opt, &err))
         return say_map_error(path, f, &err);

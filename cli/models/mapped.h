@@ -16,6 +16,7 @@ typedef struct mapped {
     gguf_folder gguf;      /* of a model that becomes GGUF */
     heft_file *model;      /* NULL without --map */
     heft_map_direction direction;
+    bool is_for_ggml; /* the map makes the tensors of a GGUF file, which becomes one */
 } mapped;
 
 /* Open the map NAME, which may be followed by :inverse or :forward, a file, or with "auto" the one

@@ -5,21 +5,21 @@
 
 #include <string.h>
 
-#include "models/companions.h"
+#include "models/beside.h"
 #include "models/model.h"
 #include "process/textfile.h"
 
 /* Settings of a quantised model, in the folder of the file too: those of transformers and MLX come
  * first. */
-static int read_settings(heft_settings **out, const char *path)
+static int read_settings(heft_settings **out, const char *path, bool asks_server)
 {
     static const char *const names[] = { "config.json", "quantize_config.json", "quant_config.json",
                                          "hf_quant_config.json" };
     int code = CODE_DONE;
-    bool has_folder = !stdin_is(path) && !heft_is_url(path);
+    bool is_near = !stdin_is(path) && (asks_server || !heft_is_url(path));
     *out = NULL;
-    for (size_t i = 0; has_folder && i < sizeof names / sizeof *names && !code && !*out; i++) {
-        code = model_config_read(out, path, names[i], false);
+    for (size_t i = 0; is_near && i < sizeof names / sizeof *names && !code && !*out; i++) {
+        code = settings_beside(out, path, names[i], false);
         if (*out && !heft_settings_are_quantised(*out)) {
             heft_settings_close(*out);
             *out = NULL;
@@ -31,22 +31,32 @@ static int read_settings(heft_settings **out, const char *path)
 int quantised_has_settings(bool *out, const char *path)
 {
     heft_settings *settings;
-    int code = read_settings(&settings, path);
+    int code = read_settings(&settings, path, false);
     *out = settings != NULL;
+    heft_settings_close(settings);
+    return code;
+}
+
+static int open_schemes(heft_schemes **out, const heft_file *f, const char *path, bool asks_server)
+{
+    heft_error err;
+    heft_settings *settings;
+    *out = NULL;
+    int code = read_settings(&settings, path, asks_server);
+    if (!code && heft_schemes_open(out, f, settings, &err))
+        code = say_error(path, &err);
     heft_settings_close(settings);
     return code;
 }
 
 int quantised_open(heft_schemes **out, const heft_file *f, const char *path)
 {
-    heft_error err;
-    heft_settings *settings;
-    *out = NULL;
-    int code = read_settings(&settings, path);
-    if (!code && heft_schemes_open(out, f, settings, &err))
-        code = say_error(path, &err);
-    heft_settings_close(settings);
-    return code;
+    return open_schemes(out, f, path, false);
+}
+
+int quantised_open_to_convert(heft_schemes **out, const heft_file *f, const char *path)
+{
+    return open_schemes(out, f, path, true);
 }
 
 const char *quantised_role(const heft_schemes *s, uint32_t stored, heft_quantised *of)

@@ -8,6 +8,8 @@
 /* Find the quantised tensors of the model opened from `path`, whose config.json, or another file
  * with settings, may name the scheme. Close with heft_schemes_close(). Return an exit code. */
 int quantised_open(heft_schemes **out, const heft_file *f, const char *path);
+/* Do as quantised_open() for a conversion: settings of a model on a server are requested. */
+int quantised_open_to_convert(heft_schemes **out, const heft_file *f, const char *path);
 /* Set *out if the folder of the model has settings of a quantised model. Return an exit code. */
 int quantised_has_settings(bool *out, const char *path);
 /* Return whether a tensor of a file that heft_schemes_decode() has made is a decoded one. */

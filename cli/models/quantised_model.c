@@ -7,6 +7,7 @@
 
 #include <heft/mix.h>
 
+#include "models/beside.h"
 #include "models/model.h"
 #include "models/quantised.h"
 #include "process/columns.h"
@@ -254,15 +255,13 @@ static int find_config(quantised_model *q, const char *in, quantise_output to)
         return say_status(HEFT_E_NOMEM, in, "no memory for a path");
     memcpy(q->config, to.path, dir);
     memcpy(q->config + dir, name, sizeof name);
-    int code = heft_is_url(in) ? CODE_DONE : model_find_beside(&old, in, name);
-    bool has_old = !code && old && path_exists(old);
+    int code = text_beside(&q->source_config, &old, in, name);
+    bool has_old = !code && q->source_config.ptr && !heft_is_url(in);
     if (has_old && !stat(q->config, &info) && path_is_same(old, &info))
         code = say_status(HEFT_E_ARGUMENT, q->config,
                           "describes the input: write OUT to a folder of its own");
     else if (!code && path_exists(q->config) && !to.force && !to.dry_run)
         code = say_status(HEFT_E_ARGUMENT, q->config, "already exists: --force replaces it");
-    if (!code && has_old)
-        code = text_read(&q->source_config, old, TEXT_FOUND);
     free(old);
     return code;
 }
@@ -281,7 +280,7 @@ int quantise(quantised_model *q, const quantise_options *o, const session *s, co
     if (!code)
         code = find_config(q, path, to);
     if (!code)
-        code = quantised_open(&q->schemes, f, path);
+        code = quantised_open_to_convert(&q->schemes, f, path);
     opt.wish = wish;
     opt.ctx = &names;
     opt.schemes = q->schemes;

@@ -1,5 +1,6 @@
 #include "options/cast_rules.h"
 
+#include <heft/mix.h>
 #include <heft/scheme.h>
 
 #include <stdlib.h>
@@ -118,12 +119,26 @@ static bool matches(bool *no_memory, const cast_rules *c, const cast_rule *r, co
            (!r->glob || name_matches(no_memory, t->name, r->glob));
 }
 
-heft_dtype cast_rules_find(bool *no_memory, const cast_rules *c, const heft_tensor *t)
+static const cast_rule *find_rule(bool *no_memory, const cast_rules *c, const heft_tensor *t)
 {
     for (size_t i = 0; i < c->args.count; i++)
         if (matches(no_memory, c, &c->items[i], t))
-            return c->items[i].to;
-    return HEFT_UNTYPED;
+            return &c->items[i];
+    return NULL;
+}
+
+/* Return why a rule does not count for the tensor, which llama.cpp needs in f32; or NULL. */
+static const char *reason_for_f32(const cast_rules *c, const cast_rule *r, const heft_tensor *t)
+{
+    return r && c->is_for_ggml && r->to != HEFT_F32 ? heft_mix_needs_f32(t, t->name) : NULL;
+}
+
+heft_dtype cast_rules_find(bool *no_memory, const cast_rules *c, const heft_tensor *t)
+{
+    const cast_rule *r = find_rule(no_memory, c, t);
+    if (reason_for_f32(c, r, t))
+        return HEFT_F32;
+    return r ? r->to : HEFT_UNTYPED;
 }
 
 /* ---- what has no effect ---- */
@@ -188,6 +203,34 @@ static void say_kept(unmatched *u, const cast_rules *c, const cast_rule *rule)
     out_free(&types);
 }
 
+/* Say how many tensors llama.cpp needs in f32, and refuse a rule that names one of them. */
+static void check_f32(unmatched *u, const cast_rules *c)
+{
+    uint32_t count = 0;
+    outbuf name;
+    out_open(&name, -1);
+    for (uint32_t i = 0; c->is_for_ggml && i < heft_tensor_count(u->f); i++) {
+        heft_tensor t = heft_tensor_at(u->f, i);
+        const cast_rule *r = find_rule(&u->no_memory, c, &t);
+        const char *reason = reason_for_f32(c, r, &t);
+        if (!reason)
+            continue;
+        if (!count++)
+            out_escaped(&name, t.name);
+        bool is_named = r->glob && strlen(r->glob) == t.name.len &&
+                        !memcmp(r->glob, t.name.ptr, t.name.len);
+        if (is_named)
+            u->code = say_status(HEFT_E_UNSUPPORTED, u->path,
+                                 "--cast '%s=%s': llama.cpp needs this tensor in f32 (%s)", r->glob,
+                                 dtype_name(r->to), reason);
+    }
+    if (count && !u->code)
+        say(MESSAGE_NOTE, u->path, "%u tensor%s f32 in spite of --cast, as llama.cpp needs%s: %s%s",
+            count, count == 1 ? " is" : "s are", count == 1 ? " it" : " them", out_cstr(&name),
+            count == 1 ? "" : " ...");
+    out_free(&name);
+}
+
 void cast_rules_check(unmatched *u, const cast_rules *c)
 {
     const cast_rule *for_floats = NULL;
@@ -200,4 +243,5 @@ void cast_rules_check(unmatched *u, const cast_rules *c)
     }
     if (for_floats)
         say_kept(u, c, for_floats);
+    check_f32(u, c);
 }

@@ -132,7 +132,7 @@ static int say_too_long(const char *path)
 
 /* Read as many bytes as the file had when it was opened; a file that has shrunk since is an
  * error. */
-static int read_source(heft_str *out, heft_source *s, const char *path)
+int text_from_source(heft_str *out, heft_source *s, const char *path)
 {
     heft_error err;
     if (s->size > MAX_TEXT)
@@ -212,7 +212,7 @@ int text_read(heft_str *out, const char *path, text_origin origin)
                                           : heft_source_open_file(&s, path, HEFT_ACCESS_READ, &err);
     if (st)
         return say_error(path, &err);
-    int code = read_source(out, s, path);
+    int code = text_from_source(out, s, path);
     heft_source_close(s);
     return code;
 }

@@ -1,6 +1,7 @@
 /* textfile.h - read a whole text file, and helpers for paths. */
 #ifndef HEFT_CLI_TEXTFILE_H
 #define HEFT_CLI_TEXTFILE_H
+#include <heft/heft_ext.h>
 #include <sys/stat.h>
 
 #include "process/cmd.h"
@@ -13,6 +14,8 @@ typedef enum text_origin {
 
 /* Read at most 256 MiB. Release with text_free(). Return an exit code. */
 int text_read(heft_str *out, const char *path, text_origin origin);
+/* Read a whole source in the same way; `path` names it in messages. */
+int text_from_source(heft_str *out, heft_source *s, const char *path);
 void text_free(heft_str text);
 /* Return DIR/NAME, malloc'ed; NULL, after an error line, without memory. */
 char *path_in(const char *dir, const char *name);

@@ -65,7 +65,10 @@ typedef struct heft_map_options {
     heft_map_direction direction;
     bool allow_unmatched; /* tensors that no rule matches keep their names */
     bool verify; /* compare the stored checksums of rearranged tensors first, by reading them */
-    uint8_t reserved[10]; /* 0; for further choices */
+    uint8_t reserved[2]; /* 0; for further choices */
+    /* Called for a result that a `tie` statement of the map names, and that is left out if it has
+     * the content of the result `first` (is_same); or NULL. */
+    void (*on_tied)(void *ctx, heft_str name, heft_str first, bool is_same);
     /* Called for each tensor that no rule matches, with allow_unmatched too; or NULL. */
     void (*on_unmatched)(void *ctx, heft_str name);
     /* Called for each tensor that the map leaves out by a `drop` rule; or NULL. */
@@ -80,11 +83,12 @@ typedef struct heft_map_options {
 #define HEFT_MAP_OPTIONS_INIT                                                                   \
     {                                                                                           \
         sizeof(heft_map_options), NULL, HEFT_MAP_EITHER, false, false, { 0 }, NULL, NULL, NULL, \
-            NULL, NULL                                                                          \
+            NULL, NULL, NULL                                                                    \
     }
 
 /* Open the model that f is under the map.  All metadata of f are kept.  f must outlive *out, the
- * map need not.  No data are read before the tensors of *out are, except by opt->verify.
+ * map need not.  No data are read before the tensors of *out are, except by opt->verify, and
+ * of results that may be tied.
  *   HEFT_E_FORMAT       a tensor matches two rules, or none; two tensors would have one name; one
  *                       that a rule needs is missing; a shape does not fit
  *   HEFT_E_NOTFOUND     the model does not state a number that a rule needs

@@ -55,6 +55,10 @@ HEFT_API heft_mix_info heft_mix_info_at(uint32_t i);
 /* Find a mix by name, in letters of either case.  "q4_k" is "q4_k_m", as in llama-quantize. */
 HEFT_API bool heft_mix_find(heft_mix_info *out, heft_str name);
 
+/* Return why llama.cpp needs a floating-point tensor in f32, such as "norm"; NULL: it takes other
+ * types, too.  name: its name in the GGUF file.  Static. */
+HEFT_API const char *heft_mix_needs_f32(const heft_tensor *t, heft_str name);
+
 typedef struct heft_mix_options {
     size_t size;     /* = sizeof(heft_mix_options) */
     const char *mix; /* name of the mix */

@@ -60,6 +60,8 @@ heft_status heft_gguf_find_pre(heft_gguf_tokenizer *t);
  * gguf_pre.c, and whether merges are ignored for tokens of the vocabulary; NULL: the steps are not
  * known. */
 const char *heft_gguf_pre_steps(heft_str name, bool *ignores_merges);
+/* Add what llama.cpp does with characters and spaces for a Unigram tokenizer of tokenizer.json. */
+heft_status heft_gguf_shape_unigram(heft_gguf_tokenizer *t);
 /* Append ids of special tokens, what is added around a text, and the chat template. */
 heft_status heft_gguf_read_special(heft_gguf_tokenizer *t);
 

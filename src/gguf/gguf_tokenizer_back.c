@@ -119,6 +119,9 @@ static void put_step(heft_out *out, heft_str line)
     } else if (*line.ptr == 'D' || *line.ptr == 'N') {
         heft_out_str(out, heft_lit("{\"type\": \"Digits\", \"individual_digits\": "));
         heft_out_str(out, heft_lit(*line.ptr == 'D' ? "true}" : "false}"));
+    } else if (*line.ptr == 'P' || *line.ptr == 'C') {
+        heft_out_str(out, heft_lit("{\"type\": \"Punctuation\", \"behavior\": "));
+        heft_out_str(out, heft_lit(*line.ptr == 'P' ? "\"Isolated\"}" : "\"Contiguous\"}"));
     } else {
         heft_out_str(out, heft_lit("{\"type\": \"ByteLevel\", \"add_prefix_space\": false, "
                                    "\"trim_offsets\": true, \"use_regex\": "));

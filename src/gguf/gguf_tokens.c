@@ -253,17 +253,13 @@ static heft_status shape(heft_gguf_tokenizer *t)
         add_normaliser(t);
         return mark_words(t);
     }
-    if (heft_str_is(t->kind, "Unigram") && t->normalizer)
-        return heft_error_plain(
-            t->m->err, HEFT_E_UNSUPPORTED,
-            "tokenizer.json: the characters of a Unigram tokenizer are read from "
-            "tokenizer.model, which is not here");
     t->model = heft_str_is(t->kind, "pieces") ? "llama" : "t5";
     if (!heft_str_is(t->kind, "pieces") && !heft_str_is(t->kind, "Unigram"))
         return heft_error_plain(t->m->err, HEFT_E_UNSUPPORTED,
                                 "tokenizer.json: llama.cpp has no tokenizer of the kind %q",
                                 t->kind);
-    return HEFT_OK;
+    bool is_json = !t->m->opt.texts[HEFT_GGUF_PIECES].ptr;
+    return is_json && heft_str_is(t->kind, "Unigram") ? heft_gguf_shape_unigram(t) : HEFT_OK;
 }
 
 /* ---- output ---- */

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/sort.h"
 #include "base/text.h"
+#include "map/map_ties.h"
 
 static const heft_map_rule *rule_at(const heft_map *m, uint32_t i)
 {
@@ -58,26 +59,35 @@ static bool is_dropped(const heft_map_matches_of *w, heft_str name)
     return false;
 }
 
-static heft_status match_tensor(heft_map_matches_of *w, uint32_t tensor)
+/* Append the match of a name, whose numbers are those of the tensor; *has_rule: there is one. */
+static heft_status match_name(heft_map_matches_of *w, heft_str name, uint32_t tensor, bool is_again,
+                              bool *has_rule)
 {
-    heft_str name = heft_ix_name(&w->f->x, tensor);
-    heft_map_match found = { .tensor = tensor }, kept;
-    bool has_rule = false;
+    heft_map_match found = { .tensor = tensor, .is_again = is_again }, kept;
+    *has_rule = false;
     for (; heft_map_find_rule(w->m, w->side, name, &found); found.rule++) {
         const heft_map_rule *r = rule_at(w->m, found.rule);
         if (!applies(w, r))
             continue;
-        if (has_rule)
+        if (*has_rule)
             return heft_error_plain(
                 w->err, HEFT_E_FORMAT, "tensor %q matches two rules of the map, of lines %U and %U",
                 name, (uint64_t)rule_at(w->m, kept.rule)->line, (uint64_t)r->line);
         kept = found;
-        has_rule = true;
+        *has_rule = true;
     }
+    return !*has_rule || heft_vec_add(&w->mem, &w->all, &kept, sizeof kept)
+               ? HEFT_OK
+               : heft_error_no_memory(w->err, "to apply a map");
+}
+
+static heft_status match_tensor(heft_map_matches_of *w, uint32_t tensor)
+{
+    heft_str name = heft_ix_name(&w->f->x, tensor);
+    bool has_rule;
+    HEFT_TRY(match_name(w, name, tensor, false, &has_rule));
     if (has_rule)
-        return heft_vec_add(&w->mem, &w->all, &kept, sizeof kept)
-                   ? HEFT_OK
-                   : heft_error_no_memory(w->err, "to apply a map");
+        return HEFT_OK;
     bool is_lost = is_dropped(w, name);
     w->is_kept[tensor] = !is_lost;
     if (is_lost && w->opt->texts && heft_gguf_texts_has(w->opt->texts, name))
@@ -89,6 +99,25 @@ static heft_status match_tensor(heft_map_matches_of *w, uint32_t tensor)
         say(w->opt->ctx, name);
     w->unmatched += !is_lost;
     w->first_unmatched = !is_lost && w->unmatched == 1 ? tensor : w->first_unmatched;
+    return HEFT_OK;
+}
+
+/* Let tensors stand for the tied ones that the input lacks. */
+static heft_status match_untied(heft_map_matches_of *w)
+{
+    for (uint32_t i = 0; i < w->m->ties.len; i++) {
+        const heft_map_tie *t = HEFT_MAP_AT(w->m, ties, heft_map_tie, i);
+        bool has_rule;
+        uint32_t tensor = heft_tensor_find(w->f, t->first);
+        if (!heft_map_tie_holds(t, w->numbers, w->side, true) || tensor == HEFT_NONE ||
+            heft_tensor_find(w->f, t->second) != HEFT_NONE)
+            continue;
+        HEFT_TRY(match_name(w, t->second, tensor, true, &has_rule));
+        if (!has_rule)
+            return heft_error_plain(w->err, HEFT_E_FORMAT,
+                                    "line %U of the map unties %q, which no rule matches",
+                                    (uint64_t)t->line, t->second);
+    }
     return HEFT_OK;
 }
 
@@ -185,6 +214,7 @@ heft_status heft_map_match_all(heft_map_matches_of *w)
     memset(w->is_kept, 0, (size_t)tensors + 1);
     for (uint32_t i = 0; i < tensors; i++)
         HEFT_TRY(match_tensor(w, i));
+    HEFT_TRY(match_untied(w));
     HEFT_TRY(check_required(w));
     if (w->unmatched && !w->opt->allow_unmatched)
         return heft_error_rule(w->err, refuse_unmatched(w), "heft/unmatched");

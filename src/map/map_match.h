@@ -6,6 +6,7 @@
 typedef struct heft_map_match {
     uint32_t tensor, rule;
     uint32_t pattern; /* number in its side of the rule, from 0 */
+    bool is_again;    /* the tensor has a match of its own, too: it stands for a tied one */
     heft_map_captures captures;
 } heft_map_match;
 

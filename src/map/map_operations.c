@@ -5,6 +5,7 @@ const heft_map_op_row heft_map_op_rows[HEFT_MAP_KINDS] = {
     [HEFT_MAP_FOLD] = { "fold", HEFT_MAP_MERGE, 3, 3, false, false, false },
     [HEFT_MAP_MERGE] = { "merge", HEFT_MAP_FOLD, 3, 3, false, false, false },
     [HEFT_MAP_SWAP] = { "swap", HEFT_MAP_SWAP, 2, 2, false, false, false },
+    [HEFT_MAP_SWAP_NUMBERS] = { "swap-numbers", HEFT_MAP_SWAP_NUMBERS, 2, 2, false, false, false },
     [HEFT_MAP_STACK] = { "stack", HEFT_MAP_UNSTACK, 1, 2, true, false, false },
     [HEFT_MAP_UNSTACK] = { "unstack", HEFT_MAP_STACK, 1, 2, true, false, false },
     [HEFT_MAP_JOIN] = { "join", HEFT_MAP_TAKE, 1, 1, false, true, false },

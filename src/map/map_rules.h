@@ -66,12 +66,23 @@ typedef struct heft_map_mention { /* drop and require */
     uint8_t side; /* of the input: 0 left, 1 right */
 } heft_map_mention;
 
+/* "tie A B": a result that has both with the same content has A alone.  "untie A B": an input
+ * without B has A in its place, too. */
+typedef struct heft_map_tie {
+    heft_str first, second;
+    heft_str condition; /* an expression; empty: the statement always holds */
+    uint32_t line;
+    uint8_t side; /* 0: both names are of the left side, 1: of the right */
+    bool is_untie, is_negated;
+} heft_map_tie;
+enum { HEFT_MAP_TIES = 16 };
+
 struct heft_map {
     const heft_host *host;
     heft_memory mem;
     heft_arena arena;
     heft_map_info info;
-    heft_vec tokens, patterns, ops, args, rules, lets, mentions;
+    heft_vec tokens, patterns, ops, args, rules, lets, mentions, ties;
     bool has_f32_vectors; /* 16-bit vectors of the left side become f32 */
     bool keeps_others;    /* tensors that no rule matches keep their names */
 };
@@ -117,18 +128,19 @@ heft_map_number heft_map_evaluate(const heft_map_numbers *n, heft_str text);
 /* ---- operations, map_operations.c ---- */
 
 typedef enum heft_map_kind {
-    HEFT_MAP_FOLD,    /* dimension D becomes two: N times the rest, or the rest times N */
-    HEFT_MAP_MERGE,   /* dimensions D and D + 1 become one */
-    HEFT_MAP_SWAP,    /* exchange two dimensions */
-    HEFT_MAP_STACK,   /* values by a captured number become one, along a new dimension */
-    HEFT_MAP_UNSTACK, /* the reverse */
-    HEFT_MAP_JOIN,    /* all values become one, along a new dimension */
-    HEFT_MAP_TAKE,    /* the reverse */
-    HEFT_MAP_CONCAT,  /* all values become one, along dimension D */
-    HEFT_MAP_SPLIT,   /* the reverse */
-    HEFT_MAP_RESIZE,  /* dimension D has another size: rows are cut off, or are 0 */
-    HEFT_MAP_ADD,     /* add a constant */
-    HEFT_MAP_F32,     /* store as f32 */
+    HEFT_MAP_FOLD,         /* dimension D becomes two: N times the rest, or the rest times N */
+    HEFT_MAP_MERGE,        /* dimensions D and D + 1 become one */
+    HEFT_MAP_SWAP,         /* exchange two dimensions */
+    HEFT_MAP_SWAP_NUMBERS, /* exchange them, except of tensors in blocks */
+    HEFT_MAP_STACK,        /* values by a captured number become one, along a new dimension */
+    HEFT_MAP_UNSTACK,      /* the reverse */
+    HEFT_MAP_JOIN,         /* all values become one, along a new dimension */
+    HEFT_MAP_TAKE,         /* the reverse */
+    HEFT_MAP_CONCAT,       /* all values become one, along dimension D */
+    HEFT_MAP_SPLIT,        /* the reverse */
+    HEFT_MAP_RESIZE,       /* dimension D has another size: rows are cut off, or are 0 */
+    HEFT_MAP_ADD,          /* add a constant */
+    HEFT_MAP_F32,          /* store as f32 */
     HEFT_MAP_KINDS
 } heft_map_kind;
 

@@ -53,6 +53,47 @@ static heft_status read_drop_right(heft_map_reader *r, heft_str rest)
     return read_mention(r, rest, true, 1);
 }
 
+/* Read "A B", and a condition: "if EXPRESSION" or "unless EXPRESSION". */
+static heft_status read_tie(heft_map_reader *r, heft_str rest, bool is_untie, uint8_t side)
+{
+    heft_map_tie t = { .line = r->line, .is_untie = is_untie, .side = side };
+    t.first = heft_map_word(&rest);
+    t.second = heft_map_word(&rest);
+    heft_str word = heft_map_word(&rest);
+    t.condition = heft_map_trim(rest);
+    t.is_negated = heft_str_is(word, "unless");
+    if (!t.second.len || heft_str_eq(t.first, t.second))
+        return heft_map_fail(r, "the names of two tensors are expected after", t.first);
+    if (word.len && !t.is_negated && !heft_str_is(word, "if"))
+        return heft_map_fail(r, "if or unless is expected, not", word);
+    if (word.len && !t.condition.len)
+        return heft_map_fail(r, "a number is expected after", word);
+    if (r->m->ties.len == HEFT_MAP_TIES)
+        return heft_map_fail(r, "more than 16 ties with", t.first);
+    return heft_vec_add(&r->m->mem, &r->m->ties, &t, sizeof t) ? HEFT_OK
+                                                               : heft_map_no_memory(r->err);
+}
+
+static heft_status read_tie_left(heft_map_reader *r, heft_str rest)
+{
+    return read_tie(r, rest, false, 0);
+}
+
+static heft_status read_tie_right(heft_map_reader *r, heft_str rest)
+{
+    return read_tie(r, rest, false, 1);
+}
+
+static heft_status read_untie_left(heft_map_reader *r, heft_str rest)
+{
+    return read_tie(r, rest, true, 0);
+}
+
+static heft_status read_untie_right(heft_map_reader *r, heft_str rest)
+{
+    return read_tie(r, rest, true, 1);
+}
+
 static heft_status read_require(heft_map_reader *r, heft_str rest)
 {
     return read_mention(r, rest, false, 0);
@@ -104,6 +145,10 @@ static const struct {
     { "drop", 0, read_drop },
     { "drop-right", 0, read_drop_right },
     { "require", 0, read_require },
+    { "tie", 0, read_tie_left },
+    { "tie-right", 0, read_tie_right },
+    { "untie", 0, read_untie_left },
+    { "untie-right", 0, read_untie_right },
     { "vectors", 0, read_vectors },
     { "others", 0, read_others },
     { "use", 0, read_use },
@@ -194,6 +239,7 @@ void heft_map_close(heft_map *m)
     heft_vec_free(&m->mem, &m->rules, sizeof(heft_map_rule));
     heft_vec_free(&m->mem, &m->lets, sizeof(heft_map_let));
     heft_vec_free(&m->mem, &m->mentions, sizeof(heft_map_mention));
+    heft_vec_free(&m->mem, &m->ties, sizeof(heft_map_tie));
     heft_arena_free(&m->arena);
     heft_free(m->host->allocator, m, sizeof *m, 16);
 }

@@ -48,6 +48,11 @@ static heft_status check_dim(const heft_map_work *w, const heft_map_value *v, ui
     return dim < v->rank ? HEFT_OK : fail(w, HEFT_E_FORMAT, "it has too few dimensions");
 }
 
+static bool has_blocks(const heft_map_value *v)
+{
+    return heft_dtype_get(v->dtype)->block_elems > 1;
+}
+
 /* Blocks along the last dimension stay as they are. */
 static heft_status check_blocks(const heft_map_work *w, heft_map_kind kind, const heft_map_value *v,
                                 const uint64_t *args)
@@ -55,7 +60,7 @@ static heft_status check_blocks(const heft_map_work *w, heft_map_kind kind, cons
     bool reaches = kind == HEFT_MAP_SWAP    ? args[0] + 1 == v->rank || args[1] + 1 == v->rank
                    : kind == HEFT_MAP_MERGE ? args[0] + 2 == v->rank
                                             : kind < HEFT_MAP_ADD && args[0] + 1 == v->rank;
-    if (heft_dtype_get(v->dtype)->block_elems == 1 || !reaches)
+    if (!has_blocks(v) || !reaches)
         return HEFT_OK;
     return fail(w, HEFT_E_UNSUPPORTED,
                 "its blocks cannot be taken apart; --cast f32 in a conversion before decodes them");
@@ -485,6 +490,8 @@ static heft_status add(const heft_map_work *w, heft_map_value *v, uint64_t const
 static heft_status change(heft_map_work *w, heft_map_kind kind, heft_map_value *v,
                           const uint64_t *args)
 {
+    if (kind == HEFT_MAP_SWAP_NUMBERS)
+        return has_blocks(v) ? HEFT_OK : swap(w, v, args);
     HEFT_TRY(check_blocks(w, kind, v, args));
     if (kind == HEFT_MAP_FOLD)
         return fold(w, v, args);

@@ -6,6 +6,7 @@
 #include "base/sort.h"
 #include "base/text.h"
 #include "core/read/file.h"
+#include "grammar/base64.h"
 
 static size_t find_member(const heft_member *members, size_t count, heft_str name)
 {
@@ -284,4 +285,11 @@ heft_status heft_signature_set(heft_signature *s, heft_str signature, heft_str k
     s->signature = copy;
     s->key_hint = hint;
     return HEFT_OK;
+}
+
+bool heft_hex_decode(heft_file_digest *out, heft_str text)
+{
+    *out = (heft_file_digest){ .length = (uint32_t)(text.len / 2) };
+    return out->length && out->length <= sizeof out->bytes &&
+           heft_hex_read(out->bytes, out->length, text);
 }

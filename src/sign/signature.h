@@ -46,12 +46,8 @@ heft_status heft_signature_root(uint8_t out[32], const heft_signature *s, const 
 /* Read the statement in s->statement; offsets of errors are offsets in the statement. */
 heft_status heft_statement_read(heft_signature *s, heft_error *err);
 
-/* ---- base64, hexadecimal ---- */
+/* ---- hexadecimal ---- */
 
-/* Decode into the arena; an invalid text is { NULL, 0 } with *is_valid false. */
-heft_str heft_base64_decode(bool *is_valid, heft_arena *a, heft_str text);
-/* Encode into the arena; ptr NULL without memory. */
-heft_str heft_base64_encode(heft_arena *a, heft_str bytes);
 /* Decode 2 to 128 digits; return false if the text is not hexadecimal. */
 bool heft_hex_decode(heft_file_digest *out, heft_str text);
 

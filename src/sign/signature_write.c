@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/sized.h"
 #include "base/text.h"
+#include "grammar/base64.h"
 #include "grammar/json.h"
 #include "sign/signature.h"
 

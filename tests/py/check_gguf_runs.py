@@ -9,6 +9,7 @@ settings, and the ids of the tokenizer.json that Heft makes. NAME is one model o
 stdout."""
 import json
 import pathlib
+import re
 import struct
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import unicodedata
 
 import llama_library
 import made_models
+import made_mxfp4
 import made_tokenizers
 import numpy as np
 
@@ -24,19 +26,40 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
 CLOSE = 1e-3
-# llama.cpp splits texts before combining marks, or keeps them, where the definitions do otherwise.
-WITHOUT_MARKS = ("gpt-4o", "tekken", "bert")
+CLOSE_IN_F16 = 1e-2  # llama.cpp rounds what it multiplies with weights of 16 bits, too
+CLOSE_TO_BLOCKS = 8e-2
 
 
 def has_marks(text):
     return any(unicodedata.category(c).startswith("M") for c in unicodedata.normalize("NFD", text))
 
 
+def has_camel_case(text):
+    return re.search("[a-z][A-Z]", text)
+
+
+def has_letters_like_numbers(text):
+    """Bytes whose letters are numbers, such as the one half, are digits for a later step."""
+    return set(text.encode()) & set(b"\xb2\xb3\xb9\xbc\xbd\xbe")
+
+
+def has_marks_or_camel_case(text):
+    return has_marks(text) or has_camel_case(text)
+
+
+# Texts that llama.cpp splits otherwise than the definitions: before combining marks, which it also
+# keeps, and not between small and capital letters; digits before bytes have become letters.
+OTHERWISE = {"gpt-4o": has_marks, "tekken": has_marks, "bert": has_marks,
+             "kimi-k2": has_marks_or_camel_case, "tiny_aya": has_camel_case,
+             "youtu": has_camel_case, "falcon": has_letters_like_numbers}
+
+
 def weights_file(weights):
     header, data = {}, b""
     for k, v in weights.items():
-        raw = v.astype("<f4").tobytes()
-        header[k] = {"dtype": "F32", "shape": list(v.shape),
+        is_byte = v.dtype == np.uint8
+        raw = v.tobytes() if is_byte else v.astype("<f4").tobytes()
+        header[k] = {"dtype": "U8" if is_byte else "F32", "shape": list(v.shape),
                      "data_offsets": [len(data), len(data) + len(raw)]}
         data += raw
     text = json.dumps(header).encode()
@@ -83,7 +106,7 @@ class Check:
 
     # ---- models ----
 
-    def model(self, kind):
+    def model(self, kind, cast=None):
         """Return what is wrong with a model of that kind; none: nothing."""
         tokenizer = made_tokenizers.byte_level("gpt-2")
         vocab = len(tokenizer["model"]["vocab"]) + 6  # rows without a token, too
@@ -96,14 +119,39 @@ class Check:
         folder = self.folder(kind, model.c, model.weights)
         made_tokenizers.write(folder, "tokenizer.json", tokenizer)
         target = self.dir / f"{kind}.gguf"
-        self.convert(folder, target)
+        self.convert(folder, target, *(["--cast", cast, "-f"] if cast else []))
         loaded = llama_library.Model(self.llama, target)
         got = loaded.run(ids, embeddings=kind == "bert")
         loaded.close()
         worst = float(np.abs(got - want).max() / max(1, np.abs(want).max()))
-        if not worst < CLOSE:
+        if not worst < (CLOSE_IN_F16 if cast else CLOSE):
             return [f"numbers differ by {worst:.2g} of {np.abs(want).max():.2g}"]
-        return self.back(kind, folder, target)
+        return [] if cast else self.back(kind, folder, target)
+
+    def quantised(self):
+        """Experts in MXFP4 keep their blocks."""
+        kind, tokenizer = "gpt_oss", made_tokenizers.byte_level("gpt-2")
+        model = made_models.Model(kind, len(tokenizer["model"]["vocab"]) + 6)
+        model.c["num_experts_per_tok"] = 4  # all: a rounded number chooses no other expert
+        model.forward([1])
+        stored = dict(model.weights)
+        for i, (name, shape) in enumerate([(k, v.shape) for k, v in stored.items()
+                                           if k.endswith(("gate_up_proj", "down_proj"))]):
+            made = made_mxfp4.Experts(shape[0], shape[2], shape[1], i, (122, 125))
+            model.weights[name] = made.numbers()
+            del stored[name]
+            stored[name + "_blocks"], stored[name + "_scales"] = made.blocks(), made.powers
+        ids = [int(i) for i in np.random.default_rng(2).integers(0, 500, 12)]
+        want = model.forward(ids)
+        folder = self.folder("mxfp4", model.c, stored)
+        made_tokenizers.write(folder, "tokenizer.json", tokenizer)
+        target = self.dir / "mxfp4.gguf"
+        self.convert(folder, target)
+        loaded = llama_library.Model(self.llama, target)
+        worst = float(np.abs(loaded.run(ids) - want).max() / np.abs(want).max())
+        loaded.close()
+        # The library rounds what it multiplies with blocks to 8 bits.
+        return [] if worst < CLOSE_TO_BLOCKS else [f"numbers differ by {worst:.2g}"]
 
     def back(self, kind, folder, target):
         """Compare the weights that come back with those that were converted."""
@@ -126,8 +174,8 @@ class Check:
         jobs, lists = [], []
         for name in names:
             folder, library = self.tokenizer_folder(name)
-            mine = [t for t in texts if name not in WITHOUT_MARKS or not has_marks(t)]
-            if "Unigram" in name:  # SentencePiece adds a space also before a space
+            mine = [t for t in texts if name not in OTHERWISE or not OTHERWISE[name](t)]
+            if name in KEEPING_SPACES:  # SentencePiece adds a space also before a space
                 mine = [t for t in mine if not t[:1].isspace()]
             lists.append((name, folder, mine))
             jobs.append((library, mine))
@@ -172,7 +220,8 @@ class Check:
         got = [loaded.tokens(t) for t in texts]
         loaded.close()
         wrong = [f"{t!r}: {g} instead of {w}" for t, g, w in zip(texts, got, want) if g != w]
-        if wrong or name not in made_tokenizers.STEPS or name == "deepseek-llm":
+        is_byte_level = name in made_tokenizers.STEPS or name in made_tokenizers.MORE_STEPS
+        if wrong or not is_byte_level or name == "deepseek-llm":
             return wrong
         again = self.dir / f"{name}-back"
         self.convert(target, f"{again}/")
@@ -180,17 +229,24 @@ class Check:
         return [f"back, {t!r}: {g} instead of {w}" for t, g, w in zip(texts, back, want) if g != w]
 
 
+KEEPING_SPACES = ("tokenizer.model of Unigram", "Unigram")
 TOKENIZERS = {
     **{n: lambda n=n: made_tokenizers.byte_level(n, merges_as_lists=n in ("qwen2", "llama-bpe"))
        for n in made_tokenizers.STEPS},
+    **{n: lambda n=n: made_tokenizers.byte_level(n) for n in made_tokenizers.MORE_STEPS},
     "vocab.json": lambda: made_tokenizers.byte_level("qwen2"),
     "bytes and pieces": made_tokenizers.bytes_and_pieces,
     "without a space before": lambda: made_tokenizers.bytes_and_pieces(False),
     "tokenizer.model": made_tokenizers.bytes_and_pieces,
     "tokenizer.model of Unigram": made_tokenizers.unigram,
+    "Unigram": made_tokenizers.unigram,
+    "Unigram with characters": made_tokenizers.unigram_with_characters,
+    "Unigram of newer versions": lambda: made_tokenizers.unigram_with_characters(True),
     "bert": made_tokenizers.wordpiece,
     "bert with capitals": lambda: made_tokenizers.wordpiece(False),
 }
+# Models with vectors, rotary factors, positions and norms that --cast must leave in f32.
+CAST = ("llama", "gemma2", "gpt2", "bert")
 # A number that is added and taken away again rounds the weights.
 ROUNDED = {"gemma": 1e-6, "gemma2": 1e-6, "gemma3_text": 1e-6}
 # Settings that several values of make the same GGUF file.
@@ -213,6 +269,13 @@ def main():
                 rows.append((f"model {kind}", check.model(kind)))
             except ValueError as e:
                 rows.append((f"model {kind}", [str(e)]))
+        for kind in CAST if not names else ():
+            try:
+                rows.append((f"model {kind} after --cast", check.model(kind, "*.weight=f16")))
+            except ValueError as e:
+                rows.append((f"model {kind} after --cast", [str(e)]))
+        if not names:
+            rows.append(("model gpt_oss with experts in MXFP4", check.quantised()))
         if not (pathlib.Path(directory) / "node_modules/tokenizers").exists():
             rows.append(("tokenizers # SKIP npm has no library of tokenizers here", []))
             return tap.report(rows)

@@ -2,6 +2,7 @@
 
 A vocabulary is trained on the text below; the steps that split a text are those of the published
 tokenizer.json files."""
+import base64
 import collections
 import json
 import random
@@ -43,6 +44,49 @@ STEPS = {
     "deepseek-coder": (["[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[一-龥ࠀ-一가-퟿]+"], True, False),
     "seed-coder": ([SUFFIXES + "|[^\r\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1}| ?[^\\s\\p{L}\\p{N}\r\n]+"
                     "|\\s*[\r\n]+|\\s+(?!\\S)|\\s+"], False, False),
+}
+CASED_END = r"| ?[^\s\p{L}\p{N}]+[\r\n/]*" + SPACES
+BLOOM = " ?[^(\\s|[.,!?…。，、।۔،])]+"
+POSSESSIVE = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|%s| ?[^\s\p{L}\p{N}]++[\r\n]*" \
+    r"|\s*[\r\n]|\s+(?!\S)|\s+"
+SPARK = STEPS["deepseek-v3"][0][2].replace("[\r\n]*|\\s*[\r\n]+|", "|[\r\n]|")
+
+
+def kimi():
+    """Return the expression of Kimi K2: letters of Chinese apart from others."""
+    upper, lower = (s[:-1] + r"&&[^\p{Han}]]" for s in (UPPER, LOWER))
+    head = r"[^\r\n\p{L}\p{N}]?"
+    return (rf"[\p{{Han}}]+|{head}{upper}*{lower}+{SUFFIXES}?|{head}{upper}+{lower}*{SUFFIXES}?"
+            r"|\p{N}{1,3}" + REST)
+
+
+# Other names in llama.cpp: expressions and kinds of steps, ignore_merges.
+MORE_STEPS = {
+    "llama-bpe, possessive": ([POSSESSIVE % r"\p{N}{1,3}"], True),
+    "dbrx, possessive": ([POSSESSIVE % r"\p{N}{1,3}"], False),
+    "bailingmoe": ([POSSESSIVE % r"\p{N}"], False),
+    "granite-embed-multi-97m": ([cased(SUFFIXES + "?") + r"|\p{N}{1,3}" + CASED_END], True),
+    "tiny_aya": ([r"\d{1,3}(?=(?:\d{3})*\b)",
+                  cased(SUFFIXES + "?") + r"|\p{N}{1,3}" + CASED_END], False),
+    "youtu": (["[가-힣ㄱ-ㆎ]+|[！…“”‘’—：；，、-〿︰-﹏]+|[ㄅ-ㄯ]+|[一-龥぀-ゟ゠-ヿ]+",
+               cased(SUFFIXES + "?") + r"|\p{N}" + CASED_END], True),
+    "kimi-k2": ([kimi()], False),
+    "minicpm5": ([r"\p{N}{1,3}", f"{SUFFIXES}|{WORD}|\\p{{N}}+{REST}"], True),
+    "ufakzeka": ([f"{WORD}|\\p{{N}}{REST}"], False),
+    "laguna": ([r"[^\n]+|[\n]+", f"{SUFFIXES}|{WORD}|\\p{{N}}{REST}"], False),
+    "exaone-moe": ([SUFFIXES + r"|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}"
+                    r"| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+"], False),
+    "jais-2": ([f"{SUFFIXES}|{WORD}|\\p{{N}}{{1,3}}" r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|"
+                + "|".join(rf"\s{{{n}}}(?!\S)" for n in (512, 256, 128, 64, 32, 16, 8, 4, "1,2"))
+                + r"|\s{1}"], False),
+    "superbpe": ([r"\p{N}+", r"(?=(\d{3})+(?!\d))"], False),
+    "spark2_5": ([r"\p{N}{1,3}", "[一-龥぀-ゟ゠-ヿ]+", SPARK, r"\p{N}"], False),
+    "bloom": ([BLOOM], False),
+    "viking": ([BLOOM, "Digits"], False),
+    "falcon": (["Punctuation Contiguous", "ByteLevel", "Digits together", "[0-9][0-9][0-9]"],
+               False),
+    "chameleon": (["<sentinel:[0-9]+>", "(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z", "([\t\n]|    |  )",
+                   "Digits", "Punctuation Isolated", "ByteLevel"], False),
 }
 CORPUS = """The quick brown fox jumps over the lazy dog. It's what we've said: they'll see that I'm
 here, aren't you? In 1984 there were 1,234,567 people; in 2024 there are 12345678. for (int i = 0;
@@ -90,14 +134,15 @@ def byte_level(name, merges_as_lists=False, special=("<|endoftext|>", "<|im_star
     merges = train(words, letters.values(), count)
     if name == "deepseek-llm":  # llama.cpp relies on a vocabulary without numbers of two digits
         merges = [m for m in merges if not re.search(r"\d\d", "".join(m))]
+    if name == "falcon":  # ... and without a space before a digit
+        merges = [m for m in merges if not re.search(r"Ġ\d", "".join(m))]
     tokens = [*letters.values(), *("".join(m) for m in merges)]
-    expressions, digits, ignore = STEPS[name]
-    steps = [{"type": "Split", "pattern": {"Regex": e}, "behavior": "Isolated", "invert": False}
-             for e in expressions]
-    if digits:
-        steps.append({"type": "Digits", "individual_digits": True})
-    steps.append({"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True,
-                  "use_regex": not expressions})
+    if name in MORE_STEPS:
+        expressions, ignore = MORE_STEPS[name]
+        steps = [named_step(e) for e in expressions]
+        steps += [] if "ByteLevel" in expressions else [byte_step(False)]
+    else:
+        steps, ignore = steps_of(name)
     return {
         "version": "1.0", "truncation": None, "padding": None,
         "added_tokens": [added(len(tokens) + i, t) for i, t in enumerate(special)],
@@ -114,6 +159,31 @@ def byte_level(name, merges_as_lists=False, special=("<|endoftext|>", "<|im_star
                   "vocab": {t: i for i, t in enumerate(tokens)},
                   "merges": [list(m) if merges_as_lists else " ".join(m) for m in merges]},
     }
+
+
+def byte_step(splits):
+    return {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True,
+            "use_regex": splits}
+
+
+def named_step(text):
+    word, _, how = text.partition(" ")
+    if word == "Digits":
+        return {"type": "Digits", "individual_digits": not how}
+    if word == "Punctuation":
+        return {"type": "Punctuation", "behavior": how}
+    if word == "ByteLevel":
+        return byte_step(True)
+    return {"type": "Split", "pattern": {"Regex": text}, "behavior": "Isolated", "invert": False}
+
+
+def steps_of(name):
+    expressions, digits, ignore = STEPS[name]
+    steps = [{"type": "Split", "pattern": {"Regex": e}, "behavior": "Isolated", "invert": False}
+             for e in expressions]
+    if digits:
+        steps.append({"type": "Digits", "individual_digits": True})
+    return [*steps, byte_step(not expressions)], ignore
 
 
 def added(number, content, special=True):
@@ -171,6 +241,60 @@ def unigram():
         "model": {"type": "Unigram", "unk_id": 0, "vocab": [[t, s] for t, s, _ in rows],
                   "byte_fallback": False},
     }
+
+
+REPLACED = {"\t": " ", "\n": " ", "\r": " ", "\u00a0": " ", "ﬁ": "fi", "½": "1/2", "Ω": "omega",
+            "«": '"', "»": '"', "…": "...", "Ǆ": "DZ", "ß": "ss", "！": "!"}
+
+
+def charsmap(replaced):
+    """Return a table of characters: a double array of SentencePiece, and the replacements.
+
+    The child of a node for a byte is at the base of the node, XOR the byte; a leaf is the child for
+    the byte 0, and has an offset in the replacements."""
+    texts, offsets, tree = b"", {}, {}
+    for key, value in sorted(replaced.items()):
+        offsets[key] = len(texts)
+        texts += value.encode() + b"\0"
+        node = tree
+        for byte in key.encode():
+            node = node.setdefault(byte, {})
+        node[0] = offsets[key]
+    units, used = {}, {0}
+
+    def place(node, at, label):
+        base = next(b for b in range(1, 1 << 16)
+                    if all(b ^ c not in used for c in node))
+        used.update(base ^ c for c in node)
+        units[at] = (base ^ at) << 10 | (0 in node) << 8 | label
+        for byte, child in node.items():
+            if byte:
+                place(child, base ^ byte, byte)
+            else:
+                units[base] = 1 << 31 | child
+    place(tree, 0, 0)
+    count = -(-(max(used) + 1) // 256) * 256
+    array = struct.pack(f"<{count}I", *(units.get(i, 0) for i in range(count)))
+    return struct.pack("<I", len(array)) + array + texts
+
+
+def unigram_with_characters(newer=False):
+    """Return what transformers makes of a tokenizer.model with a table of characters."""
+    made = unigram()
+    table = base64.b64encode(charsmap(REPLACED)).decode()
+    table = {"type": "Precompiled", "precompiled_charsmap": table}
+    space = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
+    if newer:
+        made["normalizer"] = {"type": "Sequence", "normalizers": [
+            table, {"type": "Strip", "strip_left": False, "strip_right": True},
+            {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": "▁"}]}
+        made["pre_tokenizer"] = space
+    else:
+        made["normalizer"] = table
+        made["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [
+            {"type": "WhitespaceSplit"}, {"type": "Metaspace", "replacement": "▁",
+                                          "add_prefix_space": True}]}
+    return made
 
 
 def unigram_pieces():

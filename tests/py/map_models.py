@@ -281,6 +281,68 @@ def burn():
     return m
 
 
+def gptrs_gpt2(decoder):
+    """The output is stored; later versions transpose and split as other decoders do."""
+    m = Model(23 + decoder, "F32", vectors=None)
+    embedding = m.new("transformer.wte.weight", VOCAB, WIDTH)
+    m.want("model.embed_tokens.weight" if decoder else "tok_embeddings.weight", embedding)
+    m.want("lm_head.weight" if decoder else "lm_head", embedding if decoder else embedding.T)
+    m.same("transformer.wpe.weight",
+           "model.embed_positions.weight" if decoder else "pos_embeddings", 16, WIDTH)
+    for end, to in (("weight", "gamma"), ("bias", "beta")):
+        m.same(f"transformer.ln_f.{end}", f"model.norm.{end}" if decoder else f"final_ln.{to}",
+               WIDTH)
+    linear = (("attn.c_attn", "attention", "qkv", "", WIDTH, 3 * WIDTH),
+              ("attn.c_proj", "attention", "out", "self_attn.o_proj", WIDTH, WIDTH),
+              ("mlp.c_fc", "feed_forward", "in", "mlp.up_proj", WIDTH, 4 * WIDTH),
+              ("mlp.c_proj", "feed_forward", "out", "mlp.down_proj", 4 * WIDTH, WIDTH))
+    for i in range(LAYERS):
+        hf, to = f"transformer.h.{i}.", f"model.layers.{i}." if decoder else f"blocks.{i}."
+        for norm, new in (("ln_1", "input_layernorm"), ("ln_2", "post_attention_layernorm")):
+            for end, old in (("weight", "gamma"), ("bias", "beta")):
+                m.same(f"{hf}{norm}.{end}", to + (f"{new}.{end}" if decoder else f"{norm}.{old}"),
+                       WIDTH)
+        for name, module, part, new, rows, columns in linear:
+            w, b = m.new(f"{hf}{name}.weight", rows, columns), m.new(f"{hf}{name}.bias", columns)
+            if not decoder:
+                m.want(f"{to}{module}.w_{part}", w)
+                m.want(f"{to}{module}.b_{part}", b)
+                continue
+            names = [new] if new else [f"self_attn.{x}_proj" for x in "qkv"]
+            for k, one in enumerate(names):
+                m.want(f"{to}{one}.weight", np.split(w.T, len(names))[k])
+                m.want(f"{to}{one}.bias", np.split(b, len(names))[k])
+    return m
+
+
+def gptrs_llama():
+    m = Model(25, "F32", vectors=None)
+    m.want("tok_embeddings.weight", m.new("model.embed_tokens.weight", VOCAB, WIDTH))
+    m.want("final_norm.gamma", m.new("model.norm.weight", WIDTH))
+    m.want("lm_head", m.new("lm_head.weight", VOCAB, WIDTH).T)
+    for i in range(LAYERS):
+        hf, to = f"model.layers.{i}.", f"blocks.{i}."
+        m.want(f"{to}norm_1.gamma", m.new(f"{hf}input_layernorm.weight", WIDTH))
+        m.want(f"{to}norm_2.gamma", m.new(f"{hf}post_attention_layernorm.weight", WIDTH))
+        parts = [m.new(f"{hf}self_attn.{x}_proj.weight", n * HEAD, WIDTH)
+                 for x, n in (("q", HEADS), ("k", KV), ("v", KV))]
+        m.want(f"{to}attention.w_qkv", np.concatenate([p.T for p in parts], 1))
+        m.want(f"{to}attention.w_out", m.new(f"{hf}self_attn.o_proj.weight", WIDTH, HEADS * HEAD).T)
+        for x in ("gate", "up"):
+            m.want(f"{to}feed_forward.w_{x}", m.new(f"{hf}mlp.{x}_proj.weight", HIDDEN, WIDTH).T)
+        m.want(f"{to}feed_forward.w_down", m.new(f"{hf}mlp.down_proj.weight", WIDTH, HIDDEN).T)
+    return m
+
+
+def gptrs_decoder():
+    m = Model(26, "F32", vectors=None)
+    m.want("lm_head.weight", m.new("model.embed_tokens.weight", VOCAB, WIDTH))
+    m.same("model.norm.weight", "model.norm.weight", WIDTH)
+    m.same("model.layers.0.mlp.up_proj.weight", "model.layers.0.mlp.up_proj.weight", HIDDEN, WIDTH)
+    m.want("model.embed_tokens.weight", m.left["model.embed_tokens.weight"][1])
+    return m
+
+
 CONFIG = {"num_attention_heads": HEADS, "num_key_value_heads": KV, "head_dim": HEAD,
           "hidden_size": WIDTH, "num_hidden_layers": LAYERS}
 GEMMA2 = (USUAL[0], ("post_attention_layernorm", "post_attention_norm"),
@@ -318,4 +380,8 @@ MODELS = {
                                                     "block_sparse_moe.gate.weight"), {}),
     "megatron-llama": (megatron, {}),
     "burn": (burn, {}),
+    "gptrs-gpt2": (lambda: gptrs_gpt2(False), {}),
+    "gptrs-gpt2-decoder": (lambda: gptrs_gpt2(True), {}),
+    "gptrs-llama": (gptrs_llama, {}),
+    "gptrs-decoder": (gptrs_decoder, {"tie_word_embeddings": True}),
 }

@@ -23,6 +23,23 @@ folder("short", vocab=100)
 odd = t.byte_level("qwen2", count=4)
 odd["pre_tokenizer"] = {"type": "Whitespace"}
 folder("odd", tokenizer=odd)
+def unigram(name, **changes):
+    made = {**t.unigram(), **changes}
+    rows = len(made["model"]["vocab"])
+    model = made_models.Model("llama", rows)
+    model.forward([1])
+    t.write(pathlib.Path(name), "config.json", model.c)
+    t.write(pathlib.Path(name), "tokenizer.json", made)
+    t.write(pathlib.Path(name), "model.safetensors", weights_file(model.weights))
+unigram("lower", normalizer={"type": "Lowercase"})
+unigram("joined", normalizer={"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "})
+unigram("table", normalizer={"type": "Precompiled", "precompiled_charsmap": "AAA"})
+unigram("cut", normalizer={"type": "Precompiled", "precompiled_charsmap": "CAAAAAAAAAA="})
+unigram("split", pre_tokenizer={"type": "Sequence", "pretokenizers": [
+    {"type": "WhitespaceSplit"}, t.unigram()["pre_tokenizer"]]})
+words = {**t.unigram()["model"], "byte_fallback": True}
+words["vocab"] = words["vocab"] + [["a▁b", -3.0]]
+unigram("words", model=words)
 P
 echo "== a file that runs"; $HEFT convert -q --map auto good out.gguf; $HEFT info out.gguf | grep -c 'tokenizer.ggml\|qwen2\.'
 echo "== a window that is not computed"; $HEFT convert --map auto window no.gguf | grep -v bytes; rm no.gguf
@@ -36,6 +53,12 @@ $HEFT convert --map qwen2 alone.safetensors alone.gguf || echo "= $?"; $HEFT inf
 echo "== more tokens than rows"; $HEFT convert --map auto short no.gguf || echo "= $?"
 echo "== steps that are not known"; $HEFT convert --map auto odd no.gguf || echo "= $?"
 $HEFT convert -q --map auto --pre-tokenizer qwen2 odd odd.gguf; $HEFT info odd.gguf | grep ggml.pre
+$HEFT convert -f --map auto --pre-tokenizer qwne2 odd odd2.gguf; $HEFT convert -f --strict --map auto --pre-tokenizer qwne2 odd odd2.gguf || echo "= $?"
+echo "== Unigram"; for f in lower joined table cut; do $HEFT convert --map auto $f no.gguf || echo "= $?"; done
+for f in split words; do $HEFT convert --map auto $f $f.gguf; $HEFT info $f.gguf | grep -c 'add_space_prefix = true\|whitespaces'; done
+echo "== casts"; $HEFT convert --map auto --cast '*.weight=f16' good cast.gguf
+$HEFT ls --raw cast.gguf | cut -f2 | sort | uniq -c
+$HEFT convert --map auto --cast 'output_norm.weight=bf16' good no.gguf || echo "= $?"
 echo "== and back"; $HEFT convert --map auto out.gguf back/; ls back
 $HEFT convert --map auto out.gguf back/ || echo "= $?"
 $HEFT convert -qf --map auto out.gguf back; $HEFT diff good/model.safetensors back/model.safetensors

@@ -1,6 +1,5 @@
-/* base64.c - base64 with padding (RFC 4648, section 4), and hexadecimal digits. */
-#include "base/text.h"
-#include "sign/signature.h"
+/* base64.c - base64 with padding (RFC 4648, section 4). */
+#include "grammar/base64.h"
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -61,11 +60,4 @@ heft_str heft_base64_encode(heft_arena *a, heft_str bytes)
             out[k + c] = c <= n ? alphabet[bits >> (18 - 6 * c) & 63] : '=';
     }
     return (heft_str){ out, out ? len : 0 };
-}
-
-bool heft_hex_decode(heft_file_digest *out, heft_str text)
-{
-    *out = (heft_file_digest){ .length = (uint32_t)(text.len / 2) };
-    return out->length && out->length <= sizeof out->bytes &&
-           heft_hex_read(out->bytes, out->length, text);
 }

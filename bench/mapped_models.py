@@ -1,0 +1,73 @@
+"""mapped_models.py - figures of models under a map: experts that are stacked, and many tensors.
+
+Processor time is measured, of the process and of the system for it: the time of the disk is that of
+any copy."""
+import json
+import os
+import shutil
+import struct
+
+from harness import HEFT, MIB, measure_in_turns, processor_seconds, read_all, speed
+from payloads import COPY
+
+EXPERTS = 128
+
+
+def write_model(folder, layers, shape):
+    """Write a model of Hugging Face whose layers have only experts; return the folder."""
+    os.mkdir(folder)
+    header, at = {}, 0
+
+    def add(name, dims):
+        nonlocal at
+        size = 2 * dims[0] * dims[1]
+        header[name] = {"dtype": "BF16", "shape": dims, "data_offsets": [at, at + size]}
+        at += size
+    add("model.embed_tokens.weight", [8, shape[1]])
+    for i in range(layers):
+        for e in range(EXPERTS):
+            for part in ("gate", "up", "down"):
+                add(f"model.layers.{i}.mlp.experts.{e}.{part}_proj.weight",
+                    shape[::-1] if part == "down" else shape)
+    text, block = json.dumps(header).encode(), os.urandom(MIB)
+    with open(f"{folder}/model.safetensors", "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text)
+        while at:
+            at -= f.write(block[:at])
+    with open(f"{folder}/config.json", "w", encoding="utf-8") as f:
+        json.dump({"model_type": "qwen3_moe", "num_attention_heads": 4, "num_experts": EXPERTS}, f)
+    return folder
+
+
+def mapping(r, inputs, formats, quick):
+    """Processor time of heft convert --map of 128 experts in 48 layers, which are stacked in one
+    pass, compared with cp of the result, 1.2 GB; and of heft ls --map of 100,000 tensors."""
+    out, copy = inputs.path("stacked.safetensors"), inputs.path("copy")
+    folder = write_model(inputs.path("experts"), 6 if quick else 48, [128, 256])
+    read_all(f"{folder}/model.safetensors")
+    convert = [*COPY, "--map", "qwen3moe", folder, out, "--threads"]
+
+    def fresh(*command):
+        def once():
+            inputs.drop(out, copy)
+            return processor_seconds(*command)
+        return inputs.stable_memory.run(once)
+
+    processor_seconds(*convert, "1")
+    model = inputs.path("model.safetensors")
+    os.rename(out, model)
+    took = measure_in_turns(5, {
+        "1": lambda: fresh(*convert, "1"),
+        "2": lambda: fresh(*convert, "2"),
+        "cp": lambda: fresh("cp", model, copy)
+    })
+    for threads in ("1", "2"):
+        r.faster(f"{EXPERTS} experts stacked, threads: {threads}", took[threads], took["cp"], "cp",
+                 0.8, own=(speed(os.path.getsize(model), took[threads]), "GB/s"))
+    inputs.drop(out, copy, model)
+    shutil.rmtree(folder)
+    layers = 26 if quick else 261
+    folder = write_model(inputs.path("many"), layers, [4, 4])
+    listed = [processor_seconds(HEFT, "ls", "--map", "qwen3moe", folder) for _ in range(5)]
+    r.add(f"heft ls --map, {3 * layers * EXPERTS + 1} tensors", listed, "s", 0.5)
+    shutil.rmtree(folder)

@@ -1,0 +1,19 @@
+/* kept_blocks.h - a model whose quantised weights become blocks of GGUF with the same numbers. */
+#ifndef HEFT_CLI_KEPT_BLOCKS_H
+#define HEFT_CLI_KEPT_BLOCKS_H
+#include <heft/quantise.h>
+
+#include "process/command_session.h"
+
+typedef struct kept_blocks {
+    heft_schemes *schemes;
+    heft_quantisation *plan; /* NULL: the model has no such weights, or others as well */
+} kept_blocks;
+
+/* Plan to copy the numbers of `f`, opened from `path`, to blocks of GGUF, if all quantised weights
+ * have a scheme that GGUF stores without arithmetic: mxfp4. *k must be released, after an error,
+ * too. Return an exit code. */
+int kept_blocks_open(kept_blocks *k, const session *s, const heft_file *f, const char *path);
+void kept_blocks_release(kept_blocks *k);
+
+#endif
