@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <heft/check.h>
+
 #include "fuzz_request.h"
 
 enum { MAX_FILES = 12, NAME_BYTES = 64 };
@@ -78,7 +80,8 @@ static void run(const uint8_t *data, size_t size, fuzz_script *s)
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     size_t cut = second_stream(data, size);
     heft_file *f = NULL;
-    fuzz_memory_init(&m, UINT32_MAX);
+    heft_error err = fuzz_no_error();
+    fuzz_memory_init(&m, fuzz_next(s) % 4 ? UINT32_MAX : fuzz_next(s) | (fuzz_next(s) & 3) << 8);
     d.states = (fuzz_bytes){ (uint8_t *)(uintptr_t)data, cut ? cut : size, 0 };
     d.optim = (fuzz_bytes){ (uint8_t *)(uintptr_t)data + cut, size - cut, 0 };
     d.shards = (heft_shard_folder){
@@ -89,7 +92,7 @@ static void run(const uint8_t *data, size_t size, fuzz_script *s)
     opt.shards = &d.shards;
     opt.folder = &d.listed;
     if (!fuzz_open(&f, d.states.ptr, d.states.len, &opt)) {
-        fuzz_use(fuzz_faults(f));
+        fuzz_use((uint64_t)heft_file_verify(NULL, f, NULL, &err)); /* memory may be missing */
         convert(f, &m.host, s);
     }
     heft_file_close(f);

@@ -95,6 +95,7 @@ void heft_ix_reset(heft_index *x)
     x->parsed_from = NULL;
     x->format_private = 0;
     x->rank_facts = NULL;
+    x->rank_has_states = false;
     x->assembled_shard = 0;
 }
 

@@ -295,6 +295,7 @@ typedef struct heft_index {
     bool forgives;         /* see heft_ix_forgive(); kept by heft_ix_reset() */
     bool has_alternatives; /* some stored checksum has is_alternative set */
     bool is_shard_index;   /* an index of shards, which has no tensors of its own */
+    bool rank_has_states;  /* with rank_facts: files of its kind have nothing that it lacks */
     bool has_pieces;       /* the tensors are pieces of the tensors of a model */
     bool has_name_table;   /* heft_ix_find() can be used */
     bool lost_notes;       /* a note was lost: opening the file fails */

@@ -43,6 +43,7 @@ heft_status heft_add_folder_shards(heft_file *f, heft_error *err)
     const heft_folder *folder = folder_of(f);
     uint32_t number, count = folder ? folder->count : 0;
     heft_rank_name rank;
+    bool skips_states = f->x.rank_has_states; /* they would take as much memory for each rank */
     f->has_folder_shards = f->has_ranks = false;
     if (f->x.shards.len) /* the file lists the shards itself */
         return HEFT_OK;
@@ -58,6 +59,8 @@ heft_status heft_add_folder_shards(heft_file *f, heft_error *err)
         if (folder->files[i].role != HEFT_FOLDER_SHARD)
             continue;
         heft_str name = heft_lit(folder->files[i].name);
+        if (f->has_ranks && skips_states && heft_rank_name_read(&rank, name) && rank.is_states)
+            continue;
         heft_ix_shard s = { name, NULL, HEFT_UNKNOWN_LENGTH, true, NULL };
         st = f->x.pick.len
                  ? heft_error_plain(err, HEFT_E_UNSUPPORTED,

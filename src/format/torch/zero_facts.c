@@ -280,5 +280,6 @@ heft_status heft_zero_read_facts(heft_torch *t)
     if (kept)
         *kept = facts;
     t->x->rank_facts = kept;
+    t->x->rank_has_states = facts.is_states && !facts.frozen_count && !facts.buffer_count;
     return t->st;
 }
