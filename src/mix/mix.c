@@ -282,25 +282,10 @@ static heft_status find_importance(const heft_mix *m, chosen *t)
 }
 
 /* Return why the tensor keeps its type, or NULL. */
-static bool is_vector(const heft_tensor *t)
-{
-    uint32_t rank = t->rank;
-    for (uint32_t i = 0; i < t->rank && t->dims[i] == 1; i++)
-        rank--;
-    return rank < 2;
-}
-
-const char *heft_mix_needs_f32(const heft_tensor *t, heft_str name)
-{
-    if (heft_dtype_kind_of(t->dtype) != HEFT_DTYPE_FLOAT)
-        return NULL;
-    return is_vector(t) ? "one dimension" : heft_mix_keeps(name);
-}
-
 static const char *reason_to_keep(const heft_mix *m, const heft_tensor *t, heft_str name)
 {
     heft_dtype_kind kind = heft_dtype_kind_of(t->dtype);
-    if (is_vector(t))
+    if (heft_mix_is_vector(t))
         return "one dimension";
     if (kind != HEFT_DTYPE_FLOAT && kind != HEFT_DTYPE_BLOCK)
         return "not floating-point";

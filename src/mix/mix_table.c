@@ -177,58 +177,6 @@ uint32_t heft_mix_kind(heft_str name)
     return HEFT_MIX_OTHER;
 }
 
-const char *heft_mix_keeps(heft_str name)
-{
-    static const struct {
-        const char *text, *reason;
-        bool is_whole; /* the whole name, not a part */
-    } rows[] = {
-        { "_norm.weight", "norm", false },
-        { "ffn_gate_inp.weight", "router of experts", false },
-        { "ffn_gate_tid2eid.weight", "router of experts", false },
-        { "altup", "small", false },
-        { "laurel", "small", false },
-        { "per_layer_model_proj", "small", false },
-        { "position_embd.weight", "position embedding", true },
-        { "token_types.weight", "token types", true },
-        { "ssm_conv1d", "small", false },
-        { "shortconv.conv.weight", "small", false },
-        { "indexer.k_proj.weight", "small", false },
-        { "indexer.q_proj.weight", "small", false },
-        { "time_mix_first.weight", "small", false },
-        { "time_mix_w0.weight", "small", false },
-        { "time_mix_w1.weight", "small", false },
-        { "time_mix_w2.weight", "small", false },
-        { "time_mix_v0.weight", "small", false },
-        { "time_mix_v1.weight", "small", false },
-        { "time_mix_v2.weight", "small", false },
-        { "time_mix_a0.weight", "small", false },
-        { "time_mix_a1.weight", "small", false },
-        { "time_mix_a2.weight", "small", false },
-        { "time_mix_g1.weight", "small", false },
-        { "time_mix_g2.weight", "small", false },
-        { "time_mix_decay_w1.weight", "small", false },
-        { "time_mix_decay_w2.weight", "small", false },
-        { "time_mix_lerp_fused.weight", "small", false },
-        { "attn_rel_b.weight", "position bias", false },
-        { ".position_embd", "position embedding", false },
-        { "sam.pos_embd", "position embedding", false },
-        { "sam.neck.", "image encoder", false },
-        { "sam.net_", "image encoder", false },
-        { ".rel_pos", "position embedding", false },
-        { ".patch_embd", "image encoder", false },
-        { ".patch_merger", "image encoder", false },
-        { "a.rvq.codebook", "code book", false },
-        { "mm.a.code_embd", "code book", false },
-    };
-    if (!heft_str_ends(name, "weight"))
-        return "not a weight";
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].is_whole ? heft_str_is(name, rows[i].text) : contains(name, rows[i].text))
-            return rows[i].reason;
-    return NULL;
-}
-
 /* ---- fallbacks ---- */
 
 heft_dtype heft_mix_fallback(heft_dtype t, uint64_t columns)

@@ -84,6 +84,8 @@ const heft_mix_rule *heft_mix_rule_for(uint32_t number, uint32_t kind, uint32_t 
 uint32_t heft_mix_kind(heft_str name);
 /* Return why the tensor with that name keeps its type in all mixes, or NULL. */
 const char *heft_mix_keeps(heft_str name);
+/* Return true for a tensor of one dimension, not counting those of size 1 in front. */
+bool heft_mix_is_vector(const heft_tensor *t);
 /* Return the type in place of t for rows of that many columns, which do not fill blocks of t;
  * HEFT_UNTYPED: only f16 remains. */
 heft_dtype heft_mix_fallback(heft_dtype t, uint64_t columns);
