@@ -46,6 +46,11 @@ const char *heft_doctor_copy(heft_doctor *d, const char *text);
 void heft_doctor_add(heft_doctor *d, heft_doctor_row row, const char *fmt, ...);
 /* Mark a tensor, or all tensors with a byte in d->lost_ranges, as lost. */
 heft_status heft_doctor_lose(heft_doctor *d, uint32_t tensor, heft_error *err);
+/* Mark all tensors with a part for which is_lost() returns true; it is asked about each part. */
+heft_status heft_doctor_lose_if(heft_doctor *d,
+                                bool (*is_lost)(heft_doctor *d, const heft_ix_part_row *p,
+                                                uint64_t at),
+                                uint64_t at, heft_error *err);
 heft_status heft_doctor_lose_ranges(heft_doctor *d, heft_error *err);
 
 /* Diagnose a file that opens: d->file is set. */

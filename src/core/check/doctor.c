@@ -63,22 +63,13 @@ static bool has_data(const heft_doctor *d)
     return false;
 }
 
-static heft_status mark_missing(heft_doctor *d, heft_error *err)
+/* Return true if bytes of the part are missing, and note the size that the file should have. */
+static bool is_missing(heft_doctor *d, const heft_ix_part_row *p, uint64_t at)
 {
-    const heft_index *x = &d->file->x;
-    for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
-        const heft_ix_tensor_row *row = heft_ix_row(x, t);
-        bool is_whole = true;
-        for (uint32_t i = 0; i < row->part_count; i++) {
-            const heft_ix_part_row *p = heft_ix_part_row_at(x, row->first_part + i);
-            uint64_t end = p->offset + p->stored;
-            is_whole = is_whole && is_present(d, p);
-            d->expected_bytes = end > d->expected_bytes ? end : d->expected_bytes;
-        }
-        if (!is_whole)
-            HEFT_TRY(heft_doctor_lose(d, t, err));
-    }
-    return HEFT_OK;
+    (void)at;
+    uint64_t end = p->offset + p->stored;
+    d->expected_bytes = end > d->expected_bytes ? end : d->expected_bytes;
+    return !is_present(d, p);
 }
 
 /* ---- checksums over bytes that are present ---- */
@@ -131,7 +122,7 @@ static heft_status doctor_open_truncated(heft_doctor *d, const heft_error *why,
         d->file = NULL;
         return HEFT_OK;
     }
-    st = mark_missing(d, err);
+    st = heft_doctor_lose_if(d, is_missing, 0, err);
     return st ? st : check_present(d, progress, err);
 }
 

@@ -83,20 +83,10 @@ static uint32_t part_around(const heft_index *x, uint64_t at)
     return HEFT_NONE;
 }
 
-static heft_status lose_from(heft_doctor *d, uint64_t at, heft_error *err)
+static bool reaches(heft_doctor *d, const heft_ix_part_row *p, uint64_t at)
 {
-    const heft_index *x = &d->file->x;
-    for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
-        const heft_ix_tensor_row *row = heft_ix_row(x, t);
-        bool reaches = false;
-        for (uint32_t i = 0; i < row->part_count; i++) {
-            const heft_ix_part_row *p = heft_ix_part_row_at(x, row->first_part + i);
-            reaches = reaches || (p->stored && p->offset + p->stored > at);
-        }
-        if (reaches)
-            HEFT_TRY(heft_doctor_lose(d, t, err));
-    }
-    return HEFT_OK;
+    (void)d;
+    return p->stored && p->offset + p->stored > at;
 }
 
 /* A downloader that reserves the size first, and was stopped, leaves zeros from a multiple of its
@@ -122,7 +112,7 @@ static heft_status check_zero_tail(heft_doctor *d, heft_error *err)
                     "an unfinished download: the last %U bytes are zeros, which begin inside a "
                     "tensor at a multiple of 4096",
                     size - block);
-    return lose_from(d, block, err);
+    return heft_doctor_lose_if(d, reaches, block, err);
 }
 
 /* Return true if the index names bytes of other files, as that of a zTensor 2 set does. */

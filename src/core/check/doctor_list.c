@@ -42,6 +42,23 @@ heft_status heft_doctor_lose(heft_doctor *d, uint32_t tensor, heft_error *err)
     return HEFT_OK;
 }
 
+heft_status heft_doctor_lose_if(heft_doctor *d,
+                                bool (*is_lost)(heft_doctor *d, const heft_ix_part_row *p,
+                                                uint64_t at),
+                                uint64_t at, heft_error *err)
+{
+    const heft_index *x = &d->file->x;
+    for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
+        const heft_ix_tensor_row *row = heft_ix_row(x, t);
+        bool has_lost = false;
+        for (uint32_t i = 0; i < row->part_count; i++)
+            has_lost |= is_lost(d, heft_ix_part_row_at(x, row->first_part + i), at);
+        if (has_lost)
+            HEFT_TRY(heft_doctor_lose(d, t, err));
+    }
+    return HEFT_OK;
+}
+
 bool heft_doctor_is_lost(const heft_doctor *d, uint32_t tensor)
 {
     return d->lost && d->lost[tensor];
@@ -76,8 +93,9 @@ static bool sort_ranges(heft_doctor *d)
 
 /* Return true if the part has a byte in a damaged range: in the last range that begins before the
  * end of the part, or an earlier range with the same end. */
-static bool is_hit(const heft_doctor *d, const heft_ix_part_row *p)
+static bool is_hit(heft_doctor *d, const heft_ix_part_row *p, uint64_t at)
 {
+    (void)at;
     const heft_range *ranges = d->lost_ranges.ptr;
     heft_bisect b = { .end = d->lost_ranges.len };
     while (heft_bisect_next(&b))
@@ -88,18 +106,8 @@ static bool is_hit(const heft_doctor *d, const heft_ix_part_row *p)
 
 heft_status heft_doctor_lose_ranges(heft_doctor *d, heft_error *err)
 {
-    const heft_index *x = &d->file->x;
     if (!d->lost_ranges.len)
         return HEFT_OK;
-    if (!sort_ranges(d))
-        return heft_error_no_memory(err, "for the damaged ranges");
-    for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
-        const heft_ix_tensor_row *row = heft_ix_row(x, t);
-        bool hit = false;
-        for (uint32_t i = 0; i < row->part_count; i++)
-            hit = hit || is_hit(d, heft_ix_part_row_at(x, row->first_part + i));
-        if (hit)
-            HEFT_TRY(heft_doctor_lose(d, t, err));
-    }
-    return HEFT_OK;
+    return sort_ranges(d) ? heft_doctor_lose_if(d, is_hit, 0, err)
+                          : heft_error_no_memory(err, "for the damaged ranges");
 }
