@@ -342,14 +342,15 @@ static bool starve(const operation *o, const sample *s, uint32_t n, bool keeps_f
     return is_reached;
 }
 
-/* Return the next request to fail: every request of a sample, but increasingly few for a sample
- * with hundreds of tensors or values, where requests are alike, and with HEFT_TEST_FEWER, for
- * sanitizer builds that take ten times as long. */
+/* Return the next request to fail: increasingly few, because later requests of a sample are alike.
+ * With HEFT_TEST_ALL every request of samples without hundreds of tensors or values fails; with
+ * HEFT_TEST_FEWER fewer do, for sanitizer builds that take ten times as long. */
 static uint32_t next_request(uint32_t n, bool has_many)
 {
-    static const char *fewer;
+    static const char *fewer, *all;
     fewer = fewer ? fewer : getenv("HEFT_TEST_FEWER");
-    return n + 1 + (fewer ? n / 8 : has_many ? n / 32 : 0);
+    all = all ? all : getenv("HEFT_TEST_ALL");
+    return n + 1 + (fewer ? n / 8 : has_many || !all ? n / 32 : 0);
 }
 
 static bool has_many(const heft_file *f)

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""check_ggml_mixes.py HEFT DIR [MODEL]: quantise small models with Heft and with llama.cpp.
+"""check_ggml_mixes.py HEFT DIR [--full] [MODEL]: quantise small models with Heft and llama.cpp.
 
 DIR has llama.cpp's library as npm ships it. Whole files are compared: every tensor has the same
-type and bytes, and the metadata are the same. MODEL is one of them, for a part of the check. TAP on
-stdout."""
+type and bytes, and the metadata are the same. MODEL is one of them, for a part of the check. Some
+models take only the mixes whose rules they reach, with smaller matrices; --full: each takes all.
+TAP on stdout."""
 import pathlib
 import subprocess
 import sys
@@ -31,9 +32,15 @@ MODELS = {
     "80 layers": {"arch": "llama", "layers": 80, "heads": 4, "kv_heads": 2, "hidden": 256},
     "qwen2 of 80 layers": {"arch": "qwen2", "layers": 80, "kv_heads": 4, "hidden": 256},
 }
+# Mixes whose types depend on the layer, and on the shape of the model.
+RULED = ("q2_k", "q2_k_s", "q3_k_s", "q3_k_m", "q3_k_l", "q4_k_s", "q4_k_m", "q5_k_s", "q5_k_m",
+         "iq4_nl", "iq4_xs", "mxfp4_moe")
 # Models large enough that all mixes together take minutes: the mixes whose rules they reach.
 FEW = {"80 layers": ("q2_k", "q2_k_s", "q3_k_s", "q3_k_m", "q4_k_s", "q4_k_m", "iq4_xs"),
        "qwen2 of 80 layers": ("q3_k_s", "q4_k_m")}
+# The other mixes, and importance, would repeat what they show with llama, unless --full is given.
+RULES_ONLY = {"llama, heads that share keys": RULED, "qwen2": RULED, "falcon": RULED,
+              "eight experts, odd widths": (*RULED, "q4_0", "q5_0", "q8_0")}
 # Words of both messages where both programs refuse, or one alone for a good reason.
 REFUSALS = [
     ("needs the importance of columns", "importance matrix"),
@@ -51,7 +58,9 @@ OPTIONS = [
 
 
 class Check:
-    def __init__(self, heft, directory, temporary):
+    def __init__(self, heft, directory, temporary, full):
+        self.few = FEW if full else FEW | RULES_ONLY
+        self.shape = {} if full else {"hidden": 256}
         self.heft, self.llama = heft, ggml_mixes.Llama(directory)
         self.dir = pathlib.Path(temporary)
 
@@ -86,7 +95,7 @@ class Check:
         return None
 
     def model(self, name):
-        meta, tensors = gguf_models.model(**MODELS[name])
+        meta, tensors = gguf_models.model(**{**self.shape, **MODELS[name]})
         gguf_models.write(self.dir / "in.gguf", meta, tensors)
         return tensors
 
@@ -111,18 +120,19 @@ def with_importance(check, tensors, old):
 
 
 def main():
+    full, chosen = "--full" in sys.argv, [a for a in sys.argv[3:] if a != "--full"]
     if not (pathlib.Path(sys.argv[2]) / ggml_mixes.BINS).exists():
         print("1..0 # SKIP npm has no llama.cpp for this machine")
         return 0
     with tempfile.TemporaryDirectory() as temporary:
-        check = Check(sys.argv[1], sys.argv[2], temporary)
+        check = Check(sys.argv[1], sys.argv[2], temporary, full)
         rows = []
-        for name in MODELS if len(sys.argv) < 4 else sys.argv[3:4]:
+        for name in chosen or MODELS:
             tensors = check.model(name)
-            mixes = [m for m in MIXES if name not in FEW or m in FEW[name]]
+            mixes = [m for m in MIXES if m in check.few.get(name, MIXES)]
             found = [f"{m}: {d}" for m in mixes if (d := check.differences(m))]
             rows.append((f"{name}: {len(mixes)} mixes", found))
-            if name in FEW:
+            if name in check.few:
                 continue
             for old in (False, True):
                 path, entries = with_importance(check, tensors, old)
