@@ -11,12 +11,15 @@
 #include "grammar/tar.h"
 #include "grammar/zip.h"
 
+/* Headers of tar may each be a request to a server, after which the search begins anew. */
 enum { MAX_MEMBERS = 1024 };
 
 typedef struct choice {
     heft_archive_member m;
     uint32_t weights, well_known; /* numbers of files */
     bool is_packed;               /* compressed or encrypted */
+    bool is_tar;                  /* a header of tar was read */
+    bool has_more;                /* members that were not searched */
 } choice;
 
 static heft_str base_name(heft_str path)
@@ -33,16 +36,27 @@ static bool is_well_known(heft_str name)
     return heft_str_is(name, "model_weights.ckpt") || heft_str_is(name, "serialized_state_dict.pt");
 }
 
-/* Inputs of the model are no weights. */
+/* Many files of other programs end in .bin. */
+static bool is_well_known_bin(heft_str name)
+{
+    return heft_str_ends(name, ".bin") &&
+           (heft_str_begins(name, "pytorch_model") || heft_str_begins(name, "adapter_model") ||
+            heft_str_begins(name, "diffusion_pytorch_model"));
+}
+
+/* Inputs of the model are no weights, nor is what macOS notes about a file in "._NAME". */
 static bool is_weights(heft_str name)
 {
-    static const char *const suffixes[] = { ".safetensors", ".gguf", ".ckpt", ".pt",
-                                            ".pth",         ".onnx", ".npz",  ".bpk" };
-    bool is_one = false;
+    static const char *const suffixes[] = { ".safetensors", ".gguf",   ".ckpt", ".pt",
+                                            ".pth",         ".onnx",   ".npz",  ".bpk",
+                                            ".mpk",         ".distcp", ".zt",   ".msgpack",
+                                            ".gptrs",       ".gten",   ".mag",  ".weights" };
+    bool is_one = is_well_known_bin(name);
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
         is_one = is_one ||
                  (heft_str_ends(name, suffixes[i]) && name.len > heft_lit(suffixes[i]).len);
-    return is_one && !heft_str_is(name, "serialized_example_inputs.pt");
+    return is_one && !heft_str_begins(name, "._") &&
+           !heft_str_is(name, "serialized_example_inputs.pt");
 }
 
 /* Choose the first file, or the first that is well known. */
@@ -68,10 +82,12 @@ static heft_status search_tar(choice *c, heft_window *in)
     heft_tar tar = { in, 0 };
     heft_tar_entry e;
     bool found = true;
-    for (uint32_t i = 0; i < MAX_MEMBERS && found; i++) {
+    for (uint32_t i = 0; i <= MAX_MEMBERS && found; i++) {
         HEFT_TRY(heft_tar_next(&tar, &e, &found));
         heft_archive_member m = { .where = e.data, .name = e.name };
-        if (found && e.is_file)
+        c->is_tar = c->is_tar || found;
+        c->has_more = found && i == MAX_MEMBERS;
+        if (found && e.is_file && !c->has_more)
             consider(c, &m, false);
     }
     return HEFT_OK;
@@ -113,6 +129,11 @@ static bool may_be_zip(const uint8_t *head, size_t len)
 
 static heft_status refuse(const choice *c, heft_error *err)
 {
+    if (c->has_more)
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                                "the archive has more than %U members: unpack it first, and name "
+                                "the file of weights",
+                                (uint64_t)MAX_MEMBERS);
     if (c->weights > 1 && c->well_known != 1)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "the archive has %U files of weights, %q and %q among them: unpack "
@@ -137,13 +158,14 @@ heft_status heft_archive_find(heft_archive_member *out, heft_window *in, heft_ar
     else if (may_be_zip(head, len))
         st = search_zip(&c, in, arena);
     in->err = NULL;
-    if (st == HEFT_E_NOMEM)
+    bool is_final = st == HEFT_E_NOMEM || (st && c.is_tar);
+    if (is_final && st != HEFT_AGAIN)
         *err = own;
-    if (st == HEFT_AGAIN || st == HEFT_E_NOMEM)
+    if (st == HEFT_AGAIN || is_final)
         return st;
-    if (st || !c.weights) /* not an archive, or of something else */
+    if (st || (!c.weights && !c.has_more)) /* not an archive, or of something else */
         return HEFT_OK;
-    if (c.is_packed || (c.weights > 1 && c.well_known != 1))
+    if (c.has_more || c.is_packed || (c.weights > 1 && c.well_known != 1))
         return refuse(&c, err);
     *out = c.m;
     out->others = c.weights - 1;

@@ -9,6 +9,7 @@ import sys
 import tarfile
 import zipfile
 
+import numpy
 import torch
 
 from checks import heft, require, run
@@ -147,7 +148,61 @@ def truncated_archives(scratch):
                 require_weights(path)
 
 
+def nothing_is_lost_in_silence(scratch):
+    """Many members, files of weights under other names, shards, and compressed members."""
+    small = [(f"d/{i}", b"") for i in range(1100)]
+    for name, members in [("late.tar", [*small, ("w.pt", saved())]),
+                          ("both.tar", [("w.pt", saved()), *small, ("v.pt", saved())])]:
+        p = heft("ls", write(scratch, name, tar(dict(members))), code=5)
+        require(b"more than 1024 members" in p.stderr, f"{name}: {p.stderr}")
+    for other in "pytorch_model.bin", "flax_model.msgpack", "__0_0.distcp", "m.mpk":
+        p = heft("ls", write(scratch, "o.tar", tar({"w.pt": saved(), other: saved()})), code=5)
+        require(other.encode() in p.stderr, f"{other}: {p.stderr}")
+    require_weights(write(scratch, "bin.zip", packed({"pytorch_model.bin": saved()})))
+    mac = {"m/w.pt": saved(), "__MACOSX/m/._w.pt": b"\0\5\x16\7"}
+    require_weights(write(scratch, "mac.zip", packed(mac)))
+    path = write(scratch, "shard.tar", tar({"m/model-00001-of-00002.pt": saved()}))
+    p = heft("convert", "--strict", path, scratch / "s.safetensors", code=5)
+    require(b"shard 1 of 2" in p.stderr, p.stderr)
+    inner = gzip.compress(tar(nemo()))
+    path = write(scratch, "g.tar", tar({"model_weights.ckpt": inner, "b.pt": saved()}))
+    p = heft("ls", path, code=3)
+    require(b"compressed with gzip" in p.stderr, p.stderr)
+
+
+def arrays_in_an_archive(scratch):
+    array = io.BytesIO()
+    numpy.savez(array, a=numpy.arange(6, dtype="f4"))
+    for data in packed({"w.npz": array.getvalue()}), tar({"w.npz": array.getvalue()}):
+        p = heft("cat", write(scratch, "a.zip", data), "a")
+        require(p.stdout == numpy.arange(6, dtype="f4").tobytes(), p.stdout)
+
+
+def damaged_archives(scratch):
+    """`verify` tells the format of a damaged file; `doctor` knows where the members lie."""
+    data = tar(nemo())
+    at = data.index(b"PK\1\2") + 20
+    path = write(scratch, "d.nemo", data[:at] + b"\xff" + data[at + 1:])
+    require(b"sizes differ" in heft("verify", path, code=1).stdout, "not what is damaged")
+    p = heft("doctor", path, code=1)
+    require(b"zeros" not in p.stdout, f"the end of tar is no unfinished download: {p.stdout}")
+    cut = tar({"m.yaml": b"a", "model_weights.ckpt": saved({"w": torch.ones(9999)})})[:20000]
+    p = heft("verify", write(scratch, "c.nemo", cut), code=1)
+    require(b"are left" in p.stdout, f"not that the archive is cut: {p.stdout}")
+    numbers = {"t0": torch.ones(1474), "t1": torch.full((5000,), 2.0)}
+    w = write(scratch, "w.pt", saved(numbers))
+    heft("convert", w, scratch / "w.safetensors")
+    data = tar({"a.yaml": b"q" * 9000, "w.safetensors": (scratch / "w.safetensors").read_bytes()})
+    first = data.index(torch.ones(1474).numpy().tobytes())
+    hole = (first + 4095) // 4096 * 4096
+    require(hole < first + 1474 * 4, "the hole is not in the first tensor")
+    path = write(scratch, "z.tar", data[:hole] + bytes(len(data) - hole))
+    p = heft("doctor", path, code=1)
+    require(b"0 of 2 tensors intact" in p.stdout, p.stdout)
+
+
 CHECKS = [
-    tar_archives, folders, programs_with_an_archive, exported_programs, refusals, truncated_archives
+    tar_archives, folders, programs_with_an_archive, exported_programs, refusals,
+    truncated_archives, nothing_is_lost_in_silence, arrays_in_an_archive, damaged_archives
 ]
 sys.exit(tap.report([(check.__name__.replace("_", " "), run(check)) for check in CHECKS]))

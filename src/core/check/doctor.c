@@ -241,12 +241,16 @@ static heft_status check_foreign(heft_doctor *d, heft_progress *progress, const 
 /* Diagnose a file that cannot be read to the end, and has not been cut off visibly. */
 static heft_status check_structure(heft_doctor *d, const heft_error *why, heft_error *err)
 {
+    /* Programs fill a tar archive with zeros up to a multiple of 10240 bytes. */
+    enum { HOLE = 512, TAR_END = 10240 + 4 * 512 };
+    ends e;
     uint64_t from, size = d->source->size;
+    HEFT_TRY(read_ends(&e, d->source, err));
     heft_status st = heft_find_zero_tail(&from, d->source, d->host->allocator, err);
     heft_doctor_row row = {
         HEFT_FAULT, HEFT_NONE, "structure", NULL, download, { why->offset, 0 }
     };
-    enum { HOLE = 512 };
+    uint64_t least = heft_archive_is_tar(e.head, e.head_len) ? TAR_END : HOLE;
     heft_doctor_add(d, row, "%s", why->message);
     row = (heft_doctor_row){ HEFT_FAULT,
                              HEFT_NONE,
@@ -254,7 +258,7 @@ static heft_status check_structure(heft_doctor *d, const heft_error *why, heft_e
                              NULL,
                              "resume the download, or download the file again",
                              { from, size - from } };
-    if (!st && size - from >= HOLE)
+    if (!st && size - from >= least)
         heft_doctor_add(d, row, "the last %U bytes are zeros, like those of an unfinished download",
                         size - from);
     return st;

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/sort.h"
 #include "core/check/diagnosis.h"
+#include "core/read/decode.h"
 #include "core/shards/shard_join.h"
 
 static const char again[] = "download or copy the file again, or salvage the intact tensors";
@@ -95,12 +96,13 @@ static bool reaches(heft_doctor *d, const heft_ix_part_row *p, uint64_t at)
 static heft_status check_zero_tail(heft_doctor *d, heft_error *err)
 {
     enum { BLOCK = 4096, SLACK = 16 };
-    uint64_t from, block, size = d->source->size;
+    const heft_archive_member *m = heft_archive_of(d->file);
+    uint64_t from, block, size = d->source->size, begin = m ? m->where.offset : 0;
     heft_status st = heft_find_zero_tail(&from, d->source, d->host->allocator, err);
     if (st || from == size || !heft_align_up(&block, from, BLOCK))
         return st;
-    if (block - from >= SLACK || block > size || size - block < BLOCK ||
-        part_around(&d->file->x, block) == HEFT_NONE)
+    if (block - from >= SLACK || block > size || size - block < BLOCK || block < begin ||
+        part_around(&d->file->x, block - begin) == HEFT_NONE)
         return HEFT_OK;
     heft_doctor_row row = { HEFT_FAULT,
                             HEFT_NONE,
@@ -112,7 +114,7 @@ static heft_status check_zero_tail(heft_doctor *d, heft_error *err)
                     "an unfinished download: the last %U bytes are zeros, which begin inside a "
                     "tensor at a multiple of 4096",
                     size - block);
-    return heft_doctor_lose_if(d, reaches, block, err);
+    return heft_doctor_lose_if(d, reaches, block - begin, err);
 }
 
 /* Return true if the index names bytes of other files, as that of a zTensor 2 set does. */

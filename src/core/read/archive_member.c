@@ -1,4 +1,5 @@
 /* archive_member.c - the bytes of a file in an archive as the source of a model. */
+#include "base/numbered_name.h"
 #include "core/read/decode.h"
 
 typedef struct member {
@@ -132,13 +133,28 @@ heft_status heft_archive_enter(heft_file *f, const uint8_t *head, size_t len, bo
 {
     heft_archive_member m;
     *is_entered = false;
-    if (HEFT_IS_LEAN || !f->input.least || heft_archive_of(f))
+    /* The offsets of bytes that a caller feeds are those of the archive. */
+    if (HEFT_IS_LEAN || !f->source || heft_archive_of(f))
         return HEFT_OK;
     heft_status st = heft_archive_find(&m, &f->input.in, &f->x.arena, head, len, err);
     if (st || !m.name.ptr)
         return st;
     *is_entered = true;
     return enter(f, &m, err);
+}
+
+/* Warn of a shard: the search for weights would have found others in the archive. */
+static void note_shard(heft_index *x, heft_str name)
+{
+    heft_numbered_name n;
+    size_t at = name.len;
+    while (at && name.ptr[at - 1] != '/')
+        at--;
+    if (heft_numbered_name_read(&n, (heft_str){ name.ptr + at, name.len - at }) && n.count > 1)
+        heft_ix_left_out(x, HEFT_LEFT_OUT, "heft/shard-alone", (heft_range){ HEFT_NOWHERE, 0 },
+                         "%q is numbered as shard %U of %U of a model, and the archive does not "
+                         "have the others",
+                         name, (uint64_t)n.number, (uint64_t)n.count);
 }
 
 heft_status heft_archive_note(heft_file *f)
@@ -156,6 +172,7 @@ heft_status heft_archive_note(heft_file *f)
         heft_ix_left_out(x, HEFT_LEFT_OUT, "heft/left-out", nowhere,
                          "the archive also has %q, which was not read%s", m->other,
                          m->others > 1 ? ", and more files of weights" : "");
+    note_shard(x, m->name);
     heft_stored_checksum c = { .rule = "heft/archive-crc",
                                .algorithm = "crc32",
                                .range = { { 0, m->where.length } },

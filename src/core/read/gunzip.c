@@ -81,7 +81,8 @@ heft_status heft_gunzip_detect(heft_file *f, heft_error *err)
     uint64_t have;
     size_t len = sizeof head;
     const uint8_t *p = in->window(in, 0, 3, &have);
-    if (have < 3 || p[0] != 0x1F || p[1] != 0x8B)
+    /* The content of a member would take the place of the archive, and of what is known of it. */
+    if (have < 3 || p[0] != 0x1F || p[1] != 0x8B || heft_archive_of(f))
         return HEFT_OK;
     in->err = err;
     heft_status st = read_gzip_header(f);

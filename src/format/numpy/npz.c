@@ -186,9 +186,11 @@ static int npz_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, 
         return 0;
     if (heft_str_ends(first, heft_npz_suffix))
         return SURE;
-    /* A directory entry in the tail has a name with the suffix. */
-    bool has_array = heft_str_seek(tail, tail + tail_len, ".npyPK\1\2", 8) ||
-                     heft_str_seek(tail, tail + tail_len, ".npyPK\5\6", 8);
+    /* A directory entry in the tail has a name with the suffix.  Members may be archives, too. */
+    heft_str entries = heft_zip_directory_in(tail, tail_len);
+    const uint8_t *from = (const uint8_t *)entries.ptr;
+    bool has_array = heft_str_seek(from, tail + tail_len, ".npyPK\1\2", 8) ||
+                     heft_str_seek(from, tail + tail_len, ".npyPK\5\6", 8);
     return (size == EMPTY && !first.len) || has_array ? UNSURE : 0;
 }
 
