@@ -233,6 +233,12 @@ static bool is_other_form(heft_str variant)
     return !variant.len;
 }
 
+heft_str heft_weight_name_variant(const heft_weight_name *w)
+{
+    heft_str variant = variant_of(w);
+    return is_other_form(variant) ? variant : (heft_str){ "", 0 };
+}
+
 static bool is_number(heft_str s)
 {
     size_t i = 0;

@@ -32,6 +32,8 @@ typedef struct heft_weight_name {
 heft_weight_name heft_weight_name_of(const char *name);
 /* Return the name without number, variant and suffix: "model". */
 heft_str heft_weight_name_base(const heft_weight_name *w);
+/* Return the variant in a name, such as "fp16", if it says how numbers are stored; else "". */
+heft_str heft_weight_name_variant(const heft_weight_name *w);
 /* Return true if both files are of one family. */
 bool heft_weight_name_is_related(const heft_weight_name *a, const heft_weight_name *b);
 /* Return true if both names differ only in a variant, such as "fp16", before the suffix. */

@@ -149,6 +149,25 @@ static heft_status open_shards(job *j)
 
 /* ---- the index ---- */
 
+/* Write the name that programs give the index of numbered shards.  A variant comes last:
+ * transformers and diffusers seek model.safetensors.index.fp16.json, whether the shards are
+ * model.fp16-00001-of-00002.safetensors or model-00001-of-00002.fp16.safetensors. */
+static int write_name(char *to, size_t room, const heft_weight_name *first)
+{
+    heft_str stem = heft_numbered_name_stem(&first->numbered), tail = first->numbered.tail;
+    heft_str variant = heft_weight_name_variant(first);
+    size_t dotted = variant.len + 1;
+    bool in_stem = variant.len && variant.ptr + variant.len == stem.ptr + stem.len,
+         in_tail = variant.len && variant.ptr == tail.ptr + 1;
+    if (in_stem)
+        stem.len -= dotted;
+    if (in_tail)
+        tail = (heft_str){ tail.ptr + dotted, tail.len - dotted };
+    bool moves = in_stem || in_tail;
+    return snprintf(to, room, "%.*s%.*s.index%s%.*s.json", (int)stem.len, stem.ptr, (int)tail.len,
+                    tail.ptr, moves ? "." : "", moves ? (int)variant.len : 0, variant.ptr);
+}
+
 /* Choose the name of the index that lists the first shard, or that programs give such an index. */
 static heft_status choose_name(job *j)
 {
@@ -163,10 +182,8 @@ static heft_status choose_name(job *j)
             n = snprintf(to, (size_t)room, "%s", w->name);
     }
     const char *dot = strrchr(j->names[0], '.');
-    heft_str stem = heft_numbered_name_stem(&first.numbered);
     if (!*to && first.numbered.count)
-        n = snprintf(to, (size_t)room, "%.*s%.*s.index.json", (int)stem.len, stem.ptr,
-                     (int)first.numbered.tail.len, first.numbered.tail.ptr);
+        n = write_name(to, (size_t)room, &first);
     else if (!*to)
         n = snprintf(to, (size_t)room, "%s%s.index.json",
                      dot && !strcmp(dot, ".bin") ? "pytorch_model" : "model", dot ? dot : "");

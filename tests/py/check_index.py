@@ -3,6 +3,7 @@
 
 Indexes are judged with Python's json, against the headers of the shards. TAP on stdout."""
 import json
+import os
 import pathlib
 import struct
 import sys
@@ -105,6 +106,29 @@ def other_formats(scratch):
     require(b"no index of this kind" in p.stderr, p.stderr)
 
 
+def variants_have_the_names_of_transformers(scratch):
+    """_add_variant() of transformers and diffusers puts the variant before the last suffix."""
+    for folder, name, index in [
+        ("a", "model.fp16-{:05}-of-00002.safetensors", "model.safetensors.index.fp16.json"),
+        ("b", "model-{:05}-of-00002.fp16.safetensors", "model.safetensors.index.fp16.json"),
+        ("c", "Llama-3.1-8B-{:05}-of-00002.safetensors", "Llama-3.1-8B.safetensors.index.json")]:
+        (scratch / folder).mkdir()
+        for i in 1, 2:
+            write_shard(scratch / folder / name.format(i), [f"t{i}"])
+        heft("index", scratch / folder)
+        require_index(scratch / folder / index, {f"t{i}": name.format(i) for i in (1, 2)})
+        require(len(heft_json("ls", scratch / folder)["tensors"]) == 2, "the folder opens")
+
+
+def names_are_text(scratch):
+    for i in b"12":
+        name = b"m\xff-0000" + bytes([i]) + b"-of-00002.safetensors"
+        write_shard(pathlib.Path(os.fsdecode(bytes(scratch) + b"/" + name)), [chr(i)])
+    p = heft("index", scratch, code=2)
+    require(b"not UTF-8" in p.stderr, p.stderr)
+    require(len(list(scratch.iterdir())) == 2, "an index was written")
+
+
 def refusals(scratch):
     for name, make, code, words in [
         ("none", lambda f: None, 4, b"no numbered shards"),
@@ -126,5 +150,8 @@ def refusals(scratch):
     heft("index", scratch / "two", "../x.safetensors", code=2)
 
 
-CHECKS = [indexes_are_written, indexes_are_repaired, files_are_named, other_formats, refusals]
+CHECKS = [
+    indexes_are_written, indexes_are_repaired, files_are_named, other_formats,
+    variants_have_the_names_of_transformers, names_are_text, refusals
+]
 sys.exit(tap.report([(check.__name__.replace("_", " "), run(check)) for check in CHECKS]))

@@ -2,6 +2,7 @@
 #include <heft/split.h>
 
 #include "base/sort.h"
+#include "base/text.h"
 #include "core/write/plan/plan.h"
 #include "core/write/split/index_output.h"
 #include "format/format.h"
@@ -15,12 +16,18 @@ static const heft_sharding *sharding_of(const heft_file *shard)
     return s && s->index ? s : NULL;
 }
 
-static heft_status check(const heft_file *const *shards, uint32_t count, heft_error *err)
+static heft_status check(const heft_file *const *shards, const char *const *names, uint32_t count,
+                         heft_error *err)
 {
     if (!count || !sharding_of(shards[0]))
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s files have no index of this kind",
                                 count ? shards[0]->format->name : "no");
     for (uint32_t i = 0; i < count; i++) {
+        if (!heft_str_is_utf8(heft_lit(names[i])))
+            return heft_error_plain(err, HEFT_E_ARGUMENT,
+                                    "the name of shard %q is not UTF-8, as an index in JSON must "
+                                    "be: rename the files",
+                                    heft_lit(names[i]));
         if (shards[i]->format != shards[0]->format)
             return heft_error_plain(err, HEFT_E_ARGUMENT,
                                     "shards are in different formats: %s and %s",
@@ -71,7 +78,7 @@ heft_status heft_index_write(heft_sink *take, const heft_file *const *shards,
     heft_error own;
     heft_file *joined = NULL;
     err = heft_error_begin(err, &own);
-    heft_status st = check(shards, count, err);
+    heft_status st = check(shards, names, count, err);
     if (!st)
         st = heft_file_join(&joined, shards, count, NULL, err);
     heft_shard_set set = { .stem = heft_lit(""), .count = count, .names = names };
