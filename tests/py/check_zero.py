@@ -156,6 +156,20 @@ def copies_of_the_model(scratch):
     require(b"param_shapes is missing" in p.stderr, p.stderr)
 
 
+def tensors_beside_the_module(scratch):
+    """client_state of save_checkpoint() may have tensors, which the model does not get."""
+    def add(kind, rank, value):
+        if kind == "model":
+            value["ema"] = {"layer.weight": torch.ones(3, 4, 2)}
+
+    for stage in (1, 3):
+        c = zero.example(scratch / "zero", stage, 2)
+        p = require_equal(c.write(edit=add), c.tensors(), scratch)
+        require(b"1 tensors beside the module" in p.stderr and b"ema.layer.weight" in p.stderr,
+                p.stderr)
+        heft("convert", "--strict", c.path, scratch / "s.safetensors", code=5)
+
+
 def files_opened_alone(scratch):
     c = zero.example(scratch / "zero", 3, 2)
     c.write()
@@ -377,6 +391,18 @@ def refusals(scratch):
             raise CheckFailed(f"row {i}, {row[3]}: {why}") from why
 
 
+def parts_of_another_size(scratch):
+    """Elements that moved from one rank's part to the next."""
+    def move(kind, rank, value):
+        if kind == "optim":
+            flats = value["optimizer_state_dict"]["single_partition_of_fp32_groups"]
+            flats[0] = torch.cat([flats[0], torch.zeros(2)]) if rank else flats[0][:-2].clone()
+
+    c = zero.example(scratch / "zero", 2, 2)
+    p = heft("ls", c.write(edit=move), code=3)
+    require(b"do not belong together" in p.stderr, p.stderr)
+
+
 # ---- damage, and large models ----
 
 def damaged_bytes_are_found(scratch):
@@ -449,8 +475,9 @@ def scan_knows_the_classes(scratch):
 
 HEFT = sys.argv[1]
 CHECKS = [every_stage_and_number_of_ranks, other_writers, parameters_across_groups,
-          slices_and_casts, copies_of_the_model, files_opened_alone, universal_checkpoints,
-          universal_of_tensor_parallelism, universal_checkpoints_are_refused, refusals,
+          slices_and_casts, copies_of_the_model, tensors_beside_the_module, files_opened_alone,
+          universal_checkpoints, universal_of_tensor_parallelism,
+          universal_checkpoints_are_refused, parts_of_another_size, refusals,
           damaged_bytes_are_found, damaged_pickles_do_no_harm, large_tensors, many_ranks,
           scan_knows_the_classes]
 

@@ -183,6 +183,35 @@ static heft_status add_buffers(heft_zero_model *j)
     return HEFT_OK;
 }
 
+static bool is_under(heft_str name, const char *key)
+{
+    size_t len = strlen(key);
+    return heft_str_begins(name, key) && (name.len == len || name.ptr[len] == '.');
+}
+
+/* A program may save more beside the module, such as averages of the parameters. */
+static void report_outside(const heft_zero_model *j)
+{
+    static const char *const known[] = { module_name, fragments, "optimizer", "lr_scheduler" };
+    const heft_index *x = j->z.files[j->z.states[0]].x;
+    uint64_t count = 0;
+    heft_str first = { NULL, 0 };
+    for (uint32_t i = 0; i < heft_ix_tensors(x); i++) {
+        heft_str name = heft_ix_name(x, i);
+        bool is_known = false;
+        for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+            is_known = is_known || is_under(name, known[k]);
+        if (!is_known)
+            first = count++ ? first : name;
+    }
+    if (count)
+        heft_ix_left_out(j->x, HEFT_LEFT_OUT_READABLE, "torch/rank-tensor",
+                         (heft_range){ HEFT_NOWHERE, 0 },
+                         "%U tensors beside the module are left out, such as %q; open %q to read "
+                         "them",
+                         count, first, j->z.files[j->z.states[0]].name);
+}
+
 /* Tensors of the module that are listed nowhere are not joined: whether they are whole, and whether
  * they are parameters under another name, is not known.  Copies of parameters are not needed. */
 static void report_others(const heft_zero_model *j)
@@ -190,6 +219,7 @@ static void report_others(const heft_zero_model *j)
     const heft_index *x = j->z.files[j->z.states[0]].x;
     uint64_t count = 0;
     heft_str first = { NULL, 0 };
+    report_outside(j);
     for (uint32_t i = 0; i < heft_ix_tensors(x); i++) {
         heft_str name = heft_ix_name(x, i);
         if (!in_module(&name) || heft_zero_find_name(j, name) != HEFT_NONE)
@@ -300,6 +330,7 @@ static heft_status add_copies(heft_zero_model *j)
         HEFT_TRY(heft_zero_add_whole(j, file, i, &s, false));
         HEFT_TRY(heft_zero_end_whole(j, x, i, id));
     }
+    report_outside(j);
     copy_losses(j);
     heft_ix_note_format(j->x, HEFT_WARNING, "torch/rank-copies", (heft_range){ HEFT_NOWHERE, 0 },
                         HEFT_NONE,

@@ -16,6 +16,20 @@ static heft_status add_of_flat(heft_zero_model *j, uint32_t rank, uint32_t group
     return heft_zero_add_range(j, flat_at(j, rank, group)->offset + first * size, at, n, j->z.type);
 }
 
+/* ---- parts of ranks ---- */
+
+uint64_t heft_zero_cut_of(uint64_t elements, uint64_t ranks)
+{
+    uint64_t each = heft_div(elements, ranks);
+    return each + (each * ranks < elements);
+}
+
+uint64_t heft_zero_own_of(uint64_t elements, uint64_t each, uint32_t rank)
+{
+    uint64_t from = each * rank, left = from < elements ? elements - from : 0;
+    return left < each ? left : each;
+}
+
 /* ---- ZeRO-1 and 2: the parameters of a group lie one after the other ---- */
 
 typedef struct position { /* in a group, which is cut into a part for each rank */
@@ -52,10 +66,26 @@ static uint64_t round_up(uint64_t n, uint64_t to)
     return rest ? n + (to - rest) : n;
 }
 
+/* All ranks have a part of the size of the first, but for padding that is left out at the end. */
+static heft_status check_parts(const heft_zero_model *j, uint32_t group, uint64_t passed)
+{
+    uint64_t each = flat_at(j, 0, group)->elements;
+    for (uint32_t r = 1; r < j->z.ranks; r++) {
+        uint64_t own = flat_at(j, r, group)->elements;
+        if (own > each || (own < each && own < heft_zero_own_of(passed, each, r)))
+            return heft_zero_fail(&j->z, j->z.optims[r], HEFT_E_FORMAT,
+                                  "flat tensor %U has %U elements, that of rank 0 has %U: the "
+                                  "files do not belong together",
+                                  (uint64_t)group, own, each);
+    }
+    return HEFT_OK;
+}
+
 /* The elements are padded to a multiple of twice the number of ranks, and the padding may be left
  * out. */
 static heft_status check_group(const heft_zero_model *j, uint32_t group, uint64_t passed)
 {
+    HEFT_TRY(check_parts(j, group, passed));
     uint64_t all = 0, align = 2 * (uint64_t)j->z.ranks;
     for (uint32_t r = 0; r < j->z.ranks; r++)
         all += flat_at(j, r, group)->elements;
@@ -89,18 +119,6 @@ heft_status heft_zero_add_groups(heft_zero_model *j)
 }
 
 /* ---- ZeRO-3: each parameter is cut ---- */
-
-uint64_t heft_zero_cut_of(uint64_t elements, uint64_t ranks)
-{
-    uint64_t each = heft_div(elements, ranks);
-    return each + (each * ranks < elements);
-}
-
-uint64_t heft_zero_own_of(uint64_t elements, uint64_t each, uint32_t rank)
-{
-    uint64_t from = each * rank, left = from < elements ? elements - from : 0;
-    return left < each ? left : each;
-}
 
 /* A part of a rank, whose groups follow each other. */
 typedef struct cut_place {
