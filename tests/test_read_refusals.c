@@ -130,6 +130,59 @@ static void an_unpacked_file_takes_no_more_bytes(void **state)
     close_all(f, &b);
 }
 
+/* Return a tar archive with the model as its only member, "w.mag". */
+static heft_bytes tar_of(heft_bytes model)
+{
+    enum { BLOCK = 512, SUM = 148, MAGIC = 257 };
+    heft_bytes tar = { NULL, BLOCK + (model.len + BLOCK - 1) / BLOCK * BLOCK + 2 * BLOCK };
+    tar.p = calloc(tar.len, 1);
+    assert_non_null(tar.p);
+    char *head = (char *)tar.p;
+    unsigned sum = 0;
+    memcpy(head, "w.mag", 5);
+    snprintf(head + 124, 12, "%011o", (unsigned)model.len);
+    memset(head + SUM, ' ', 8);
+    head[156] = '0';
+    memcpy(head + MAGIC,
+           "ustar\0"
+           "00",
+           8);
+    for (int i = 0; i < BLOCK; i++)
+        sum += tar.p[i];
+    snprintf(head + SUM, 8, "%06o", sum);
+    memcpy(tar.p + BLOCK, model.p, model.len);
+    return tar;
+}
+
+/* Offsets of bytes that the caller feeds are those of the archive, whether or not there is a
+ * source. */
+static void no_archive_is_entered_while_bytes_are_fed(void **state)
+{
+    heft_bytes model = heft_test_one("mag", 100), tar = tar_of(model);
+    heft_error err;
+    (void)state;
+    for (int has_source = 0; has_source < 2; has_source++) {
+        const heft_range *needs;
+        heft_status st;
+        begin();
+        heft_file *f = begun(tar);
+        if (has_source)
+            heft_assert_ok(heft_file_set_source(f, source_of(tar.p, tar.len), &err), &err);
+        while ((st = heft_file_step(f, &err)) == HEFT_AGAIN)
+            for (size_t i = 0, n = heft_file_needs(f, &needs); i < n; i++)
+                heft_assert_ok(heft_file_feed(f, needs[i].offset, tar.p + needs[i].offset,
+                                              (size_t)needs[i].length, &err),
+                               &err);
+        heft_assert_fails(st, HEFT_E_FORMAT, &err, "is a tar archive");
+        heft_file_close(f);
+    }
+    heft_file *whole = heft_test_opened(tar, &host, false);
+    assert_int_equal(heft_file_size(whole), model.len);
+    heft_file_close(whole);
+    free(tar.p);
+    free(model.p);
+}
+
 /* ---- sources that fail ----------------------------------------------------------------------- */
 
 static heft_status check_fails(heft_source *s, heft_error *err)
@@ -342,6 +395,7 @@ int main(void)
         cmocka_unit_test(sparse_csr_has_two_dimensions),
         cmocka_unit_test(a_source_needs_a_table_of_functions),
         cmocka_unit_test(an_unpacked_file_takes_no_more_bytes),
+        cmocka_unit_test(no_archive_is_entered_while_bytes_are_fed),
         cmocka_unit_test(ids_report_a_source_that_failed),
         cmocka_unit_test(verify_reports_a_source_that_cannot_read_its_digest),
         cmocka_unit_test(a_dense_tensor_has_data_of_its_size),

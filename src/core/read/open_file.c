@@ -495,6 +495,7 @@ heft_status heft_file_open_one(heft_file **out, heft_source *take, const heft_op
         return st;
     }
     (*out)->source = take;
+    (*out)->is_fetched = true;
     heft_file_use_source(*out);
     bool is_open = false;
     while (!st && !is_open) {
