@@ -449,6 +449,22 @@ static void refuses_an_empty_model(void **state)
     free_model(&m);
 }
 
+static void only_an_index_of_shards_can_be_right(void **state)
+{
+    static const char *const names[] = { "a.safetensors" };
+    static const sample nothing = { "nothing", 0, false, empty };
+    bool is_right = true;
+    heft_error err;
+    model m;
+    (void)state;
+    make_model(&m, &nothing);
+    const heft_file *const shards[] = { m.f };
+    heft_status st = heft_index_is_right(&is_right, m.f, shards, names, 1, &err);
+    heft_assert_fails(st, HEFT_E_ARGUMENT, &err, "is no index of shards");
+    assert_false(is_right);
+    free_model(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -462,6 +478,7 @@ int main(void)
         cmocka_unit_test(reports_no_more_progress_than_the_total),
         cmocka_unit_test(refuses_wrong_options),
         cmocka_unit_test(refuses_an_empty_model),
+        cmocka_unit_test(only_an_index_of_shards_can_be_right),
     };
     return cmocka_run_group_tests_name("split", tests, NULL, NULL);
 }

@@ -86,6 +86,15 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_index_write(heft_sink *take,
                                                       const char *const *names, uint32_t count,
                                                       const heft_file *settings, heft_error *err);
 
+/* Set *out to true if the index lists the tensors of these shards, and no others, with their files
+ * and the size of all tensors; other members of its metadata, and how it is spelled, do not matter.
+ * Errors as heft_index_write(), and
+ *   HEFT_E_ARGUMENT  `index` is not an index of shards */
+HEFT_API HEFT_MUST_CHECK heft_status heft_index_is_right(bool *out, const heft_file *index,
+                                                         const heft_file *const *shards,
+                                                         const char *const *names, uint32_t count,
+                                                         heft_error *err);
+
 typedef struct heft_index_options {
     size_t size;               /* = sizeof(heft_index_options) */
     const char *const *shards; /* names of files in the folder; NULL: the numbered shards */

@@ -241,6 +241,18 @@ static heft_status replace(const job *j)
     return st;
 }
 
+/* An index that lists the same is left as it is: other programs spell it otherwise, and state more
+ * in its metadata, such as total_parameters. */
+static heft_status compare_content(job *j)
+{
+    bool is_right = false;
+    if (j->result.changed && j->before)
+        HEFT_TRY(heft_index_is_right(&is_right, j->before, (const heft_file *const *)j->shards,
+                                     j->names, j->count, j->err));
+    j->result.changed = j->result.changed && !is_right;
+    return HEFT_OK;
+}
+
 static heft_status write_index(job *j)
 {
     heft_error why;
@@ -251,6 +263,7 @@ static heft_status write_index(job *j)
     j->result.shards = j->count;
     j->result.changed = j->old.size != j->text.size ||
                         memcmp(j->old.data, j->text.data, j->text.size) != 0;
+    HEFT_TRY(compare_content(j));
     return j->result.changed && !j->opt.dry_run ? replace(j) : HEFT_OK;
 }
 

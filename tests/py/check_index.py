@@ -79,6 +79,26 @@ def indexes_are_repaired(scratch):
         require_index(scratch / INDEX, expected, **texts)
 
 
+def right_indexes_of_other_programs_stay(scratch):
+    """transformers states total_parameters and escapes other letters; diffusers sorts otherwise."""
+    expected = make_set(scratch)
+    metadata = {"total_parameters": 21, "total_size": 12 * len(expected), "format": "pt"}
+    index = {"weight_map": dict(reversed(expected.items())), "metadata": metadata}
+    for text in json.dumps(index, indent=2, sort_keys=True) + "\n", json.dumps(index):
+        (scratch / INDEX).write_text(text)
+        p = heft("index", scratch)
+        require(b"is right" in p.stdout and (scratch / INDEX).read_text() == text, p.stdout)
+    first = next(iter(expected))
+    for change in ({"weight_map": {**expected, first: expected["head.3"]}},
+                   {"weight_map": {**expected, "gone": expected[first]}},
+                   {"weight_map": {n: f for n, f in expected.items() if n != first}},
+                   {"metadata": {**metadata, "total_size": 83}}, {"metadata": {}}):
+        (scratch / INDEX).write_text(json.dumps({**index, **change}))
+        require(b"repaired" in heft("index", scratch).stdout, f"{change} is right")
+    (scratch / INDEX).write_text("\ufeff" + json.dumps(index))
+    require(b"repaired" in heft("index", scratch).stdout, "a byte order mark is right")
+
+
 def files_are_named(scratch):
     names = {"a.safetensors": ["x"], "b.safetensors": ["y", "z"]}
     for name, tensors in names.items():
@@ -151,7 +171,8 @@ def refusals(scratch):
 
 
 CHECKS = [
-    indexes_are_written, indexes_are_repaired, files_are_named, other_formats,
-    variants_have_the_names_of_transformers, names_are_text, refusals
+    indexes_are_written, indexes_are_repaired, right_indexes_of_other_programs_stay,
+    files_are_named, other_formats, variants_have_the_names_of_transformers, names_are_text,
+    refusals
 ]
 sys.exit(tap.report([(check.__name__.replace("_", " "), run(check)) for check in CHECKS]))
