@@ -178,6 +178,21 @@ def arrays_in_an_archive(scratch):
         require(p.stdout == numpy.arange(6, dtype="f4").tobytes(), p.stdout)
 
 
+def files_beside_an_archive_are_others(scratch):
+    """An index in an archive names shards in the archive; those beside it may be any files."""
+    heft("convert", write(scratch, "w.pt", saved()), scratch / "w.safetensors")
+    heft("split", "--to", "ztensor", "-c", 2, scratch / "w.safetensors", scratch / "set")
+    root = next(p for p in (scratch / "set").iterdir() if "-" not in p.name)
+    require(heft("verify", root), "the set is not whole")
+    path = write(scratch / "set", "m.zip", packed({"m.npz": b"", root.name: root.read_bytes()}))
+    heft("verify", path, code=5)
+    path = write(scratch / "set", "m.zip", packed({root.name: root.read_bytes()}))
+    p = heft("verify", path, code=1)
+    require(b"is in an archive" in p.stdout, p.stdout)
+    heft("convert", path, scratch / "o.safetensors", code=None)
+    require(not (scratch / "o.safetensors").exists(), "files beside the archive were read")
+
+
 def damaged_archives(scratch):
     """`verify` tells the format of a damaged file; `doctor` knows where the members lie."""
     data = tar(nemo())
@@ -203,6 +218,7 @@ def damaged_archives(scratch):
 
 CHECKS = [
     tar_archives, folders, programs_with_an_archive, exported_programs, refusals,
-    truncated_archives, nothing_is_lost_in_silence, arrays_in_an_archive, damaged_archives
+    truncated_archives, nothing_is_lost_in_silence, arrays_in_an_archive,
+    files_beside_an_archive_are_others, damaged_archives
 ]
 sys.exit(tap.report([(check.__name__.replace("_", " "), run(check)) for check in CHECKS]))

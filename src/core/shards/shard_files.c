@@ -2,6 +2,7 @@
  * All shards are opened with the file, because an open file is immutable.  A missing or wrong shard
  * is recorded as such and does not prevent opening. */
 #include "base/path_risk.h"
+#include "core/read/decode.h"
 #include "core/read/file.h"
 #include "core/read/input_window.h"
 #include "core/shards/shard_join.h"
@@ -147,6 +148,11 @@ static heft_status open_shard_file(heft_file *f, heft_shard *shard, const heft_i
     if (!f->shards)
         heft_error_plain(&why, st, "shard %q cannot be opened: its folder is not known",
                          shard->name);
+    else if (heft_archive_of(f)) /* a file of that name beside the archive is another one */
+        heft_error_plain(&why, st,
+                         "shard %q is not opened: the file that refers to it is in an archive, "
+                         "which has to be unpacked first",
+                         shard->name);
     else if (!is_inside(f, shard->name))
         heft_error_plain(&why, st, "shard %q is not the name of a file in the model's folder",
                          shard->name);
@@ -175,8 +181,8 @@ static heft_status open_shard_file(heft_file *f, heft_shard *shard, const heft_i
 static void expect_shard(heft_file *f, uint32_t i)
 {
     const heft_shard_folder *folder = f->shards;
-    bool can_expect = folder && folder->size > offsetof(heft_shard_folder, expect) &&
-                      folder->expect;
+    bool can_expect = folder && !heft_archive_of(f) &&
+                      folder->size > offsetof(heft_shard_folder, expect) && folder->expect;
     if (can_expect && i < f->opened_shard_count && i < HEFT_MAX_SHARDS &&
         is_inside(f, f->opened_shards[i].name))
         folder->expect(folder->ctx, f->opened_shards[i].name.ptr);
