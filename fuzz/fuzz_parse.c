@@ -98,7 +98,7 @@ static void check_memory(const fuzz_memory *m, const heft_file *f, size_t size)
  * their offsets would be others. */
 static bool is_archive(const uint8_t *data, size_t size, heft_status st, const heft_file *whole)
 {
-    bool is = st && size > 1 && data[0] == 0x1F && data[1] == 0x8B; /* and compressed, or damaged */
+    bool is = st && size > 1 && data[0] == 0x1F && data[1] == 0x8B; /* compressed, or damaged */
     for (uint32_t i = 0; !st && i < heft_notice_count(whole); i++)
         is = is || !strcmp(heft_notice_at(whole, i).rule, "heft/archive");
     return is;
