@@ -681,6 +681,12 @@ static heft_status split(const heft_file *file, const char *folder, heft_error *
     return st;
 }
 
+/* split.h: the index of shards that exist */
+static heft_status repair_index(heft_index_result *done, const char *folder, heft_error *err)
+{
+    return heft_index_folder(done, folder, NULL, err); /* after files were copied without it */
+}
+
 /* ids.h: identities */
 static void print_base_id(const char *name)
 {
@@ -952,6 +958,8 @@ int main(int argc, char **argv)
     require(!split(both, "shards", &err), "split");
     heft_recovery done;
     require(!recover_folder(&done, "shards", &err) && !done, "recover");
+    heft_index_result index;
+    require(repair_index(&index, "shards", &err) == HEFT_E_IO || !index.changed, "index");
     float first[32];
     require(!read_checked(first, file, 0, sizeof first, &err) && *first == 1, "checked");
     heft_file_close(both);

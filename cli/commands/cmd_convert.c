@@ -432,7 +432,7 @@ static int convert(request *r)
     if (!code && j->dequantize)
         code = dequantise(&d, j->session, f, r->in, j->dequantize);
     j->rules.is_decoded = d.model || k.plan;
-    const heft_file *in = k.plan ? heft_quantisation_file(k.plan) : d.model ? d.model : f;
+    const heft_file *in = k.plan ? kept_blocks_file(&k) : d.model ? d.model : f;
     if (!code)
         code = mapped_open(&m, j->session, in, r->in, output_kind_of(r));
     in = m.model ? m.model : in;

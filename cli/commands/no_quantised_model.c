@@ -131,6 +131,12 @@ int kept_blocks_open(kept_blocks *k, const session *s, const heft_file *f, const
     return CODE_DONE;
 }
 
+const heft_file *kept_blocks_file(const kept_blocks *k)
+{
+    (void)k;
+    return NULL;
+}
+
 void kept_blocks_release(kept_blocks *k)
 {
     (void)k;

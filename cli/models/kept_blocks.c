@@ -78,6 +78,11 @@ int kept_blocks_open(kept_blocks *k, const session *s, const heft_file *f, const
     return code;
 }
 
+const heft_file *kept_blocks_file(const kept_blocks *k)
+{
+    return heft_quantisation_file(k->plan);
+}
+
 void kept_blocks_release(kept_blocks *k)
 {
     heft_quantisation_close(k->plan);

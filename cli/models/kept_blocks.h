@@ -14,6 +14,8 @@ typedef struct kept_blocks {
  * have a scheme that GGUF stores without arithmetic: mxfp4. *k must be released, after an error,
  * too. Return an exit code. */
 int kept_blocks_open(kept_blocks *k, const session *s, const heft_file *f, const char *path);
+/* Return the model that the plan makes; there must be a plan. */
+const heft_file *kept_blocks_file(const kept_blocks *k);
 void kept_blocks_release(kept_blocks *k);
 
 #endif

@@ -98,10 +98,11 @@ def check(top):
 
 def check_table():
     """Yield the title and the complaints of the test of the table in the tree."""
-    targets = re.findall(r"'(\w+)'", " ".join(re.findall(r"^(?:models =|names [+=]=?) .*",
-                         (TOP / "fuzz/meson.build").read_text(), re.M)))
+    lists = re.findall(r"^(?:models =|names [+=]=?) [^\[]*(\[.*)",
+                       (TOP / "fuzz/meson.build").read_text(), re.M)
+    targets = re.findall(r"'(\w+)'", " ".join(lists))
     table = (TOP / "tools/campaigns.tsv").read_text()
-    missing = [t for t in targets if f"\nfuzz {t}\t" not in table and t != "chosen"]
+    missing = [t for t in targets if f"\nfuzz {t}\t" not in table]
     yield "every fuzz target has a campaign", missing
 
 

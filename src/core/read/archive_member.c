@@ -133,8 +133,7 @@ heft_status heft_archive_enter(heft_file *f, const uint8_t *head, size_t len, bo
 {
     heft_archive_member m;
     *is_entered = false;
-    /* The offsets of bytes that a caller feeds are those of the archive. */
-    if (HEFT_IS_LEAN || !f->is_fetched || heft_archive_of(f))
+    if (HEFT_IS_LEAN || heft_archive_of(f))
         return HEFT_OK;
     heft_status st = heft_archive_find(&m, &f->input.in, &f->x.arena, head, len, err);
     if (st || !m.name.ptr)

@@ -75,7 +75,6 @@ struct heft_file {
     heft_gzip_content gzip;
     heft_read_counter read_counter; /* unless x.limits refers to a counter of the caller */
     bool requested_ends;            /* the first and last bytes were requested */
-    bool is_fetched;                /* bytes come from the source alone: nobody feeds them */
     bool ready;
     bool is_pipeline;       /* the joined files are components, each with a prefix */
     bool has_folder_shards; /* no index lists the shards */

@@ -95,7 +95,7 @@ heft_status heft_gunzip_detect(heft_file *f, heft_error *err)
         return HEFT_OK;
     const heft_format *found = heft_detect(head, len, head + len, 0, f->gzip.isize);
     found = found && found->may_be_gzipped ? found : NULL;
-    bool is_archive = heft_archive_is_tar(head, len);
+    bool is_archive = f->source && heft_archive_is_tar(head, len);
     bool is_compressed = found ? !f->format || f->format == found : is_archive && !f->format;
     if (is_compressed && !f->source) { /* decoding needs all the bytes */
         heft_cur all = heft_cur_whole(in, 0, in->size, header_name);

@@ -345,20 +345,26 @@ static heft_status parse(heft_file *f, heft_error *err)
 
 /* ---- steps of opening ---- */
 
+static heft_status find_format(heft_file *f, heft_error *err)
+{
+    heft_file_enter(f);
+    heft_status st = heft_file_leave_after(f, detect(f, err), err);
+    return st == HEFT_AGAIN ? again_or_error(f, err) : st;
+}
+
 heft_status heft_file_parse(heft_file *f, heft_error *err)
 {
     heft_status st = HEFT_OK;
     heft_input_clear(&f->input);
     if (request_ends(f))
         return again_or_error(f, err);
-    if (!f->format || (f->format->may_be_gzipped && !f->gzip.was_decompressed)) {
-        heft_file_enter(f);
-        st = heft_file_leave_after(f, detect(f, err), err);
-        st = st == HEFT_AGAIN ? again_or_error(f, err) : st;
-    }
+    if (!f->format || (f->format->may_be_gzipped && !f->gzip.was_decompressed))
+        st = find_format(f, err);
     if (!st && f->gzip.is_compressed)
         st = f->opening->gunzip(f, err);
-    if (!st && !f->format) /* the content of an archive */
+    if (!st && !f->format && f->gzip.was_decompressed) /* a tar archive */
+        st = find_format(f, err);
+    if (!st && !f->format) /* begin again with a member of an archive */
         return HEFT_AGAIN;
     return st ? st : parse(f, err);
 }
@@ -387,17 +393,25 @@ heft_status heft_file_finish(heft_file *f, heft_error *err)
 
 /* ---- files fed by the caller ---- */
 
+/* Offsets of what the caller feeds are those of the file, and not of a member of an archive. */
+static heft_status no_archive(heft_file *f, const uint8_t *head, size_t len, bool *is_entered,
+                              heft_error *err)
+{
+    (void)f, (void)head, (void)len, (void)is_entered, (void)err;
+    return HEFT_OK;
+}
+
+#define COMPLETE                                                                             \
+    .decode = heft_input_decode, .gunzip_detect = heft_gunzip_detect, .gunzip = heft_gunzip, \
+    .resolve_lengths = heft_resolve_lengths, .archive_note = heft_archive_note,              \
+    .detect_foreign = heft_detect_foreign
+static const heft_opening fed = { COMPLETE, .archive_enter = no_archive };
+static const heft_opening fetched = { COMPLETE, .archive_enter = heft_archive_enter };
+
 heft_status heft_file_begin(heft_file **out, uint64_t file_size, const heft_open_options *opt,
                             heft_error *err)
 {
-    static const heft_opening complete = { .decode = heft_input_decode,
-                                           .gunzip_detect = heft_gunzip_detect,
-                                           .gunzip = heft_gunzip,
-                                           .resolve_lengths = heft_resolve_lengths,
-                                           .archive_enter = heft_archive_enter,
-                                           .archive_note = heft_archive_note,
-                                           .detect_foreign = heft_detect_foreign };
-    return heft_file_create(out, file_size, &complete, opt, err);
+    return heft_file_create(out, file_size, &fed, opt, err);
 }
 
 size_t heft_file_needs(const heft_file *f, const heft_range **out)
@@ -489,13 +503,12 @@ heft_status heft_file_open_one(heft_file **out, heft_source *take, const heft_op
     *out = NULL;
     heft_status st = heft_source_check(take, err);
     if (!st)
-        st = heft_file_begin(out, take->size, opt, err);
+        st = heft_file_create(out, take->size, &fetched, opt, err);
     if (st) {
         heft_source_close(take);
         return st;
     }
     (*out)->source = take;
-    (*out)->is_fetched = true;
     heft_file_use_source(*out);
     bool is_open = false;
     while (!st && !is_open) {

@@ -75,7 +75,7 @@ static const heft_torch_type *type_of(const heft_pickle *p, uint32_t tensor)
 static heft_status add_piece(heft_dcp *d, heft_str name, uint32_t chunk, uint32_t rank)
 {
     const heft_pickle *p = &d->p;
-    uint64_t *offsets = d->numbers, *sizes = d->numbers + rank;
+    uint64_t *offsets = d->numbers, *sizes = rank ? d->numbers + rank : offsets; /* rank 0: NULL */
     uint32_t tuple = heft_dcp_size(p, heft_torch_field(p, chunk, "offsets"));
     heft_ix_box box;
     if (!heft_torch_is(p, chunk, "ChunkStorageMetadata") ||
