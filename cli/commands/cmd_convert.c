@@ -426,7 +426,7 @@ static int convert(request *r)
     if (!code)
         code = begin_quality(j);
     if (!code && keeps_blocks(r))
-        code = kept_blocks_open(&k, j->session, f, r->in);
+        code = kept_blocks_open(&k, j->session, f, r->in, j->rules.cast.args.count != 0);
     if (!code && (j->mix.info.name || is_mapped) && !j->dequantize && !k.plan)
         code = decode_for_mix(&d, j, f);
     if (!code && j->dequantize)

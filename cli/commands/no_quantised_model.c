@@ -122,11 +122,13 @@ int quality_print(const heft_quality *q, const session *s, int fd, bool as_json)
     return CODE_DONE;
 }
 
-int kept_blocks_open(kept_blocks *k, const session *s, const heft_file *f, const char *path)
+int kept_blocks_open(kept_blocks *k, const session *s, const heft_file *f, const char *path,
+                     bool has_casts)
 {
     (void)s;
     (void)f;
     (void)path;
+    (void)has_casts;
     *k = (kept_blocks){ NULL, NULL };
     return CODE_DONE;
 }

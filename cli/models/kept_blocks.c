@@ -49,7 +49,8 @@ static int check_copies(const kept_blocks *k, const char *path)
     return CODE_DONE;
 }
 
-int kept_blocks_open(kept_blocks *k, const session *s, const heft_file *f, const char *path)
+int kept_blocks_open(kept_blocks *k, const session *s, const heft_file *f, const char *path,
+                     bool has_casts)
 {
     heft_error err;
     heft_quantise_options opt = HEFT_QUANTISE_OPTIONS_INIT;
@@ -73,8 +74,9 @@ int kept_blocks_open(kept_blocks *k, const session *s, const heft_file *f, const
     code = check_copies(k, path);
     uint32_t count = heft_schemes_count(k->schemes);
     if (!code && !s->quiet)
-        say(MESSAGE_NOTE, path, "%u quantised tensor%s (%s) %s blocks with the same numbers", count,
-            count == 1 ? "" : "s", scheme, count == 1 ? "becomes" : "become");
+        say(MESSAGE_NOTE, path, "%u quantised tensor%s (%s) %s blocks with the same numbers%s",
+            count, count == 1 ? "" : "s", scheme, count == 1 ? "becomes" : "become",
+            has_casts ? ", unless --cast decodes them" : "");
     return code;
 }
 

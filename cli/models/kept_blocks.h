@@ -12,8 +12,9 @@ typedef struct kept_blocks {
 
 /* Plan to copy the numbers of `f`, opened from `path`, to blocks of GGUF, if all quantised weights
  * have a scheme that GGUF stores without arithmetic: mxfp4. *k must be released, after an error,
- * too. Return an exit code. */
-int kept_blocks_open(kept_blocks *k, const session *s, const heft_file *f, const char *path);
+ * too. has_casts: --cast may change the type of the blocks. Return an exit code. */
+int kept_blocks_open(kept_blocks *k, const session *s, const heft_file *f, const char *path,
+                     bool has_casts);
 /* Return the model that the plan makes; there must be a plan. */
 const heft_file *kept_blocks_file(const kept_blocks *k);
 void kept_blocks_release(kept_blocks *k);

@@ -87,6 +87,9 @@ def gpt_oss(folder, powers=(0, 255)):
 
 def check_mxfp4(folder):
     up, down = gpt_oss(folder)
+    p = heft("convert", "-n", "--map", "auto", "--cast", "bf16", folder, folder / "m.gguf")
+    if "same numbers, unless --cast decodes them" not in p.stderr:
+        return [p.stderr]
     for options in ([], ["--access=read"]):
         p = heft("convert", "-f", "--map", "auto", *options, folder, folder / "m.gguf")
         if p.returncode:
