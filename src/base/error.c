@@ -199,6 +199,18 @@ heft_status heft_error_rule(heft_error *err, heft_status s, const char *rule)
     return s;
 }
 
+/* Return true if a message ends with the name of a file. */
+static bool names_file(const char *message, size_t len)
+{
+    enum { IN = 6 };
+    if (!len || message[len - 1] != '\'')
+        return false;
+    for (size_t i = len - 1; i >= IN; i--)
+        if (!memcmp(message + i - IN, ", in '", IN))
+            return true;
+    return false;
+}
+
 heft_status heft_error_in(heft_error *err, heft_status s, heft_str file)
 {
     if (!err || err->status != s || !file.len) /* a source may have set none */
@@ -206,6 +218,8 @@ heft_status heft_error_in(heft_error *err, heft_status s, heft_str file)
     size_t used = 0;
     while (used < CAPACITY && err->message[used])
         used++;
+    if (names_file(err->message, used)) /* the file where the fact was known */
+        return s;
     line l = { .at = err->message + used, .left = CAPACITY - used };
     put(&l, ", in ", sizeof ", in " - 1);
     put_quoted(&l, file);

@@ -33,8 +33,8 @@ heft_status heft_error_os(heft_error *err, heft_status s, int os);
 /* Add whose fault the error is that was just set, unless that is known; return st.  If the callback
  * of the user that failed has set no message, set one. */
 heft_status heft_error_about(heft_error *err, heft_status st, heft_about about);
-/* Append ", in FILE" to the message of the error that was just set, unless the name is empty;
- * return s. */
+/* Append ", in FILE" to the message of the error that was just set, unless the name is empty or the
+ * message ends with the name of a file; return s. */
 heft_status heft_error_in(heft_error *err, heft_status s, heft_str file);
 /* Add to the error that was just set the size that the file should have: the sum of a and b, or
  * nothing if the sum overflows; return s. */
