@@ -17,8 +17,9 @@ const LEFT_TO_COMMAND = /unknown NumPy element type '[a-z]|are read by the comma
 /** It does not join arrays in pieces, and does not say that a file is that of one rank. */
 const LEFT_OUT = "flax/pieces", UNSAID = "torch/rank-alone";
 
-/** Formats that the command reads and the module does not: tools/build_web.py. */
-const NO_FORMATS = /\/onnx\/(good|bad)\//;
+/** Formats that the command reads and the module does not (tools/build_web.py), and archives, whose members
+    are not opened. */
+const NO_FORMATS = /\/onnx\/(good|bad)\/|\/archives\//;
 
 async function sampleFiles() {
     const all = await readdir(SAMPLES, { recursive: true, withFileTypes: true });
