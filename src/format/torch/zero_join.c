@@ -185,7 +185,7 @@ static heft_status add_buffers(heft_zero_model *j)
 
 static bool is_under(heft_str name, const char *key)
 {
-    size_t len = strlen(key);
+    size_t len = heft_lit(key).len;
     return heft_str_begins(name, key) && (name.len == len || name.ptr[len] == '.');
 }
 
