@@ -9,14 +9,15 @@ enum { CRC_SLICES = 8 };
 
 /* Entries of a table, given the entries of the bits of a byte, bit 0 first. */
 #define CRC_1(i, a, b, c, d, e, f, g, h) \
-    ((i) & 1 ? a : 0) ^ ((i) & 2 ? b : 0) ^ ((i) & 4 ? c : 0) ^ ((i) & 8 ? d : 0) ^ \
-    ((i) & 16 ? e : 0) ^ ((i) & 32 ? f : 0) ^ ((i) & 64 ? g : 0) ^ ((i) & 128 ? h : 0)
-#define CRC_4(i, ...)  CRC_1(i, __VA_ARGS__), CRC_1(i + 1, __VA_ARGS__), \
-                       CRC_1(i + 2, __VA_ARGS__), CRC_1(i + 3, __VA_ARGS__)
-#define CRC_16(i, ...) CRC_4(i, __VA_ARGS__), CRC_4(i + 4, __VA_ARGS__), \
-                       CRC_4(i + 8, __VA_ARGS__), CRC_4(i + 12, __VA_ARGS__)
-#define CRC_64(i, ...) CRC_16(i, __VA_ARGS__), CRC_16(i + 16, __VA_ARGS__), \
-                       CRC_16(i + 32, __VA_ARGS__), CRC_16(i + 48, __VA_ARGS__)
+    (((i) & 1 ? (a) : 0) ^ ((i) & 2 ? (b) : 0) ^ ((i) & 4 ? (c) : 0) ^ \
+     ((i) & 8 ? (d) : 0) ^ ((i) & 16 ? (e) : 0) ^ ((i) & 32 ? (f) : 0) ^ \
+     ((i) & 64 ? (g) : 0) ^ ((i) & 128 ? (h) : 0))
+#define CRC_4(i, ...)  CRC_1(i, __VA_ARGS__), CRC_1((i) + 1, __VA_ARGS__), \
+                       CRC_1((i) + 2, __VA_ARGS__), CRC_1((i) + 3, __VA_ARGS__)
+#define CRC_16(i, ...) CRC_4(i, __VA_ARGS__), CRC_4((i) + 4, __VA_ARGS__), \
+                       CRC_4((i) + 8, __VA_ARGS__), CRC_4((i) + 12, __VA_ARGS__)
+#define CRC_64(i, ...) CRC_16(i, __VA_ARGS__), CRC_16((i) + 16, __VA_ARGS__), \
+                       CRC_16((i) + 32, __VA_ARGS__), CRC_16((i) + 48, __VA_ARGS__)
 #define CRC_TABLE(...) { CRC_64(0, __VA_ARGS__), CRC_64(64, __VA_ARGS__), \
                          CRC_64(128, __VA_ARGS__), CRC_64(192, __VA_ARGS__) }
 

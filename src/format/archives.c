@@ -149,7 +149,7 @@ heft_status heft_archive_find(heft_archive_member *out, heft_window *in, heft_ar
                               const uint8_t *head, size_t len, heft_error *err)
 {
     choice c = { .weights = 0 };
-    heft_error own;
+    heft_error own = { .status = HEFT_OK };
     heft_status st = HEFT_OK;
     *out = c.m;
     in->err = &own;

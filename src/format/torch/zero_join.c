@@ -254,7 +254,7 @@ static void copy_losses(const heft_zero_model *j)
 /* Let the checksums of flat tensors be those of the first parameter. */
 static heft_status name_flats(const heft_zero_model *j)
 {
-    char digits[20];
+    char digits[20] = "";
     for (uint32_t r = 0; r < j->z.ranks && heft_ix_tensors(j->x); r++)
         for (uint32_t g = 0; g < j->z.groups; g++) {
             heft_str number = { digits, heft_u64_text(digits, g) };

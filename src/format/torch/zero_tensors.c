@@ -109,10 +109,9 @@ heft_status heft_zero_add_whole(heft_zero_model *j, uint32_t file, uint32_t from
     return heft_ix_box_add(j->x, HEFT_NOWHERE, box, zeros, s->dims);
 }
 
-heft_status heft_zero_end_whole(heft_zero_model *j, const heft_index *from, uint32_t tensor,
-                                uint32_t id)
+heft_status heft_zero_end_whole(heft_zero_model *j, const heft_index *x, uint32_t from, uint32_t id)
 {
-    heft_str type = heft_ix_stored_dtype(from, tensor);
+    heft_str type = heft_ix_stored_dtype(x, from);
     HEFT_TRY(heft_ix_assembled_end(j->x, HEFT_NOWHERE));
     return type.ptr ? heft_ix_attr_text(j->x, id, heft_lit("stored_dtype"), type) : HEFT_OK;
 }
