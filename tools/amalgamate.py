@@ -278,7 +278,8 @@ def sources_in(folder):
 def files_of(kind, formats):
     """Return the source files to join, from the bottom layer upwards."""
     chosen = {ROOT / "src/format" / f for files in formats.values() for f in files}
-    chosen |= {ROOT / "src/format" / f"{name}.c" for name in ("archives", "registry", "registry_writers")}
+    shared = ("archives", "registry", "registry_writers")
+    chosen |= {ROOT / "src/format" / f"{name}.c" for name in shared}
     paths = [p for layer in kind.layers for p in sources_in(ROOT / "src" / layer)]
     return [p for p in paths if p.parts[len(ROOT.parts) + 1] != "format" or p in chosen
             if p.name not in kind.left_out and p.parent.name not in OTHER_SYSTEMS]

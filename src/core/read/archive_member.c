@@ -105,9 +105,9 @@ static const heft_source_ops ops = { .size = sizeof(heft_source_ops),
                                      .check_unchanged = check_unchanged,
                                      .executor = executor };
 
-const heft_archive_member *heft_archive_of(const heft_file *f)
+const heft_archive_member *heft_archive_of_source(const heft_source *s)
 {
-    return f->source && f->source->ops == &ops ? &member_of(f->source)->m : NULL;
+    return s->ops == &ops ? &member_of(s)->m : NULL;
 }
 
 /* Make the member the source of the file; names are copied, since the archive's window goes. */

@@ -38,7 +38,11 @@ heft_status heft_gunzip(heft_file *f, heft_error *err);
 heft_status heft_archive_enter(heft_file *f, const uint8_t *head, size_t len, bool *is_entered,
                                heft_error *err);
 /* Return the member that is the file's source, or NULL. */
-const heft_archive_member *heft_archive_of(const heft_file *f);
+const heft_archive_member *heft_archive_of_source(const heft_source *s);
+static inline const heft_archive_member *heft_archive_of(const heft_file *f)
+{
+    return HEFT_IS_LEAN || !f->source ? NULL : heft_archive_of_source(f->source);
+}
 /* Note where the bytes lie and what was left out, and add the archive's checksum. */
 heft_status heft_archive_note(heft_file *f);
 
