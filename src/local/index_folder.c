@@ -22,7 +22,6 @@ typedef struct job {
     heft_file **shards;
     uint32_t count;
     heft_file *before; /* the index that is there, or NULL */
-    heft_blob old, text;
     heft_index_result result;
     heft_error *err;
 } job;
@@ -192,39 +191,23 @@ static heft_status choose_name(job *j)
                : heft_error_plain(j->err, HEFT_E_LIMIT, "the name of the index is too long");
 }
 
-/* Read the index that is there; one that cannot be read is replaced. */
-static heft_status read_before(job *j)
+/* Open the index that is there; one that cannot be parsed is replaced. */
+static heft_status open_before(job *j)
 {
     heft_error why;
-    heft_source *s;
-    heft_status st = heft_source_open_in_folder(&s, j->folder, j->result.name, HEFT_ACCESS_READ,
-                                                &why);
-    if (st)
-        return why.os == ENOENT
-                   ? HEFT_OK
-                   : heft_error_os(j->err,
-                                   heft_error_plain(j->err, st, "%q %s",
-                                                    heft_str_from(j->result.name), why.message),
-                                   why.os);
-    j->result.existed = true;
-    j->old.size = s->size <= j->text.size ? (size_t)s->size : 0;
-    j->old.data = malloc(j->old.size + 1);
-    st = j->old.data ? s->ops->read(s, 0, j->old.data, j->old.size, j->err) : no_memory(j);
-    heft_source_close(s);
-    return st;
+    heft_status st = open_alone(&j->before, j, j->result.name, &why);
+    if (st == HEFT_E_NOMEM || (st == HEFT_E_IO && why.os != ENOENT)) {
+        heft_error_plain(j->err, st, "%q %s", heft_str_from(j->result.name), why.message);
+        return heft_error_os(j->err, st, why.os);
+    }
+    j->result.existed = st != HEFT_E_IO;
+    j->result.is_unreadable = st && j->result.existed;
+    return HEFT_OK;
 }
 
-static heft_status put(const job *j, heft_sink *take)
+static const heft_file *const *shards_of(const job *j)
 {
-    return heft_index_write(take, (const heft_file *const *)j->shards, j->names, j->count,
-                            j->before, j->err);
-}
-
-static heft_status make_text(job *j)
-{
-    heft_sink *sink;
-    HEFT_TRY(heft_sink_open_memory(&sink, &j->text, NULL, j->err));
-    return put(j, sink);
+    return (const heft_file *const *)j->shards;
 }
 
 static heft_status replace(const job *j)
@@ -234,7 +217,7 @@ static heft_status replace(const job *j)
     HEFT_TRY(heft_sink_dir_open(&set, j->folder, HEFT_SINK_REPLACE, j->err));
     heft_status st = heft_sink_dir_add(&sink, set, j->result.name, j->err);
     if (!st)
-        st = put(j, sink);
+        st = heft_index_write(sink, shards_of(j), j->names, j->count, j->before, j->err);
     if (!st)
         return heft_sink_dir_finish(set, j->err);
     heft_sink_dir_discard(set);
@@ -243,28 +226,17 @@ static heft_status replace(const job *j)
 
 /* An index that lists the same is left as it is: other programs spell it otherwise, and state more
  * in its metadata, such as total_parameters. */
-static heft_status compare_content(job *j)
-{
-    bool is_right = false;
-    if (j->result.changed && j->before)
-        HEFT_TRY(heft_index_is_right(&is_right, j->before, (const heft_file *const *)j->shards,
-                                     j->names, j->count, j->err));
-    j->result.changed = j->result.changed && !is_right;
-    return HEFT_OK;
-}
-
 static heft_status write_index(job *j)
 {
-    heft_error why;
+    bool is_right = false;
     HEFT_TRY(choose_name(j));
-    j->result.is_unreadable = open_alone(&j->before, j, j->result.name, &why) && why.os != ENOENT;
-    HEFT_TRY(make_text(j));
-    HEFT_TRY(read_before(j));
+    HEFT_TRY(open_before(j));
+    if (j->before)
+        HEFT_TRY(
+            heft_index_is_right(&is_right, j->before, shards_of(j), j->names, j->count, j->err));
     j->result.shards = j->count;
-    j->result.changed = j->old.size != j->text.size ||
-                        memcmp(j->old.data, j->text.data, j->text.size) != 0;
-    HEFT_TRY(compare_content(j));
-    return j->result.changed && !j->opt.dry_run ? replace(j) : HEFT_OK;
+    j->result.changed = !is_right;
+    return is_right || j->opt.dry_run ? HEFT_OK : replace(j);
 }
 
 static heft_status run(job *j, const heft_index_options *opt)
@@ -290,8 +262,6 @@ heft_status heft_index_folder(heft_index_result *out, const char *folder,
     for (uint32_t i = 0; i < j.count && j.shards; i++)
         heft_file_close(j.shards[i]);
     heft_file_close(j.before);
-    heft_blob_free(&j.text);
-    free(j.old.data);
     free(j.written_names);
     free(j.names);
     free(j.shards);

@@ -267,6 +267,7 @@ const heft_scheme heft_scheme_bitnet = {
     .recognise = recognise_bitnet,
 };
 
+/* The parts of awq have the same names. */
 static const heft_scheme_names gptq_names[] = {
     { NULL,
       "/weight",
@@ -301,15 +302,6 @@ const heft_scheme heft_scheme_gptq = {
     .recognise = recognise_gptq,
 };
 
-static const heft_scheme_names awq_names[] = {
-    { NULL,
-      "/weight",
-      { { "weight", "/qweight", false },
-        { "scale", "/scales", false },
-        { "zero_point", "/qzeros", true },
-        { "group_index", "/g_idx", true } } },
-};
-
 static bool recognise_awq(heft_scheme_group *g)
 {
     enum { WORD_BITS = 32 };
@@ -326,8 +318,8 @@ static bool recognise_awq(heft_scheme_group *g)
 
 const heft_scheme heft_scheme_awq = {
     .name = "awq",
-    .names = awq_names,
-    .name_count = sizeof awq_names / sizeof *awq_names,
+    .names = gptq_names,
+    .name_count = sizeof gptq_names / sizeof *gptq_names,
     .recognise = recognise_awq,
 };
 

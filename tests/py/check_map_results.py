@@ -10,6 +10,7 @@ import tempfile
 
 import numpy as np
 
+from checks import read_safetensors
 import gguf_models
 import made_mxfp4
 
@@ -34,17 +35,6 @@ def write(path, arrays):
     text = json.dumps(header).encode()
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(blobs))
-
-
-def read(path):
-    """Return {name: (element type, shape, bytes)} of a safetensors file."""
-    data = path.read_bytes()
-    start = 8 + struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:start])
-    header.pop("__metadata__", None)
-    return {name: (e["dtype"], tuple(e["shape"]),
-                   data[start + e["data_offsets"][0]:start + e["data_offsets"][1]])
-            for name, e in header.items()}
 
 
 def expected(arrays):
@@ -116,8 +106,8 @@ def check_mxfp4_back(folder):
              folder / "back" / "model.safetensors")
     if p.returncode:
         return [p.stderr]
-    return differences(read(folder / "back" / "model.safetensors"),
-                       read(folder / "model.safetensors"))
+    return differences(read_safetensors(folder / "back" / "model.safetensors"),
+                       read_safetensors(folder / "model.safetensors"))
 
 
 def check_mxfp4_mixes(folder):
@@ -168,7 +158,7 @@ def mapped(folder, text, arrays, *options, config=None, source="in.safetensors")
         name = folder / "test.map"
         name.write_text("map test\n" + text)
     p = heft("convert", "-f", "--map", name, *options, folder / source, folder / "out.safetensors")
-    return (read(folder / "out.safetensors") if not p.returncode else {}), p
+    return (read_safetensors(folder / "out.safetensors") if not p.returncode else {}), p
 
 
 def check_tied(folder):

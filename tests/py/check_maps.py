@@ -12,6 +12,7 @@ import tempfile
 
 import numpy as np
 
+from checks import read_safetensors
 from map_diffusion_models import DIFFUSION
 from map_models import CONFIG, MODELS
 
@@ -39,17 +40,6 @@ def write(path, tensors):
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(blobs))
-
-
-def read(path):
-    """Return {name: (element type, shape, bytes)} of a safetensors file."""
-    data = path.read_bytes()
-    start = 8 + struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:start])
-    header.pop("__metadata__", None)
-    return {name: (e["dtype"], tuple(e["shape"]),
-                   data[start + e["data_offsets"][0]:start + e["data_offsets"][1]])
-            for name, e in header.items()}
 
 
 def heft(*args):
@@ -82,7 +72,7 @@ def check_result(folder, name, model, *options):
     p = heft("convert", "--force", "--map", "auto" if has_type else name, *options, folder, out)
     if p.returncode:
         return [p.stderr.strip()]
-    wrong = list(differences(read(out), model.right))
+    wrong = list(differences(read_safetensors(out), model.right))
     return wrong + ([] if f"map {name}:" in p.stderr else [f"another map: {p.stderr.strip()}"])
 
 

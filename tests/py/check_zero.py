@@ -3,16 +3,16 @@
 
 NumPy cuts tensors into the parts of ranks, and the bytes of every joined tensor are compared with
 those of the tensor that was cut. Skipped without PyTorch. TAP on stdout."""
-import json
 import pathlib
 import re
 import resource
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
 import time
+
+from checks import CheckFailed, read_safetensors, require
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
@@ -26,15 +26,6 @@ except ImportError as why:
     sys.exit(0)
 
 
-class CheckFailed(Exception):
-    pass
-
-
-def require(condition, message):
-    if not condition:
-        raise CheckFailed(str(message))
-
-
 def heft(*args, code=0, memory=None):
     limit = (lambda: resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))) if memory else None
     p = subprocess.run([HEFT, *map(str, args)], capture_output=True, check=False, preexec_fn=limit)
@@ -44,16 +35,6 @@ def heft(*args, code=0, memory=None):
 
 
 # ---- what heft makes of a folder ----
-
-def read_safetensors(path):
-    data = path.read_bytes()
-    n = struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:8 + n])
-    header.pop("__metadata__", None)
-    return {name: (t["dtype"], t["shape"],
-                   data[8 + n + t["data_offsets"][0]:8 + n + t["data_offsets"][1]])
-            for name, t in header.items()}
-
 
 TYPES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.int64: "I64"}
 
@@ -71,7 +52,7 @@ def require_equal(path, tensors, scratch, *options, memory=None):
     for name, tensor in tensors.items():
         dtype, shape, data = found[name]
         require(dtype == TYPES[tensor.dtype], f"{name}: {dtype}")
-        require(shape == list(tensor.shape), f"{name}: shape {shape}")
+        require(shape == tuple(tensor.shape), f"{name}: shape {shape}")
         require(data == bytes_of(tensor), f"{name}: other bytes")
     return p
 

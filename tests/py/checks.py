@@ -1,6 +1,7 @@
 """checks.py - what the checks of the command share: they run it, and fail with a message."""
 import json
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,17 @@ def heft(*args, code=0, cwd=None):
 
 def heft_json(*args, code=0):
     return json.loads(heft(*args, "--json", code=code).stdout)
+
+
+def read_safetensors(path):
+    """Return {name: (element type, shape, bytes)} without heft."""
+    data = path.read_bytes()
+    start = 8 + struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:start])
+    header.pop("__metadata__", None)
+    return {name: (e["dtype"], tuple(e["shape"]),
+                   data[start + e["data_offsets"][0]:start + e["data_offsets"][1]])
+            for name, e in header.items()}
 
 
 def run(check):

@@ -125,6 +125,10 @@ const heft_format *heft_detect(const uint8_t *head, size_t head_len, const uint8
 heft_status heft_detect_foreign(const uint8_t *head, size_t head_len, const uint8_t *tail,
                                 size_t tail_len, uint64_t size, heft_error *err);
 
+/* Implement heft_opening.archive_enter for bytes in place, and for bytes that the caller feeds:
+ * their offsets are those of the file. */
+heft_status heft_no_archive(heft_file *f, const uint8_t *head, size_t len, bool *is_entered,
+                            heft_error *err);
 /* Begin again with the bytes of the file's source. */
 void heft_file_use_source(heft_file *f);
 /* Create a file for the functions of `opening`; see heft_file_begin(). */

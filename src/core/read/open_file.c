@@ -393,19 +393,11 @@ heft_status heft_file_finish(heft_file *f, heft_error *err)
 
 /* ---- files fed by the caller ---- */
 
-/* Offsets of what the caller feeds are those of the file, and not of a member of an archive. */
-static heft_status no_archive(heft_file *f, const uint8_t *head, size_t len, bool *is_entered,
-                              heft_error *err)
-{
-    (void)f, (void)head, (void)len, (void)is_entered, (void)err;
-    return HEFT_OK;
-}
-
 #define COMPLETE                                                                             \
     .decode = heft_input_decode, .gunzip_detect = heft_gunzip_detect, .gunzip = heft_gunzip, \
     .resolve_lengths = heft_resolve_lengths, .archive_note = heft_archive_note,              \
     .detect_foreign = heft_detect_foreign
-static const heft_opening fed = { COMPLETE, .archive_enter = no_archive };
+static const heft_opening fed = { COMPLETE, .archive_enter = heft_no_archive };
 static const heft_opening fetched = { COMPLETE, .archive_enter = heft_archive_enter };
 
 heft_status heft_file_begin(heft_file **out, uint64_t file_size, const heft_open_options *opt,

@@ -68,17 +68,6 @@ static heft_status open_without_error(heft_file *f, const void *data, size_t len
     return st;
 }
 
-static heft_status no_archive(heft_file *f, const uint8_t *head, size_t len, bool *is_entered,
-                              heft_error *err)
-{
-    (void)f;
-    (void)head;
-    (void)len;
-    (void)is_entered;
-    (void)err;
-    return HEFT_OK;
-}
-
 static heft_status no_note(heft_file *f)
 {
     (void)f;
@@ -92,7 +81,7 @@ heft_status heft_file_open_in_place(heft_file **out, const void *data, size_t le
                                           .gunzip_detect = no_gunzip,
                                           .gunzip = no_gunzip,
                                           .resolve_lengths = refuse_unknown_lengths,
-                                          .archive_enter = no_archive,
+                                          .archive_enter = heft_no_archive,
                                           .archive_note = no_note,
                                           .detect_foreign = refuse_unknown_format };
     if (err)
