@@ -53,7 +53,7 @@ static const size_row sizes[] = {
     { "heft_gguf_options", sizeof(heft_gguf_options), 264 },
     { "heft_gguf_extra", sizeof(heft_gguf_extra), 24 },
     { "heft_quantise_method", sizeof(heft_quantise_method), 24 },
-    { "heft_map_options", sizeof(heft_map_options), 72 },
+    { "heft_map_options", sizeof(heft_map_options), 80 },
     { "heft_quantise_options", sizeof(heft_quantise_options), 72 },
     { "heft_quantise_item", sizeof(heft_quantise_item), 72 },
     { "heft_source", sizeof(heft_source), 16 },

@@ -78,7 +78,7 @@ typedef struct named_tensors { /* the first of several tensors, and their number
 } named_tensors;
 
 typedef struct reports {
-    named_tensors unmatched, dropped;
+    named_tensors unmatched, dropped, missing;
     const session *session;
     const char *path;
 } reports;
@@ -114,6 +114,11 @@ static void say_tied(void *ctx, heft_str name, heft_str first, bool is_same)
 static void count_dropped(void *ctx, heft_str name)
 {
     count_name(&((reports *)ctx)->dropped, name);
+}
+
+static void count_missing(void *ctx, heft_str pattern)
+{
+    count_name(&((reports *)ctx)->missing, pattern);
 }
 
 /* Warn of tensors: an error with --strict. Return an exit code. */
@@ -219,13 +224,15 @@ int mapped_open(mapped *m, const session *s, const heft_file *f, const char *pat
     opt.verify = !s->no_verify;
     opt.on_unmatched = s->allow_unmatched ? count_unmatched : NULL;
     opt.on_dropped = count_dropped;
+    opt.on_missing = count_missing;
     opt.on_tied = say_tied;
     opt.ctx = &names;
     if (heft_map_apply(&m->model, m->map, f, &opt, &err))
         return say_map_error(path, f, &err);
     say_map(m, s, opt.direction, path);
     code = say_named(&names.unmatched, s, path, "no rule of the map matches, kept as they are");
-    return code ? code : say_named(&names.dropped, s, path, "the map leaves out");
+    code = code ? code : say_named(&names.dropped, s, path, "the map leaves out");
+    return code ? code : say_named(&names.missing, s, path, "the model lacks what the map expects");
 }
 
 void mapped_release(mapped *m)

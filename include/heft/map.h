@@ -73,6 +73,9 @@ typedef struct heft_map_options {
     void (*on_unmatched)(void *ctx, heft_str name);
     /* Called for each tensor that the map leaves out by a `drop` rule; or NULL. */
     void (*on_dropped)(void *ctx, heft_str name);
+    /* Called for the pattern of an `expect` statement that no tensor matches, although the settings
+     * say that the model has such a tensor; or NULL. */
+    void (*on_missing)(void *ctx, heft_str pattern);
     void *ctx;
     /* Metadata that replace or add to those of f, and tensors that f lacks; must outlive *out.
      * NULL: none. */
@@ -83,7 +86,7 @@ typedef struct heft_map_options {
 #define HEFT_MAP_OPTIONS_INIT                                                                   \
     {                                                                                           \
         sizeof(heft_map_options), NULL, HEFT_MAP_EITHER, false, false, { 0 }, NULL, NULL, NULL, \
-            NULL, NULL, NULL                                                                    \
+            NULL, NULL, NULL, NULL                                                              \
     }
 
 /* Open the model that f is under the map.  All metadata of f are kept.  f must outlive *out, the

@@ -53,7 +53,8 @@ static bool is_dropped(const heft_map_matches_of *w, heft_str name)
     heft_map_captures unused;
     for (uint32_t i = 0; i < w->m->mentions.len; i++) {
         const heft_map_mention *x = HEFT_MAP_AT(w->m, mentions, heft_map_mention, i);
-        if (x->is_drop && x->side == w->side && heft_map_matches(w->m, x->pattern, name, &unused))
+        if (x->kind == HEFT_MAP_DROP && x->side == w->side &&
+            heft_map_matches(w->m, x->pattern, name, &unused))
             return true;
     }
     return false;
@@ -178,20 +179,29 @@ static heft_status sort_matches(heft_map_matches_of *w)
     return HEFT_OK;
 }
 
-/* Refuse a model without a tensor that the map requires. */
-static heft_status check_required(const heft_map_matches_of *w)
+static bool has_mentioned(const heft_map_matches_of *w, const heft_map_mention *x)
 {
     heft_map_captures unused;
+    for (uint32_t i = 0; i < heft_ix_tensors(&w->f->x); i++)
+        if (heft_map_matches(w->m, x->pattern, heft_ix_name(&w->f->x, i), &unused))
+            return true;
+    return false;
+}
+
+/* Refuse a model without a tensor that the map requires; report one without an expected tensor. */
+static heft_status check_mentioned(const heft_map_matches_of *w)
+{
     for (uint32_t i = 0; i < w->m->mentions.len && !w->side; i++) {
         const heft_map_mention *x = HEFT_MAP_AT(w->m, mentions, heft_map_mention, i);
-        bool is_there = x->is_drop;
-        for (uint32_t k = 0; k < heft_ix_tensors(&w->f->x) && !is_there; k++)
-            is_there = heft_map_matches(w->m, x->pattern, heft_ix_name(&w->f->x, k), &unused);
-        if (!is_there)
+        heft_str text = HEFT_MAP_AT(w->m, patterns, heft_map_pattern, x->pattern)->text;
+        if (x->kind == HEFT_MAP_DROP || has_mentioned(w, x))
+            continue;
+        if (x->kind == HEFT_MAP_REQUIRE)
             return heft_error_plain(w->err, HEFT_E_FORMAT,
                                     "the model has no tensor %q, which line %U of the map requires",
-                                    HEFT_MAP_AT(w->m, patterns, heft_map_pattern, x->pattern)->text,
-                                    (uint64_t)x->line);
+                                    text, (uint64_t)x->line);
+        if (w->opt->on_missing && heft_map_holds(w->numbers, &x->condition))
+            w->opt->on_missing(w->opt->ctx, text);
     }
     return HEFT_OK;
 }
@@ -215,7 +225,7 @@ heft_status heft_map_match_all(heft_map_matches_of *w)
     for (uint32_t i = 0; i < tensors; i++)
         HEFT_TRY(match_tensor(w, i));
     HEFT_TRY(match_untied(w));
-    HEFT_TRY(check_required(w));
+    HEFT_TRY(check_mentioned(w));
     if (w->unmatched && !w->opt->allow_unmatched)
         return heft_error_rule(w->err, refuse_unmatched(w), "heft/unmatched");
     return sort_matches(w);

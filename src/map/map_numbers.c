@@ -136,6 +136,14 @@ heft_map_number heft_map_evaluate(const heft_map_numbers *n, heft_str text)
     return a;
 }
 
+bool heft_map_holds(const heft_map_numbers *n, const heft_map_condition *c)
+{
+    heft_map_number v = { 1, true };
+    if (c->expression.len)
+        v = heft_map_evaluate(n, c->expression);
+    return (v.is_known && v.value) != c->is_negated;
+}
+
 /* ---- all numbers of a map ---- */
 
 heft_status heft_map_numbers_begin(heft_map_numbers *n)

@@ -60,20 +60,32 @@ typedef struct heft_map_let { /* a number, by alternatives: "hidden_size / heads
     uint32_t line;
 } heft_map_let;
 
-typedef struct heft_map_mention { /* drop and require */
+typedef struct heft_map_condition {
+    heft_str expression; /* empty: it always holds */
+    bool is_negated;
+} heft_map_condition;
+
+typedef enum heft_map_mention_kind {
+    HEFT_MAP_DROP,    /* the map leaves such tensors out */
+    HEFT_MAP_REQUIRE, /* an input without one is refused */
+    HEFT_MAP_EXPECT   /* an input without one is reported */
+} heft_map_mention_kind;
+
+typedef struct heft_map_mention {
     uint32_t pattern, line;
-    bool is_drop;
-    uint8_t side; /* of the input: 0 left, 1 right */
+    heft_map_mention_kind kind;
+    heft_map_condition condition; /* of HEFT_MAP_EXPECT */
+    uint8_t side;                 /* of the input: 0 left, 1 right */
 } heft_map_mention;
 
 /* "tie A B": a result that has both with the same content has A alone.  "untie A B": an input
  * without B has A in its place, too. */
 typedef struct heft_map_tie {
     heft_str first, second;
-    heft_str condition; /* an expression; empty: the statement always holds */
+    heft_map_condition condition;
     uint32_t line;
     uint8_t side; /* 0: both names are of the left side, 1: of the right */
-    bool is_untie, is_negated;
+    bool is_untie;
 } heft_map_tie;
 enum { HEFT_MAP_TIES = 16 };
 
@@ -124,6 +136,8 @@ heft_status heft_map_numbers_begin(heft_map_numbers *n);
 void heft_map_numbers_end(heft_map_numbers *n);
 /* Evaluate alternatives "A | B" of sums and products of numbers and names. */
 heft_map_number heft_map_evaluate(const heft_map_numbers *n, heft_str text);
+/* Return true if the condition of a statement holds for the model. */
+bool heft_map_holds(const heft_map_numbers *n, const heft_map_condition *c);
 
 /* ---- operations, map_operations.c ---- */
 

@@ -34,40 +34,52 @@ static heft_status read_words(heft_map_reader *r, heft_str rest)
     return heft_vec_add(&r->m->mem, &r->words, &w, sizeof w) ? HEFT_OK : heft_map_no_memory(r->err);
 }
 
-static heft_status read_mention(heft_map_reader *r, heft_str rest, bool is_drop, uint8_t side)
+/* Read a condition: "if EXPRESSION", "unless EXPRESSION", or nothing. */
+static heft_status read_condition(heft_map_condition *out, const heft_map_reader *r, heft_str rest)
 {
-    heft_map_mention x = { .line = r->line, .is_drop = is_drop, .side = side };
+    heft_str word = heft_map_word(&rest);
+    *out = (heft_map_condition){ heft_map_trim(rest), heft_str_is(word, "unless") };
+    if (word.len && !out->is_negated && !heft_str_is(word, "if"))
+        return heft_map_fail(r, "if or unless is expected, not", word);
+    if (word.len && !out->expression.len)
+        return heft_map_fail(r, "a number is expected after", word);
+    return HEFT_OK;
+}
+
+static heft_status read_mention(heft_map_reader *r, heft_str rest, heft_map_mention_kind kind,
+                                uint8_t side)
+{
+    heft_map_mention x = { .line = r->line, .kind = kind, .side = side };
+    heft_str pattern = rest;
     uint8_t slots;
-    HEFT_TRY(heft_map_add_pattern(r, rest, &x.pattern, &slots));
+    if (kind == HEFT_MAP_EXPECT) {
+        pattern = heft_map_word(&rest);
+        HEFT_TRY(read_condition(&x.condition, r, rest));
+    }
+    HEFT_TRY(heft_map_add_pattern(r, pattern, &x.pattern, &slots));
     return heft_vec_add(&r->m->mem, &r->m->mentions, &x, sizeof x) ? HEFT_OK
                                                                    : heft_map_no_memory(r->err);
 }
 
 static heft_status read_drop(heft_map_reader *r, heft_str rest)
 {
-    return read_mention(r, rest, true, 0);
+    return read_mention(r, rest, HEFT_MAP_DROP, 0);
 }
 
 static heft_status read_drop_right(heft_map_reader *r, heft_str rest)
 {
-    return read_mention(r, rest, true, 1);
+    return read_mention(r, rest, HEFT_MAP_DROP, 1);
 }
 
-/* Read "A B", and a condition: "if EXPRESSION" or "unless EXPRESSION". */
+/* Read "A B", and a condition. */
 static heft_status read_tie(heft_map_reader *r, heft_str rest, bool is_untie, uint8_t side)
 {
     heft_map_tie t = { .line = r->line, .is_untie = is_untie, .side = side };
     t.first = heft_map_word(&rest);
     t.second = heft_map_word(&rest);
-    heft_str word = heft_map_word(&rest);
-    t.condition = heft_map_trim(rest);
-    t.is_negated = heft_str_is(word, "unless");
     if (!t.second.len || heft_str_eq(t.first, t.second))
         return heft_map_fail(r, "the names of two tensors are expected after", t.first);
-    if (word.len && !t.is_negated && !heft_str_is(word, "if"))
-        return heft_map_fail(r, "if or unless is expected, not", word);
-    if (word.len && !t.condition.len)
-        return heft_map_fail(r, "a number is expected after", word);
+    HEFT_TRY(read_condition(&t.condition, r, rest));
     if (r->m->ties.len == HEFT_MAP_TIES)
         return heft_map_fail(r, "more than 16 ties with", t.first);
     return heft_vec_add(&r->m->mem, &r->m->ties, &t, sizeof t) ? HEFT_OK
@@ -96,7 +108,12 @@ static heft_status read_untie_right(heft_map_reader *r, heft_str rest)
 
 static heft_status read_require(heft_map_reader *r, heft_str rest)
 {
-    return read_mention(r, rest, false, 0);
+    return read_mention(r, rest, HEFT_MAP_REQUIRE, 0);
+}
+
+static heft_status read_expect(heft_map_reader *r, heft_str rest)
+{
+    return read_mention(r, rest, HEFT_MAP_EXPECT, 0);
 }
 
 static heft_status read_vectors(heft_map_reader *r, heft_str rest)
@@ -145,6 +162,7 @@ static const struct {
     { "drop", 0, read_drop },
     { "drop-right", 0, read_drop_right },
     { "require", 0, read_require },
+    { "expect", 0, read_expect },
     { "tie", 0, read_tie_left },
     { "tie-right", 0, read_tie_right },
     { "untie", 0, read_untie_left },

@@ -8,12 +8,7 @@
 bool heft_map_tie_holds(const heft_map_tie *t, const heft_map_numbers *numbers, uint32_t side,
                         bool is_untie)
 {
-    heft_map_number v = { 1, true };
-    if (t->side != side || t->is_untie != is_untie)
-        return false;
-    if (t->condition.len)
-        v = heft_map_evaluate(numbers, t->condition);
-    return (v.is_known && v.value) != t->is_negated;
+    return t->side == side && t->is_untie == is_untie && heft_map_holds(numbers, &t->condition);
 }
 
 /* A result: gathered at `start` of a source, or a tensor that the input keeps. */

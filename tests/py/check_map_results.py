@@ -189,6 +189,26 @@ def check_tied(folder):
     return wrong + ([] if "y" in got else ["a shape counts"])
 
 
+def check_expected(folder):
+    """A decoder without an output, and one that needs none."""
+    arrays = {"model.embed_tokens.weight": matrix(20, 8), "model.norm.weight": np.ones(8, "f4")}
+    both = {**arrays, "lm_head.weight": matrix(20, 8, 0.5)}
+    sizes = {"num_attention_heads": 2}
+    tied, untied = {"tie_word_embeddings": True}, {"tie_word_embeddings": False}
+    wrong = []
+    for model, config, tensors, lacks in (
+            ("llama", untied, arrays, True), ("llama", {}, arrays, True),
+            ("llama", tied, arrays, False), ("llama", untied, both, False),
+            ("gemma", {}, arrays, False), ("gemma", untied, arrays, True)):
+        config = {"model_type": model, **sizes, **config}
+        got, p = mapped(folder, model, tensors, config=config)
+        said = "lacks what the map expects: 1 tensor, 'lm_head.weight'" in p.stderr
+        wrong += [] if got and said == lacks else [f"{config}: {p.stderr}"]
+        got, p = mapped(folder, model, tensors, "--strict", config=config)
+        wrong += [] if not got == lacks else [f"--strict, {config}: {p.stderr}"]
+    return wrong
+
+
 def check_untied(folder):
     """A tensor stands for the one that the input lacks, and goes through its rule."""
     a, b = matrix(40, 30), matrix(40, 30, 0.5)
@@ -269,6 +289,7 @@ CHECKS = {
     "rows that do not fill blocks of MXFP4": check_part,
     "equal results are written once": check_tied,
     "a tensor stands for the one tied to it": check_untied,
+    "decoders without the output that their settings expect": check_expected,
     "outputs of decoders, tied and untied": check_heads,
     "vocabularies of another size": check_resized,
 }
