@@ -2,10 +2,12 @@
 import os
 import pathlib
 import shutil
+import statistics
 import subprocess
 import sys
 
-from harness import HEFT, MIB, ROOT, measure_in_turns, speed
+from harness import HEFT, MIB, ROOT, measure_in_turns, processor_seconds, program, speed
+from indexes import find_ggml
 
 sys.path.insert(0, str(ROOT / "tests/py"))
 
@@ -75,3 +77,43 @@ def dequantising(r, inputs, formats, quick):
                  own=(speed(size, took["heft"]), "GB/s"))
         inputs.drop(out, copy, kept)
         shutil.rmtree(folder)
+
+
+def write_floats(folder, layers):
+    """Write the same random matrix of f32, like weights, as each layer; return the path."""
+    import numpy as np
+
+    import quantised_models as build
+    numbers = np.random.default_rng(1).standard_normal((SIZE, SIZE), np.float32) / 50
+    path = pathlib.Path(folder)
+    weight = build.Stored("F32", numbers.view(np.uint32))
+    build.write(path, {f"layers.{i}.weight": weight for i in range(layers)}, {})
+    return path / "model.safetensors"
+
+
+def quantising(r, inputs, formats, quick):
+    """Processor time of heft convert --cast of 1 GiB of f32 to block types of GGUF with two
+    threads, compared with heft_block_encode() and cp of the input together; page cache warm."""
+    library, folder, layers = find_ggml(), inputs.path("floats"), 2 if quick else 16
+    out, copy = inputs.path("out.gguf"), inputs.path("copy")
+
+    def fresh(*command):
+        inputs.drop(out, copy)
+        return processor_seconds(*command)
+
+    model = write_floats(folder, layers)
+    size = os.path.getsize(model)
+    for name in ("q8_0", "q4_k") if quick else ("q8_0", "q4_0", "q4_k", "q6_k", "iq4_xs"):
+        runs = library and program("encode", library, name, 64, 5)
+        convert = [HEFT, "convert", "--no-sync", "--threads", "2", "--cast", name, model, out]
+        took = measure_in_turns(3 if quick else 5, {
+            "heft": lambda: fresh(*convert), "cp": lambda: fresh("cp", model, copy)})
+        own = (speed(size, took["heft"]), "GB/s")
+        if runs:
+            encoder = statistics.median(ours for ours, _, _ in runs[1:]) * size / (64 * MIB)
+            r.faster(f"file to {name}", took["heft"], [t + encoder for t in took["cp"]],
+                     "encoder and cp", 0.8, own=own)
+        else:
+            r.missing(f"file to {name}", "encoder and cp", 0.8, own=own)
+        inputs.drop(out, copy)
+    shutil.rmtree(folder)
