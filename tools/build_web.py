@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """build_web.py [DIR]: build the npm package in DIR (build-web).
 
-  DIR/package          the package: modules, declarations, heft.wasm, heft-simd.wasm
+  DIR/package          the package: modules, declarations, heft.wasm, heft-simd.wasm, heft-full.wasm
   DIR/libheft-heft-VERSION.tgz the same, packed by npm
 
 The core is compiled for wasm32 without a C library, as check_freestanding.py does, and linked with
 the functions of web/*.c. The writers of formats are left out: the linker may leave undefined only
 functions that the sources left out define."""
+import collections
 import json
 import os
 import pathlib
@@ -29,16 +30,15 @@ LEFT_OUT = re.compile(r"core/edit/|core/write/(?!convert/dedup)|format/.*_(write
 WRITER = re.compile(r"heft_plan_|heft_\w+_plan(_|$)|heft_\w+_write_(header|record_header|trailer)$|"
                     r"heft_(zt2|torch)_sharding$|heft_shard_index_put(_name)?$|"
                     r"heft_mag_put_checked$|heft_loss")
-# Formats that would make the modules larger than their bound.
-NO_FORMATS = {"onnx"}
+# Formats that would make the small modules larger than their bound.
+LARGE_FORMATS = {"onnx"}
 # Sources that run for every byte or tensor: compiled for speed, the rest for size.
 FAST = re.compile(r"src/grammar/json(_u64)?\.c$|src/format/safetensors/safetensors_header|"
                   r"web/web_columns")
 FLAGS = ["--target=wasm32", "-nostdlib", "-std=c11", "-flto", "-ffreestanding",
          "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections", "-mbulk-memory",
          "-msign-ext", "-mnontrapping-fptoint", "-Wall", "-Wextra", "-Werror", "-Wconversion",
-         "-Wshadow", "-Wvla", "-Wstrict-prototypes", "-DNDEBUG", "-DHEFT_NO_THREADS",
-         "-DHEFT_LEAN"]
+         "-Wshadow", "-Wvla", "-Wstrict-prototypes", "-DNDEBUG", "-DHEFT_NO_THREADS"]
 # Inlined copies cost 2 % of the size.
 SMALL = "-Oz -mllvm -inline-threshold=-30"
 LINK = ["--no-entry", "--gc-sections", "--lto-O2", "-O2", "--strip-all", "--error-limit=0",
@@ -60,8 +60,13 @@ enum { CRC_SLICES = 8 };
 extern uint32_t ieee_tables[CRC_SLICES][256], castagnoli_tables[CRC_SLICES][256];
 static const uint32_t ieee_halves[16], castagnoli_halves[16];
 """
-# Variants of the module: flags of the compiler and of wasm-opt.
-VARIANTS = {"heft": ([], []), "heft-simd": (["-msimd128"], ["--enable-simd"])}
+# A module: flags of the compiler and of wasm-opt; the full one has all formats, and the functions
+# of web/full.
+Variant = collections.namedtuple("Variant", "flags features is_full", defaults=[False])
+LEAN = "-DHEFT_LEAN"
+VARIANTS = {"heft": Variant([LEAN], []),
+            "heft-simd": Variant([LEAN, "-msimd128"], ["--enable-simd"]),
+            "heft-full": Variant([], [], True)}
 
 
 def version():
@@ -69,12 +74,15 @@ def version():
     return re.search(r"version: '([^']+)'", text)[1]
 
 
-def sources():
-    """Return the sources of the core to compile, and the ones that only write files."""
-    found = sorted(p for layer in LAYERS for p in (ROOT / "src" / layer).rglob("*.c")
-                   if p.parent.name not in NO_FORMATS)
-    out = [p for p in found if LEFT_OUT.search(p.relative_to(ROOT / "src").as_posix())]
-    return [p for p in found if p not in out], out
+def sources(is_full):
+    """Return the sources of a module."""
+    layers = [*LAYERS, "logical"] if is_full else LAYERS
+    found = sorted(p for layer in layers for p in (ROOT / "src" / layer).rglob("*.c")
+                   if is_full or p.parent.name not in LARGE_FORMATS)
+    read = [p for p in found if not LEFT_OUT.search(p.relative_to(ROOT / "src").as_posix())]
+    own = [p for folder in ("web", "web/full")[:1 + is_full]
+           for p in sorted((ROOT / folder).glob("*.c"))]
+    return [*read, *own]
 
 
 def object_name(variant, source):
@@ -86,7 +94,8 @@ def ninja_file(into):
     ccache = "ccache " if shutil.which("ccache") else ""
     xxhash = "/usr/include" if pathlib.Path("/usr/include/xxhash.h").exists() else "."
     includes = f"-Iinclude -I{ROOT}/include -I{ROOT}/src -isystem {ROOT}/src/port_none/libc"
-    web = f"-I{ROOT}/include -isystem {ROOT}/web/libc -isystem {ROOT}/src/port_none/libc"
+    web = f"-I{ROOT}/web -I{ROOT}/include -isystem {ROOT}/web/libc " \
+        f"-isystem {ROOT}/src/port_none/libc"
     lines = [f"rule cc\n  command = {ccache}clang {' '.join(FLAGS)} $flags -MD -MF $out.d "
              "-c $in -o $out\n  depfile = $out.d\n  deps = gcc\n"]
     # xxhash.h is copied, because /usr/include has the headers of the system's C library.
@@ -99,18 +108,19 @@ def ninja_file(into):
     (into / "include/model/block_grids.h").write_text(
         (ROOT / "src/model/block_grids.h").read_text().replace("extern const", "extern"))
     (into / "include/block_bits.h").write_text(gen_block_grids.bits_header())
-    (into / "include/format").mkdir(parents=True, exist_ok=True)
+    (into / "small/format").mkdir(parents=True, exist_ok=True)
     rows = (ROOT / "src/format/formats.def").read_text().splitlines(keepends=True)
-    (into / "include/format/formats.def").write_text(
-        "".join(r for r in rows if re.match(r"X\((\w+)", r)[1] not in NO_FORMATS))
+    (into / "small/format/formats.def").write_text(
+        "".join(r for r in rows if re.match(r"X\((\w+)", r)[1] not in LARGE_FORMATS))
     lines.append(f"rule copy\n  command = cp $in $out\nbuild include/xxhash.h: copy "
                  f"{xxhash}/xxhash.h\n")
     targets = []
-    for variant, (flags, _) in VARIANTS.items():
-        for p in [*sources()[0], *sorted((ROOT / "web").glob("*.c"))]:
+    for variant, (flags, _, is_full) in VARIANTS.items():
+        for p in sources(is_full):
             name = p.relative_to(ROOT).as_posix()
             level = "-O2" if FAST.search(name) else SMALL
             where = web + " -isystem include" if name.startswith("web/") else includes
+            where = where if is_full else "-Ismall " + where
             targets.append(object_name(variant, p))
             lines.append(f"build {targets[-1]}: cc {p} | include/xxhash.h\n"
                          f"  flags = {level} {' '.join(flags)} {where}\n")
@@ -129,9 +139,8 @@ def undefined(into, objects):
     return names, other
 
 
-def link(into, variant, features):
-    compiled = [*sources()[0], *sorted((ROOT / "web").glob("*.c"))]
-    objects = [object_name(variant, p) for p in compiled]
+def link(into, variant, features, is_full):
+    objects = [object_name(variant, p) for p in sources(is_full)]
     (into / "imports.txt").write_text("")
     names, other = undefined(into, objects)
     strange = sorted(n for n in names if not WRITER.match(n))
@@ -168,6 +177,7 @@ def assemble(into):
     if repository():
         about["repository"] = {"type": "git", "url": repository(), "directory": "web"}
     (package / "inline_files.mjs").write_text(web_inline.module(package))
+    (package / "inline_full.mjs").write_text(web_inline.full_module(package))
     (package / "package.json").write_text(json.dumps(about, indent=2) + "\n")
 
 
@@ -185,8 +195,8 @@ def main():
     ninja_file(into)
     jobs = os.environ.get("JOBS", str(os.cpu_count()))
     subprocess.run(["ninja", "-C", str(into), "-j", jobs, "--quiet"], check=True)
-    for variant, (_, features) in VARIANTS.items():
-        link(into, variant, features)
+    for variant, (_, features, is_full) in VARIANTS.items():
+        link(into, variant, features, is_full)
     assemble(into)
     pack(into)
     print(into / "package")

@@ -66,3 +66,9 @@ def module(folder):
              "nodeWorker": script(folder, "node_worker").encode()}
     lines = [f'export const {name} = "{packed(data)}";\n' for name, data in files.items()]
     return "/** heft.wasm and the workers, compressed with gzip, in Base64. */\n" + "".join(lines)
+
+
+def full_module(folder):
+    """Return inline_full.mjs, which is imported when the full module is needed."""
+    return ("/** heft-full.wasm, compressed with gzip, in Base64. */\n"
+            f'export const full = "{packed((folder / "heft-full.wasm").read_bytes())}";\n')

@@ -51,8 +51,9 @@ function startWorker(at) {
 
 export const browser = {
     random: globalThis.crypto,
-    moduleBytes: simd => bytesAt(simd ? new URL("./heft-simd.wasm", import.meta.url)
-                                      : new URL("./heft.wasm", import.meta.url)),
+    moduleBytes: kind => bytesAt(kind === "simd" ? new URL("./heft-simd.wasm", import.meta.url)
+                                 : kind === "full" ? new URL("./heft-full.wasm", import.meta.url)
+                                 : new URL("./heft.wasm", import.meta.url)),
     bytesAt,
     startWorker,
     openPath: () => null,

@@ -22,67 +22,83 @@ const MOST_SPARE = 64 << 20;
 /** Offsets in web_results and heft_error. */
 const TEXTS = 64, MESSAGE = 16, MESSAGE_BYTES = 240, RULE = 256;
 
-function moduleError(what, cause) {
-    return new HeftError("io", `the WebAssembly module cannot be loaded: ${what}; prepare({ wasm }) takes its address ` +
-                         "or its bytes", { rule: "web/module", httpStatus: cause?.httpStatus, cause });
+const OPTIONS = { small: "wasm", full: "full" };
+
+function moduleError(kind, what, cause) {
+    return new HeftError("io", `the ${kind === FULL ? "full " : ""}WebAssembly module cannot be loaded: ${what}; ` +
+                         `prepare({ ${OPTIONS[kind]} }) takes its address or its bytes`,
+                         { rule: "web/module", httpStatus: cause?.httpStatus, cause });
 }
 
-async function compile(bytes) {
+async function compile(kind, bytes) {
     const head = new Uint8Array(bytes.buffer ?? bytes, bytes.byteOffset ?? 0, Math.min(4, bytes.byteLength));
     if (String(head) !== "0,97,115,109")
-        throw moduleError(`the file begins with "${utf8.decode(head)}", as a page does and a module does not`);
+        throw moduleError(kind, `the file begins with "${utf8.decode(head)}", as a page does and a module does not`);
     return WebAssembly.compile(bytes);
 }
 
-/** Turn what prepare({ wasm }) takes into a module. */
-async function moduleFrom(wasm) {
+/** Turn what prepare() takes into a module. */
+async function moduleFrom(kind, wasm) {
     const given = await wasm;
     if (given instanceof WebAssembly.Module)
         return given;
     if (typeof Response !== "undefined" && given instanceof Response)
-        return compile(await given.arrayBuffer());
+        return compile(kind, await given.arrayBuffer());
     if (typeof given === "string" || given instanceof URL)
-        return compile(await platform.bytesAt(given));
+        return compile(kind, await platform.bytesAt(given));
     if (given instanceof ArrayBuffer || ArrayBuffer.isView(given))
-        return compile(given);
-    throw new HeftError("argument", "prepare({ wasm }) takes an address, bytes, a Response or a WebAssembly.Module");
+        return compile(kind, given);
+    throw new HeftError("argument", `prepare({ ${OPTIONS[kind]} }) takes an address, bytes, a Response or a WebAssembly.Module`);
 }
 
-let compiled;
+/** The small module and the full one, which has all formats and decodes quantised tensors. */
+export const SMALL = "small", FULL = "full";
+const compiled = {};
 
-function compiling(module) {
+function compiling(kind, module) {
     const started = module.catch(e => {
-        if (compiled === started)
-            compiled = undefined;
-        throw e.rule === "web/module" || e.status === "argument" ? e : moduleError(reasonOf(e), e);
+        if (compiled[kind] === started)
+            compiled[kind] = undefined;
+        throw e.rule === "web/module" || e.status === "argument" ? e : moduleError(kind, reasonOf(e), e);
     });
-    compiled = started;
+    compiled[kind] = started;
     return started;
 }
 
-/** Compile the module once. */
-export function loadModule() {
-    return compiled ?? compiling((async () => compile(await platform.moduleBytes(WebAssembly.validate(SIMD))))());
+/** Compile a module once. */
+export function loadModule(kind = SMALL) {
+    const name = kind === SMALL && WebAssembly.validate(SIMD) ? "simd" : kind;
+    return compiled[kind] ?? compiling(kind, (async () => compile(kind, await platform.moduleBytes(name)))());
 }
 
-/** Compile the module that prepare({ wasm }) names, for everything that follows. */
-export function useModule(wasm) {
-    return compiling(moduleFrom(wasm));
+/** Compile the module that prepare() names, for everything that follows. */
+export function useModule(kind, wasm) {
+    return compiling(kind, moduleFrom(kind, wasm));
 }
 
 /** Memory whose pages are in place, for the next instance: prepared, or that of a closed model. */
 let spare = null;
-let heapBase = 0; // the same in all instances: static data and the stack lie below
+let isFresh = false; // the spare memory is zeroed
+/** Static data and the stack of a module lie below this address in all its instances. */
+const heapBases = new WeakMap();
+
+/** Take the spare memory, zeroed as far as the module expects; null: there is none. */
+function takeSpare(module) {
+    const base = heapBases.get(module), memory = isFresh || base !== undefined ? spare : null;
+    if (memory) {
+        spare = null;
+        new Uint8Array(memory.buffer, 0, base ?? 0).fill(0);
+    }
+    return memory;
+}
 
 /**
  * An instance of the module; what it calls goes to `instance.core`, which the Core sets. Spare memory is used
- * again: the static data are zeroed, and then initialised as in new memory.
+ * again.
  */
 function instantiate(module) {
-    const instance = { core: null }, memory = spare ?? new WebAssembly.Memory({ initial: PAGES });
+    const instance = { core: null }, memory = takeSpare(module) ?? new WebAssembly.Memory({ initial: PAGES });
     const ask = (failed, answer) => (...args) => instance.core.answered(failed, () => answer(instance.core, ...args));
-    spare = null;
-    new Uint8Array(memory.buffer, 0, heapBase).fill(0);
     const { exports } = new WebAssembly.Instance(module, { env: {
         memory,
         read: ask(-1, (core, source, offset, ptr, len) =>
@@ -95,7 +111,7 @@ function instantiate(module) {
         },
         finding: ask(0, core => core.host.finding?.()),
     } });
-    heapBase = exports.__heap_base.value;
+    heapBases.set(module, exports.__heap_base.value);
     return Object.assign(instance, { call: exports, memory });
 }
 
@@ -109,6 +125,7 @@ export async function makeReady(bytes) {
         const memory = new WebAssembly.Memory({ initial: Math.max(PAGES, Math.ceil(bytes / PAGE)) });
         new Uint8Array(memory.buffer).fill(0);
         spare = memory;
+        isFresh = true;
     } catch (e) {
         if (!(e instanceof RangeError || e instanceof TypeError)) // no such memory: it grows when it is needed
             throw e;
@@ -134,8 +151,10 @@ export class Core {
 
     /** End the use of the core. The next one gets the memory, unless that is large. */
     release() {
-        if (!this.dead && this.memory.buffer.byteLength <= MOST_SPARE)
-            spare ??= this.memory;
+        if (!this.dead && !spare && this.memory.buffer.byteLength <= MOST_SPARE) {
+            spare = this.memory;
+            isFresh = false;
+        }
         this.dead = true;
         this.call = this.memory = null;
     }
@@ -212,6 +231,14 @@ export class Core {
         const all = this.bytes(ptr, Math.min(limit, this.memory.buffer.byteLength - ptr));
         const end = all.indexOf(0);
         return utf8.decode(end < 0 ? all : all.subarray(0, end));
+    }
+
+    /** Whether a finding of opening has this rule. */
+    hasNotice(model, rule) {
+        for (let i = 0; this.run("notice_at", model, i); i++)
+            if (this.string(0) === rule)
+                return true;
+        return false;
     }
 
     /** The error of the last call. */

@@ -45,6 +45,12 @@ export interface OpenOptions {
     format?: string;
     /** Open this entry of a nested PyTorch file: "state_dict" or "ema.model". */
     key?: string;
+    /**
+     * "decode": the tensors are those that the quantised tensors of the model represent, decoded when they are read;
+     * `model.quantised` lists them. Loads the full module, and config.json beside the model if there is one.
+     * "stored", the default: the tensors are those of the file.
+     */
+    quantised?: "stored" | "decode";
     /** Stops `open()`, which then fails with the status "cancelled". */
     signal?: AbortSignal;
     /** Used instead of the global `fetch` for every request of this model. */
@@ -106,6 +112,8 @@ export function prepare(options?: PrepareOptions): Promise<void>;
 export interface PrepareOptions {
     /** Bytes of memory for the next index. 24 MiB. */
     memory?: number;
+    /** heft-full.wasm, which is loaded for ONNX and for `quantised: "decode"`: as `wasm`. */
+    full?: URL | string | BufferSource | Response | WebAssembly.Module | PromiseLike<BufferSource | Response | WebAssembly.Module>;
     /** heft.wasm or heft-simd.wasm: its address, bytes, an answer of `fetch()`, or the compiled module. */
     wasm?: URL | string | BufferSource | Response | WebAssembly.Module | PromiseLike<BufferSource | Response | WebAssembly.Module>;
     /**
@@ -425,6 +433,16 @@ export interface ValueChange {
     first: number[] | null;
 }
 
+/** A tensor that several stored tensors represent. */
+export interface QuantisedTensor {
+    readonly name: string;
+    readonly scheme: string;
+    readonly variant: string | null;
+    readonly bits: number | null;
+    /** Rows and columns of a block of elements with the same scale; 0: all of them. */
+    readonly block: readonly [number, number] | null;
+}
+
 /**
  * An open model. After `close()` every method rejects or throws a HeftError of status "cancelled".
  * Objects that a model has returned (values, columns, arrays) are copies and stay valid.
@@ -453,6 +471,8 @@ export interface Model extends Iterable<Tensor> {
     readonly metadata: ReadonlyMap<string, Value>;
     /** Parts of the file itself, such as a vocabulary. */
     readonly parts: readonly Part[];
+    /** The quantised tensors that `quantised: "decode"` decodes: name, scheme ("fp8"), variant, bits of a stored element, rows and columns of a block. */
+    readonly quantised: readonly QuantisedTensor[];
     /** Findings of opening: unusual, but allowed. `verify()` reports them too. */
     readonly notices: readonly Finding[];
     /** The vocabulary, or null. Its bytes may have to be read: at most one request. */

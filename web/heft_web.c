@@ -141,7 +141,7 @@ static void random_bytes(void *buf, size_t len)
 
 static const heft_digest *const digests[] = { &web_sha256, &web_xxh3, NULL };
 static const heft_codec *const codecs[] = { &web_inflate, NULL };
-static const heft_host host = {
+const heft_host web_host = {
     .size = sizeof(heft_host),
     .allocator = &web_allocator,
     .digests = digests,
@@ -161,7 +161,7 @@ static heft_status begin(web_model *m, const char *format, const char *key,
 {
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     heft_source *s = NULL;
-    o.host = &host;
+    o.host = &web_host;
     o.limits = limits;
     o.no_verify = no_verify;
     o.key = key;

@@ -31,6 +31,7 @@ typedef struct web_model {
 extern web_results web_result;
 extern heft_error web_error;
 
+extern const heft_host web_host;
 extern const heft_allocator web_allocator;
 extern const heft_codec web_inflate;
 extern const heft_digest web_sha256, web_xxh3;

@@ -18,4 +18,5 @@ async function startWorker(at) {
     }
 }
 
-usePlatform({ ...browser, startWorker, moduleBytes: () => inlined(files.wasm) });
+usePlatform({ ...browser, startWorker, moduleBytes: async kind =>
+    inlined(kind === "full" ? (await import("./inline_full.mjs")).full : files.wasm) });

@@ -1,5 +1,5 @@
 /** Models and tensors: the index of an open file as objects. */
-import { Core, NONE, loadModule, makeReady, useModule } from "./core.mjs";
+import { Core, FULL, NONE, SMALL, loadModule, makeReady, useModule } from "./core.mjs";
 import { HeftError, answering, closedError, optionsOf } from "./error.mjs";
 import { readFinding } from "./finding.mjs";
 import { platform } from "./platform.mjs";
@@ -49,7 +49,7 @@ export function dtypes() {
 
 export function formats() {
     return answering(async () => {
-        const core = new Core(await loadModule(), noHost), list = [];
+        const core = new Core(await loadModule(FULL), noHost), list = [];
         while (core.run("format_at", list.length))
             list.push({ name: core.string(0), title: core.string(1), suffixes: core.string(2).split(" ").filter(Boolean) });
         return list;
@@ -214,7 +214,7 @@ class Tensor {
         }
         for (let at = from; at < to; at += step) {
             const len = Math.min(step, to - at);
-            await model._session.reading(part.shown, signal, () => {
+            await model._session.reading(model._isVirtual(part) ? null : part.shown, signal, () => {
                 const core = model._core();
                 return core.withMemory(len, ptr => {
                     const st = core.run("part_read", ptr, model._model(), part.number, at, len);
@@ -482,6 +482,21 @@ export class Model {
         return { number, dtype, encoding, shard, shown };
     }
 
+    /** Whether the bytes of a part are computed from those of others when they are read. */
+    _isVirtual(part) {
+        return this._session.isDecoded && part.shard > 0 && this._shardSource(part.shard) === undefined;
+    }
+
+    get quantised() {
+        const core = this._core();
+        return Array.from({ length: this._session.quantisedCount ?? 0 }, (_, i) => {
+            core.run("quantised_at", i);
+            const [bits, hasBlock, rows, columns] = [0, 1, 2, 3].map(n => core.number(n));
+            return { name: core.string(0), scheme: core.string(1), variant: core.string(2) || null, bits: bits || null,
+                     block: hasBlock ? [rows, columns] : null };
+        });
+    }
+
     _shardName(n) {
         this._core().run("shard_at", this._model(), n - 1);
         return this._core().string(0) ?? "";
@@ -596,13 +611,15 @@ export function open(input, options) {
 
 export function prepare(options) {
     return answering(async () => {
-        const { memory = 24 << 20, wasm, worker } = optionsOf(options, "prepare()");
+        const { memory = 24 << 20, wasm, full, worker } = optionsOf(options, "prepare()");
         if (!(memory >= 0))
             throw new HeftError("argument", `prepare(): memory is a number of bytes, not ${String(memory)}`);
         if (worker !== undefined)
             useWorker(worker);
         if (wasm !== undefined)
-            await useModule(wasm);
+            await useModule(SMALL, wasm);
+        if (full !== undefined)
+            await useModule(FULL, full);
         await dtypes();
         await makeReady(memory);
     });

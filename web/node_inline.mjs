@@ -15,4 +15,5 @@ async function startWorker(at) {
     return threadReady(() => new Worker(new URL(`data:text/javascript,${encodeURIComponent(text)}`)));
 }
 
-usePlatform({ ...node, startWorker, moduleBytes: () => inlined(files.wasm) });
+usePlatform({ ...node, startWorker, moduleBytes: async kind =>
+    inlined(kind === "full" ? (await import("./inline_full.mjs")).full : files.wasm) });

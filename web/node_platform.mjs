@@ -106,8 +106,9 @@ function startWorker(at = new URL("./node_worker.mjs", import.meta.url)) {
 
 export const node = {
     random: webcrypto,
-    moduleBytes: simd => fs.readFile(simd ? new URL("./heft-simd.wasm", import.meta.url)
-                                          : new URL("./heft.wasm", import.meta.url)),
+    moduleBytes: kind => fs.readFile(kind === "simd" ? new URL("./heft-simd.wasm", import.meta.url)
+                                     : kind === "full" ? new URL("./heft-full.wasm", import.meta.url)
+                                     : new URL("./heft.wasm", import.meta.url)),
     bytesAt,
     startWorker,
     openPath,

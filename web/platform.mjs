@@ -3,7 +3,7 @@
  * states its own with usePlatform(); members:
  *
  *   random             an object with getRandomValues()
- *   moduleBytes(simd)  the bytes of the WebAssembly module, with vectors or without
+ *   moduleBytes(kind)  the bytes of a WebAssembly module: "small", "simd" (small, with vectors) or "full"
  *   bytesAt(address)   the bytes of a file that prepare({ wasm }) names
  *   startWorker(at)    a worker: { post(message), end(), rest(), wake(), listen(onMessage, onError) }; `at` is what
  *                      prepare({ worker }) names, or undefined

@@ -1,5 +1,5 @@
 /** Opening: the index is fed to the core, the sources answer what was read. */
-import { AGAIN, Core, loadModule } from "./core.mjs";
+import { AGAIN, Core, FULL, SMALL, loadModule } from "./core.mjs";
 import { HeftError, asking, closedError, tell, throwIfAborted } from "./error.mjs";
 import { HEAD, openInput } from "./input.mjs";
 
@@ -10,6 +10,12 @@ const GUESS = 16 << 20;
 /** Formats whose index has no stated length. */
 const UNSTATED = new Set(["gguf", "mag", "embd", "burn-record", "flax", "gptrs-archive", "gptrs-checkpoint"]);
 const RESTARTS = 64;
+/** A notice of the small module about tensors that it leaves out, and that the full one joins. */
+const LEFT_OUT = "flax/pieces";
+/** Files beside a model that may say how it is quantised. */
+const SETTINGS = ["config.json", "quantize_config.json", "hf_quant_config.json"];
+/** Requests for what a decoder misses grow up to this. */
+const MOST_MISSED = 16 << 20;
 /** Bytes that are copied to the core at once. */
 const SLICE = 1 << 20;
 
@@ -124,11 +130,16 @@ export class Session {
     async open(input) {
         try {
             return await this.within(this.options.signal, async signal => {
-                const module = await loadModule();
+                const decodes = this.options.quantised === "decode";
+                const module = await loadModule(decodes ? FULL : SMALL);
                 throwIfAborted(signal);
                 await this.addSource(input, signal);
-                this.newCore(module);
-                await this.openIndex(signal);
+                if (decodes) {
+                    await this.openWith(module, signal);
+                    await this.decode(signal);
+                } else {
+                    await this.openSmall(module, signal);
+                }
                 this.opened();
                 return this;
             });
@@ -140,7 +151,40 @@ export class Session {
         }
     }
 
+    async openWith(module, signal) {
+        this.newCore(module);
+        await this.openIndex(signal);
+    }
+
+    /** Open with the small module; with the full one, which knows more formats, and more of some, if that fails. */
+    async openSmall(module, signal) {
+        try {
+            await this.openWith(module, signal);
+        } catch (error) {
+            const isLess = error.rule === "heft/unknown-format" || error.status === "unsupported" ||
+                (this.options.format && error.status === "argument");
+            if (!isLess || !await this.openFull(signal))
+                throw error;
+            return;
+        }
+        if (this.core.hasNotice(this.model, LEFT_OUT))
+            await this.openFull(signal);
+    }
+
+    /** Open with the full module; false: it cannot be loaded. */
+    async openFull(signal) {
+        const module = await loadModule(FULL).catch(() => null);
+        throwIfAborted(signal);
+        if (!module)
+            return false;
+        this.core.release();
+        await this.openWith(module, signal);
+        return true;
+    }
+
     newCore(module) {
+        this.module = module;
+        this.kept = new Map();
         this.core = new Core(module, {
             read: (source, offset, to) => this.sources[source].read(offset, to),
             size: source => this.sources[source].size,
@@ -159,7 +203,53 @@ export class Session {
         return this.sources.length - 1;
     }
 
+    /** ---- quantised tensors ---- */
+
+    /** The text of the file beside the model that says how it is quantised; empty: there is none. */
+    async findSettings(signal) {
+        const { core } = this;
+        for (const name of SETTINGS) {
+            const bytes = await this.readBeside(name, signal);
+            if (bytes && core.withBytes(bytes, (ptr, len) => core.run("settings_are_quantised", ptr, len)))
+                return bytes;
+        }
+        return new Uint8Array(0);
+    }
+
+    /** The bytes of a file beside the model; null: there is none. */
+    async readBeside(name, signal) {
+        const limit = this.options.maxIndexBytes ?? 1 << 30;
+        let counted = null;
+        try {
+            const input = await this.beside(name);
+            counted = input == null ? null : await openInput(input, this.options, this, signal);
+            return counted && counted.size <= limit ? await counted.read(0, counted.size, signal) : null;
+        } catch (e) {
+            if (e instanceof HeftError && e.rule === "web/not-found")
+                return null;
+            throw e;
+        } finally {
+            await counted?.close().catch(() => {});
+        }
+    }
+
+    /** Put the model that the quantised tensors represent in the place of the stored one. */
+    async decode(signal) {
+        const { core } = this, settings = this.settings = await this.findSettings(signal);
+        this.opened();
+        await this.reading(null, signal, () =>
+            core.withBytes(settings, (ptr, len) => core.run("model_decode", this.model, ptr, len)));
+        this.quantisedCount = core.number(0);
+        this.isDecoded = this.quantisedCount > 0;
+    }
+
     /** ---- shards ---- */
+
+    /** What the caller gives for a name beside the model, or what lies there. */
+    async beside(name) {
+        return this.options.resolve ? asking("resolve()", () => this.options.resolve(name))
+                                    : this.sources[0].input.input.sibling?.(name);
+    }
 
     openShard(name) {
         const known = this.shardNumbers.get(name);
@@ -171,9 +261,7 @@ export class Session {
     async resolveShards(signal) {
         for (const name of this.wantedShards) {
             let number = -1;
-            const first = this.sources[0].input.input;
-            const input = await (this.options.resolve ? asking("resolve()", () => this.options.resolve(name))
-                                                      : first.sibling?.(name));
+            const input = await this.beside(name);
             try {
                 if (input != null)
                     number = await this.addSource(input, signal);
@@ -218,7 +306,6 @@ export class Session {
     }
 
     keep(what, text) {
-        this.kept ??= new Map();
         if (!this.kept.has(what))
             this.kept.set(what, this.core.keepText(text));
         return this.kept.get(what);
@@ -444,7 +531,7 @@ export class Session {
                 const missed = source?.misses ?? [];
                 const whole = round && part ? joined(source ?? this.sources[0],
                                                      [{ offset: part.offset, length: part.stored }]) : [];
-                const ranges = source ? (whole.length ? whole : joined(source, missed)) : [];
+                const ranges = source ? (whole.length ? whole : joined(source, this.generous(missed, round))) : [];
                 if (source && whole.length)
                     cache.own = own;
                 this.sources.forEach(s => {
@@ -461,6 +548,12 @@ export class Session {
             }
             throw new HeftError("limit", "the part is spread over too many places to be read", { tensor });
         });
+    }
+
+    /** What a decoder misses, window after window, is requested ever more generously. */
+    generous(misses, round) {
+        const least = this.isDecoded ? Math.min(HEAD << Math.min(2 * round, 16), MOST_MISSED) : 0;
+        return misses.map(m => ({ offset: m.offset, length: Math.max(m.length, least) }));
     }
 
     /** Forget the bytes of the index, which the core has copied; small files stay. */

@@ -64,7 +64,7 @@ class Opened {
     }
 
     /** Open a model; return its handle. */
-    open({ options, shards }, readers) {
+    open({ options, shards, settings }, readers) {
         const { core } = this, first = this.sources.length;
         this.sources.push(...readers);
         this.shards.push({ first, names: new Map(shards.map(([name, n]) => [name, n < 0 ? n : first + n])) });
@@ -76,11 +76,20 @@ class Opened {
         for (;;) {
             const st = core.run("model_step", model);
             if (!st)
-                return model;
+                return settings ? this.decode(model, settings) : model;
             if (st !== AGAIN)
                 throw core.error(st);
             this.feed(model, first);
         }
+    }
+
+    /** The model with the numbers that its quantised tensors represent. */
+    decode(model, settings) {
+        const { core } = this;
+        const st = core.withBytes(settings, (ptr, len) => core.run("model_decode", model, ptr, len));
+        if (st)
+            throw core.error(st);
+        return model;
     }
 
     feed(model, first) {

@@ -1,5 +1,5 @@
 /** The side of the caller: start a worker for verify, hash and diff. */
-import { loadModule } from "./core.mjs";
+import { SMALL, loadModule } from "./core.mjs";
 import { HeftError, abortedError, closedError, reasonOf, tell, throwIfAborted, unpackError } from "./error.mjs";
 import { platform } from "./platform.mjs";
 
@@ -28,13 +28,13 @@ async function describe(source, index, shared, options, signal) {
     return shared ? { type: "proxy", size: source.size, index } : copied(source, options, signal);
 }
 
-async function describeModel(model, shared, index, options, signal) {
+async function describeModel(what, model, shared, index, options, signal) {
     const session = model._session;
     const sources = [];
     for (const s of session.sources)
         sources.push(await describe(s, [index, sources.length], shared, options, signal));
     const { format, name, key, maxTensors, maxIndexBytes, noVerify } = session.options;
-    return { sources, shards: [...session.shardNumbers],
+    return { sources, shards: [...session.shardNumbers], settings: session.isDecoded && what !== "verify" ? session.settings : null,
              options: { format: format ?? model.format, name: name ?? session.sources[0].input.name, key, maxTensors,
                         maxIndexBytes, noVerify } };
 }
@@ -94,12 +94,18 @@ export async function work(what, models, options) {
                : run(what, models, options, signal1));
 }
 
+/** The module of one of the models that knows the others, too. */
+async function moduleFor(models) {
+    const small = await loadModule(SMALL);
+    return models.map(m => m._session.module).find(m => m !== small) ?? small;
+}
+
 async function run(what, models, options, signal) {
     const canShare = typeof SharedArrayBuffer === "function" && platform.canShare();
-    const shared = canShare ? new SharedArrayBuffer(8 + WINDOW) : null, module = await loadModule();
+    const shared = canShare ? new SharedArrayBuffer(8 + WINDOW) : null, module = await moduleFor(models);
     const described = [];
     for (const m of models)
-        described.push(await describeModel(m, shared, described.length, options, signal));
+        described.push(await describeModel(what, m, shared, described.length, options, signal));
     const worker = await takeWorker();
     let failure = null, isSound = false;
     try {
