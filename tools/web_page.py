@@ -12,8 +12,9 @@ import shutil
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SHARED = ["basics.js", "charts.js", "list_rows.js", "names.js", "table.js", "treemap.js",
-          "views.css"]
+SHARED = ["basics.js", "charts.js", "health.js", "list_rows.js", "map_layout.js", "map_levels.js",
+          "model_facts.js", "names.js", "overview.js", "role_matrix.js", "roles.js", "table.js",
+          "treemap.js", "views.css"]
 MODULE = re.compile(r"\.mjs\b")
 WORKER = "sw.js"
 

@@ -8,6 +8,21 @@ const FIRST = 10; // rows that are painted first
 const LONGEST = 8e6; // pixels; browsers limit the height of an element
 let tables = 0;
 
+// A text as nodes, in which the first place of each of the words is marked.
+function marked(text, words) {
+  const lower = text.toLowerCase();
+  const found = words.map((w) => [lower.indexOf(w), w.length]).filter(([at, length]) => at >= 0 && length)
+    .sort(([a], [b]) => a - b);
+  const nodes = [];
+  let end = 0;
+  for (const [at, length] of found) {
+    if (at < end) continue;
+    nodes.push(text.slice(end, at), element("mark", {}, text.slice(at, at + length)));
+    end = at + length;
+  }
+  return [...nodes, text.slice(end)];
+}
+
 export class Table {
   // columns: { title, number, width: [least pixels, share], chars, text(row), value(row), draw(row) };
   // `chars`: texts of at most as many digits are never cut.  `draw` returns a node instead of text, and
@@ -15,6 +30,7 @@ export class Table {
   // source: { total, length, at(i), arrange(text, column, down) }.  at() returns undefined while a
   // row is not known yet: call refresh() when it is.  arrange() may return a promise; false means
   // that the rows cannot be arranged.
+  // Columns with `isMarked` show the words of source.marks; source.problem: why a text is not understood.
   // chosen(row, i): a row was selected.  opened(row, i): Enter or a double click.
   // role, describe(row) and keys(event, row, i) make a tree of the table: describe() returns further
   // attributes of a row, and keys() true if it has handled a key.
@@ -149,6 +165,9 @@ export class Table {
       this.count.textContent = shown === all
         ? `${all.toLocaleString("en")} ${all === 1 ? "row" : "rows"}`
         : `${shown.toLocaleString("en")} of ${all.toLocaleString("en")} rows`;
+    const problem = this.source.problem;
+    if (this.input) this.input.setAttribute("aria-invalid", String(Boolean(problem)));
+    if (problem) this.count.textContent = problem;
     this.current = -1;
     this.version++;
     this.counted();
@@ -300,6 +319,8 @@ export class Table {
     this.columns.forEach((c, k) => {
       if (!content) this.writeText(cells[k], "…");
       else if (c.draw) cells[k].replaceChildren(c.draw(content));
+      else if (c.isMarked && this.source.marks?.length)
+        cells[k].replaceChildren(...marked(String(c.text(content)), this.source.marks));
       else this.writeText(cells[k], String(c.text(content)));
     });
   }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { axePath, Visit } from './browser.mjs'
 import { differs, silent } from './expect.mjs'
 
-const VIEWS = ['tensors', 'modules', 'metadata', 'checks', 'compare']
+const VIEWS = ['overview', 'tensors', 'modules', 'metadata', 'checks', 'compare']
 
 const focused = visit => visit.page.evaluate(() => document.activeElement.id || document.activeElement.textContent)
 
@@ -44,12 +44,13 @@ async function* keyboard({ browser, servers }) {
     }
     await visit.page.focus('#tab-compare')
     await press('ArrowRight')
-    yield* differs('tab after the last one', await focused(visit), 'tab-tensors')
+    yield* differs('tab after the last one', await focused(visit), 'tab-overview')
     await press('t', 't')
     yield* differs('colours', await visit.page.evaluate(() => document.documentElement.dataset.theme), 'dark')
     await press('?')
     yield* differs('list of shortcuts', await visit.page.evaluate(() => document.getElementById('help').open), true)
     await press('Escape')
+    await press('2')
     yield* visibleFocus(visit, press)
     yield* silent(visit)
     await visit.close()

@@ -12,6 +12,7 @@ import { contentTests } from './content_tests.mjs'
 import { decoder, writeSafetensors } from './model_files.mjs'
 import { moduleTests } from './module_tests.mjs'
 import { networkTests } from './network_tests.mjs'
+import { overviewTests } from './overview_tests.mjs'
 import { partTests } from './part_tests.mjs'
 import { scaleTests } from './scale_tests.mjs'
 import { NGINX, startServers } from './servers.mjs'
@@ -52,7 +53,7 @@ async function complaintsOf(test, context) {
 }
 
 async function main(site, heft, only) {
-    const tests = Object.entries({ ...moduleTests, ...contentTests, ...networkTests, ...partTests, ...accessTests, ...stageTests, ...scaleTests })
+    const tests = Object.entries({ ...moduleTests, ...overviewTests, ...contentTests, ...networkTests, ...partTests, ...accessTests, ...stageTests, ...scaleTests })
         .filter(([title]) => !only || title.includes(only))
     console.log(`1..${tests.length}`)
     const why = !isInstalled() ? 'chromium is not installed' : !NGINX ? 'nginx is not installed' : ''

@@ -1,6 +1,7 @@
 // Findings: of opening, and of verify; digests of hash; facts about the file.
 
 import { element, percentText, sizeText } from "./basics.js";
+import { copyButton } from "./copying.js";
 import { ListRows } from "./list_rows.js";
 import { nameText, plainText } from "./names.js";
 import { shortName } from "./rows.js";
@@ -93,8 +94,9 @@ function comparedText(report, quick) {
 }
 
 export class CheckView {
-  constructor(into, client, model) {
-    Object.assign(this, { into, client, model });
+  // verified(): model.verified is new.
+  constructor(into, client, model, { commands, verified }) {
+    Object.assign(this, { into, client, model, verified });
     this.outcome = element("p", { class: "quiet" });
     this.table = element("div", { class: "table-box" });
     this.digests = element("div");
@@ -111,6 +113,7 @@ export class CheckView {
       this.digests,
       element("h2", {}, "File"),
       factsOf(model),
+      copyButton(commands.verify()),
     );
     this.show(model.notices);
     this.outcome.textContent = model.notices.length
@@ -146,6 +149,11 @@ export class CheckView {
         ? `${count(faults, "fault")}, ${count(warnings, "warning")}. `
         : "No fault. ") + comparedText(report, quick);
     this.show(report.findings);
+    this.model.verified = {
+      kind: faults ? "fault" : warnings ? "warning" : report.bytes_checked && !quick ? sound : "quiet",
+      text: this.outcome.textContent,
+    };
+    this.verified();
     say(this.outcome.textContent);
   }
 

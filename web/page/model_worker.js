@@ -6,10 +6,12 @@ import { dtypes, open, version } from "./heft.js";
 import { ColumnOrder } from "./column_order.js";
 import { compareRows } from "./compare_rows.js";
 import { metadataRows, valueText } from "./metadata_rows.js";
+import { configOf, mapOf, overviewOf } from "./overview_data.js";
 import { ModuleTree } from "./module_tree.js";
 import { indexOfSet, isJoinedHere, namesOfSet, numbered } from "./numbered.js";
 import { otherWeights } from "./openable.js";
 import { survey } from "./survey.js";
+import { ValueSample } from "./value_sample.js";
 import { numbersOf, partOf, textsOf } from "./values.js";
 import { warmUp } from "./warm_up.js";
 
@@ -34,8 +36,8 @@ const FIRST = 256;
 
 // A model that is open.  What takes long for many tensors is made when it is first asked for.
 class Entry {
-  constructor(model) {
-    this.model = model;
+  constructor(model, config) {
+    Object.assign(this, { model, config });
   }
 
   // all.tiedTo is found when a tensor is chosen.
@@ -43,12 +45,17 @@ class Entry {
     return this.model.columns();
   }
   get order() {
-    this.ordered ||= new ColumnOrder(columnsOf(this.all));
+    this.ordered ||= new ColumnOrder(columnsOf(this.all), () => this.sampled?.figures);
     return this.ordered;
   }
   get tree() {
     this.modules ||= new ModuleTree(this.order);
     return this.modules;
+  }
+  // types: those of the package.
+  sampleOf(types) {
+    this.sampled ||= new ValueSample(this.model, types, () => running.size > 1);
+    return this.sampled;
   }
 }
 
@@ -161,7 +168,7 @@ async function openModel({ input, name, files, whole, joins }, { signal, progres
     ...(resolve ? { resolve } : {}),
   });
   const id = next++;
-  const entry = new Entry(model);
+  const entry = new Entry(model, await configOf(near.get("config.json")));
   models.set(id, entry);
   const count = model.tensorCount;
   const known = count > FIRST ? { first: columnsOf(model.columns({ count: FIRST })) } : rest(entry);
@@ -192,6 +199,18 @@ const arrange = ({ model, text, column, down, module }) =>
 
 const modules = ({ model, module }) => entryOf(model).tree.show(module);
 
+const overview = ({ model }) => {
+  const entry = entryOf(model);
+  return overviewOf(entry, typeSums(entry.order.columns));
+};
+
+const map = ({ model, module }) => mapOf(entryOf(model).tree, module);
+
+async function sample({ model, isWhole, runs }, { signal, progress }) {
+  const sampled = entryOf(model).sampleOf(await dtypes());
+  await sampled.run({ isWhole, runs, signal, onBatch: (batch) => progress({ batch }) });
+}
+
 // ---- tensors
 
 const plainValue = (value) => (typeof value === "object" && value !== null ? "…" : String(value));
@@ -200,6 +219,7 @@ async function tensorFacts({ model, tensor }) {
   const entry = entryOf(model);
   const t = entry.model.tensorAt(tensor);
   return {
+    name: t.name,
     layout: t.layout,
     tiedTo: entry.all.tiedTo[tensor],
     parts: t.parts.map((p) => ({ ...p })),
@@ -208,6 +228,8 @@ async function tensorFacts({ model, tensor }) {
     attributes: [...t.attributes].map(([key, value]) => [key, plainValue(value)]),
   };
 }
+
+const find = ({ model, name }) => entryOf(model).model.find(name)?.id ?? null;
 
 async function shownPart({ model, tensor, role }) {
   const t = entryOf(model).model.tensorAt(tensor);
@@ -271,7 +293,11 @@ const methods = {
   close: closeModel,
   arrange,
   modules,
+  overview,
+  map,
+  sample,
   tensor: tensorFacts,
+  find,
   survey: surveyTensor,
   values: valuesOf,
   metadata,
@@ -303,7 +329,7 @@ function reporter(id) {
   let last = -LEAST;
   return (progress) => {
     const time = performance.now();
-    if (!progress.first && time - last < LEAST) return;
+    if (!progress.first && !progress.batch && time - last < LEAST) return;
     last = time;
     postMessage({ id, progress });
   };

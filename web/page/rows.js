@@ -1,6 +1,7 @@
 // Sources of rows for Table whose content comes from the worker.
 
 import { cut, nameOfBytes } from "./names.js";
+import { marksOf, queryOf } from "./query.js";
 
 // Tensors in columns; the worker searches and sorts.  Rows past the first ones are not known until
 // model.whole is fulfilled: a promise of whether the model has the columns of all tensors.
@@ -46,6 +47,8 @@ export class TensorRows {
   }
 
   async arrange(text, column, down) {
+    this.marks = marksOf(text);
+    this.problem = queryOf(text).problem;
     const order = {
       model: this.model.id,
       text,

@@ -27,7 +27,7 @@ function rangesOf(count, columns, isWhole, pieces) {
   return ranges;
 }
 
-class Sums {
+export class Sums {
   constructor() {
     Object.assign(this, {
       count: 0,

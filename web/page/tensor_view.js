@@ -14,7 +14,7 @@ const bytesText = (n) => (Number.isNaN(n) ? "–" : sizeText(n));
 const countOf = (n) => n.toLocaleString("en");
 
 export const TENSOR_COLUMNS = [
-  { title: "Name", key: "name", width: [230, 5], text: (t) => shortName(t.name), value: true },
+  { title: "Name", key: "name", width: [230, 5], text: (t) => shortName(t.name), value: true, isMarked: true },
   { title: "Type", key: "dtype", width: [72, 1], text: (t) => t.dtype, value: true },
   {
     title: "Shape",
@@ -42,9 +42,9 @@ export const TENSOR_COLUMNS = [
 ];
 
 export class TensorView {
-  // reopen(): opens the file again.
-  constructor(client, model, reopen) {
-    Object.assign(this, { client, model, reopen, stop: null, values: null, part: undefined });
+  // reopen(): opens the file again.  showing(name): a tensor is shown.
+  constructor(client, model, reopen, showing) {
+    Object.assign(this, { client, model, reopen, showing, stop: null, values: null, part: undefined });
     this.rows = new TensorRows(client, model);
     this.table = new Table({
       into: byId("tensor-table"),
@@ -94,11 +94,28 @@ export class TensorView {
     if (await this.model.whole) this.choose(this.rows.tensor(id));
   }
 
+  // A tensor by its name in the file; nothing happens if there is none.
+  async chooseName(name) {
+    if (!(await this.model.whole) || this.shownName === name) return;
+    const id = await this.ask("find", { name });
+    if (id !== null) this.choose(this.rows.tensor(id));
+  }
+
+  // Show the tensors that a text finds.
+  search(text) {
+    this.rows.module = null;
+    this.chip.hidden = true;
+    this.table.input.value = text;
+    return this.table.search(text);
+  }
+
   async show(t, { role, whole = false } = {}) {
     const stop = this.begin();
     if (!(await this.model.whole) || stop.signal.aborted) return;
     try {
       const facts = await this.ask("tensor", { tensor: t.id }, { signal: stop.signal });
+      this.shownName = facts.name;
+      this.showing(facts.name);
       const box = this.frame(t, facts, role);
       const result = await this.ask(
         "survey",
