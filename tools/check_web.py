@@ -17,8 +17,9 @@ MOST = 160 << 10  # bytes of a module, compressed by gzip -9
 MEMORY = 2  # the kind of an import
 MODULES = {"heft", "node", "inline", "node_inline", "browser", "node_platform", "platform", "core",
            "error", "finding", "input", "session", "model", "work", "worker", "node_worker",
-           "tasks", "diff", "inlined", "inline_files"}
-FILES = {f"{name}.mjs" for name in MODULES} | {"heft.d.ts", "heft.wasm", "heft-simd.wasm",
+           "tasks", "diff", "stats", "element", "inlined", "inline_files"}
+FILES = {f"{name}.mjs" for name in MODULES} | {"heft.d.ts", "element.d.ts", "heft.wasm",
+                                               "heft-simd.wasm",
                                                "README.md", "LICENSE", "package.json"}
 NODE_ONLY = {"node.mjs", "node_inline.mjs", "node_platform.mjs", "node_worker.mjs"}
 ENTRIES = {"node": ("./node.mjs", "./node_inline.mjs"), "browser": ("./heft.mjs", "./inline.mjs"),
