@@ -22,7 +22,7 @@ WORKER = "sw.js"
 def package_files(folder):
     """Yield (name, content) of the modules for browsers and of the binaries of the package."""
     for path in sorted(folder.iterdir()):
-        if "node" in path.stem or "inline" in path.stem:
+        if "node" in path.stem or "inline" in path.stem or path.stem == "element":
             continue
         if path.suffix == ".mjs":
             text = MODULE.sub(".js", path.read_text(encoding="utf-8"))

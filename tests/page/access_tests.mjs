@@ -100,15 +100,35 @@ async function* axe({ browser, servers, models }) {
     }
 }
 
+// Controls that are smaller than a finger.
+async function smallTargets(visit, view) {
+    const small = await visit.page.$$eval('button, select, input:not([type=checkbox]):not([type=file])', all => all.filter(n => n.offsetParent && n.checkVisibility())
+        .filter(n => Math.min(n.getBoundingClientRect().height, n.getBoundingClientRect().width) < 43.5).map(n => n.id || n.textContent))
+    return small.length ? [`${view}: smaller than 44 pixels: ${small.slice(0, 5)}`] : []
+}
+
+// Rows that begin or end beyond the table.
+const cutCells = visit => visit.page.$$eval('.panel:not([hidden]) .grid', all => all.filter(g => g.offsetParent && g.querySelector('td'))
+    .filter(g => g.querySelector('tbody tr').getBoundingClientRect().right > g.getBoundingClientRect().right + 1).map(g => g.getAttribute('aria-label')))
+function* cutColumns(cut, view) {
+    if (cut.length)
+        yield `${view}: columns are cut in ${cut}`
+}
+
 async function* narrowWindow({ browser, servers, models }) {
-    const visit = await Visit.begin(browser, servers.page, { viewport: { width: 400, height: 800 } })
+    const visit = await Visit.begin(browser, servers.page, { viewport: { width: 390, height: 844 } })
     const beyond = () => visit.page.evaluate(() => Math.max(0, document.documentElement.scrollWidth - innerWidth))
     yield* differs('width of the start', await beyond(), 0)
     await visit.openFile(join(models, 'decoder.safetensors'))
     await visit.page.click('#tensor-table tr[data-row="1"]')
     await visit.page.waitForSelector('#detail .value-table tr[data-row]')
+    yield* differs('width with details', await beyond(), 0)
+    yield* differs('details over the table', await visit.page.$eval('#detail', d => getComputedStyle(d).position), 'fixed')
+    await visit.page.keyboard.press('Escape')
     for (const view of VIEWS) {
         await visit.tab(view)
+        yield* await smallTargets(visit, view)
+        yield* cutColumns(await cutCells(visit), view)
         yield* differs(`width of ${view}`, await beyond(), 0)
     }
     await visit.close()
@@ -136,6 +156,6 @@ async function* colours({ browser, servers }) {
 export const accessTests = {
     'keyboard only': keyboard,
     'accessibility by axe': axe,
-    'a window of 400 pixels': narrowWindow,
+    'a window of 390 pixels': narrowWindow,
     'light and dark': colours
 }

@@ -201,7 +201,7 @@ async function* comparison({ browser, servers, models }) {
     const [chooser] = await Promise.all([visit.page.waitForEvent('filechooser'), visit.page.click('#panel-compare .primary')])
     await chooser.setFiles(b)
     await visit.page.waitForSelector('#panel-compare tr[data-row]')
-    const rows = await visit.page.$$eval('#panel-compare tr[data-row]', all => all.map(r => [...r.cells].slice(0, 5).map(c => c.textContent)))
+    const rows = await visit.page.$$eval('.compare-list > .table-box:not([hidden]) tr[data-row]', all => all.map(r => [...r.cells].slice(0, 5).map(c => c.textContent)))
     yield* differs('differences', rows.sort((x, y) => x[0] < y[0] ? -1 : 1), [
         ['gone', 'only in A', 'f32 [1]', '–', '–'], ['new', 'only in B', '–', 'f32 [2]', '–'],
         ['old', 'renamed', 'old', 'moved', '–'], ['shape', 'shape', '[2, 1]', '[2]', '–'],

@@ -42,6 +42,7 @@ function findingsTable(into, findings) {
   return new Table({
     into,
     label: "Findings",
+    narrow: (f) => plainText(f.text),
     columns,
     source: new ListRows(findings, (f) => `${f.severity} ${f.rule} ${f.tensor} ${f.text}`),
   });
@@ -179,6 +180,7 @@ export class CheckView {
     new Table({
       into: this.digests,
       label: "Digests",
+      narrow: (t) => t.digest,
       columns,
       source: new ListRows(report.tensors, (t) => `${t.name} ${t.digest}`),
     });

@@ -10,11 +10,14 @@ import { listenToKeys, listenToTheme, switchTheme } from "./keys.js";
 import { showCards } from "./model_cards.js";
 import { ModuleView } from "./module_view.js";
 import { showIncomplete } from "./incomplete.js";
+import { exampleFile } from "./example.js";
 import { cut, nameText } from "./names.js";
-import { filesOfDrop } from "./openable.js";
+import { filesOfDrop, handleOfDrop } from "./openable.js";
 import { Opening } from "./opening.js";
 import { OverviewView } from "./overview_view.js";
 import { ownScript } from "./own_files.js";
+import { remember, showRecent } from "./recent.js";
+import { closeAnySheet, closeSheet } from "./sheet.js";
 import { cancelWork, clearFailure, say, showFailure } from "./status.js";
 import { Tabs } from "./tabs.js";
 import { TensorView } from "./tensor_view.js";
@@ -30,6 +33,8 @@ let shown = null; // { model, what, tabs, overview, tensors, compare }
 // ---- opening
 
 async function opened(model, what) {
+  if (typeof what.input === "string") remember({ key: what.given, name: what.name, address: what.given });
+  else if (what.handle) remember({ key: `file ${what.name}`, name: what.name, handle: what.handle });
   if (!what.isSecond) show(model, what);
   else if (shown) await compareWith(model, what);
 }
@@ -61,7 +66,14 @@ function showStart() {
   byId("file-name").textContent = "";
   document.title = "Heft – model inspector";
   byId("choose-file").focus();
+  showRecent(RECENT);
 }
+
+const RECENT = {
+  address: (text) => opening.address(text),
+  file: (file, handle) => opening.files([file], { handle }),
+  failed: (e) => showFailure({ status: "io", rule: "web/read", message: String(e.message || e) }),
+};
 
 function viewsOf(m) {
   const worst = m.notices.some((f) => f.severity === "fault") ? "fault" : "warning";
@@ -122,6 +134,7 @@ function showChecks(verifies) {
 
 function clearPanels() {
   for (const id of ["tensor-table", "module-table", "metadata-table", "vocabulary-table"]) byId(id).replaceChildren();
+  document.querySelectorAll(".sheet").forEach(closeSheet);
   byId("detail").replaceChildren(
     element("p", { class: "quiet" }, "Choose a tensor to see its values."),
   );
@@ -259,8 +272,9 @@ function listenToDrops() {
     if (!isFiles(e)) return;
     e.preventDefault();
     const isSecond = Boolean(shown) && shown.tabs.current === "compare";
+    const handle = handleOfDrop(e.dataTransfer);
     try {
-      opening.files(await filesOfDrop(e.dataTransfer), { isSecond, isDrop: true });
+      opening.files(await filesOfDrop(e.dataTransfer), { isSecond, isDrop: true, handle: await handle });
     } catch (error) {
       const message = String(error.message || error);
       showFailure({ status: "io", rule: "web/read", message });
@@ -310,7 +324,7 @@ const SHORTCUTS = [
     key: "Escape",
     shown: "Esc",
     title: "Cancel what is running; close a message",
-    act: () => cancelWork() || (!byId("failure").hidden && (clearFailure(), true)),
+    act: () => cancelWork() || closeAnySheet() || (!byId("failure").hidden && (clearFailure(), true)),
   },
   { key: "?", title: "This list", act: () => byId("help").showModal() },
   { key: "arrows", shown: "↑ ↓ Home End", title: "In a table: go from row to row; in the layers: from cell to cell" },
@@ -334,6 +348,12 @@ function listen() {
   byId("open-another").addEventListener("click", openAnother);
   for (const input of [byId("file-input"), byId("folder-input")])
     input.addEventListener("change", () => opening.files([...input.files], { isSecond: choosesSecond }));
+  byId("try-example").addEventListener("click", () => opening.files([exampleFile()]));
+  // Files that the system opens with the installed page.
+  window.launchQueue?.setConsumer(async ({ files }) => {
+    const list = await Promise.all((files || []).map((handle) => handle.getFile()));
+    opening.files(list, { isDrop: true, handle: list.length === 1 ? files[0] : undefined });
+  });
   byId("back").addEventListener("click", () => showModel(shown.model));
   byId("progress-cancel").addEventListener("click", cancelWork);
   byId("address-form").addEventListener("submit", (e) => {
@@ -346,6 +366,7 @@ function listen() {
 }
 
 listen();
+showRecent(RECENT);
 fillFromLink();
 warmPage(() => !shown);
 if ("serviceWorker" in navigator && window.isSecureContext)

@@ -10,6 +10,9 @@ import { configOf, mapOf, overviewOf } from "./overview_data.js";
 import { ModuleTree } from "./module_tree.js";
 import { indexOfSet, isJoinedHere, namesOfSet, numbered } from "./numbered.js";
 import { otherWeights } from "./openable.js";
+import { surveyPair } from "./pair_survey.js";
+import { npyOf, safetensorsOf } from "./save_files.js";
+import { sliceOf } from "./slice.js";
 import { survey } from "./survey.js";
 import { ValueSample } from "./value_sample.js";
 import { numbersOf, partOf, textsOf } from "./values.js";
@@ -255,6 +258,41 @@ async function surveyTensor(args, { signal, progress }) {
   return { part, figures };
 }
 
+async function slice({ model, tensor, role, ...place }, { signal }) {
+  const [t, part] = await shownPart({ model, tensor, role });
+  const read = (from, to) => numbersOf(t, part, from, to, signal);
+  return sliceOf({ ...place, read }, signal);
+}
+
+async function pair({ a, b, ids }, { signal, progress }) {
+  const side = async (model, id) => {
+    if (id === null) return null;
+    const [t, part] = await shownPart({ model, tensor: id });
+    if (!part.decodes) return null;
+    return { ...part, isPacked: part.encoding !== "raw", read: (from, to) => numbersOf(t, part, from, to, signal) };
+  };
+  const sides = [await side(a, ids[0]), await side(b, ids[1])];
+  const found = await surveyPair(...sides, (bytes, total) => progress({ bytes, total }));
+  const plain = (s) => s && { count: s.count, columns: s.columns, shape: s.shape, dtype: s.dtype, perElement: s.perElement };
+  return { ...found, parts: sides.map(plain) };
+}
+
+const saving = (signal, progress, total) => {
+  let done = 0;
+  return { signal, progress: (n) => progress({ bytes: (done += n), total }) };
+};
+
+function npy({ model, tensor }, { signal, progress }) {
+  const t = entryOf(model).model.tensorAt(tensor);
+  return npyOf(t, saving(signal, progress, t.nbytes));
+}
+
+function safetensors({ model, ids }, { signal, progress }) {
+  const { model: m } = entryOf(model);
+  const tensors = ids ? Array.from(ids, (id) => m.tensorAt(id)) : [...m];
+  return safetensorsOf(tensors, saving(signal, progress, tensors.reduce((sum, t) => sum + (t.nbytes || 0), 0)));
+}
+
 async function valuesOf(args, { signal }) {
   const [t, part] = await shownPart(args);
   return textsOf(t, part, args.from, args.to, signal);
@@ -299,6 +337,10 @@ const methods = {
   tensor: tensorFacts,
   find,
   survey: surveyTensor,
+  slice,
+  npy,
+  safetensors,
+  pair,
   values: valuesOf,
   metadata,
   metadataValue,

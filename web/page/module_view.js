@@ -109,6 +109,7 @@ export class ModuleView {
       columns,
       source,
       searchable: false,
+      narrow: (p) => `${p.tensors.toLocaleString("en")} ${p.tensors === 1 ? "tensor" : "tensors"}, ${sizeText(p.bytes)}, ${percentText(p.bytes, whole)}`,
       describe: (p) => ({
         "aria-level": p.level,
         "aria-expanded": p.module ? String(p.open) : null,

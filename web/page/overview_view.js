@@ -5,7 +5,7 @@ import { isCancelled } from "./client.js";
 import { copyButton } from "./copying.js";
 import { Overview } from "./overview.js";
 import { showFailure, withProgress } from "./status.js";
-import { MOST_TENSORS } from "./value_sample.js";
+import { MOST_TENSORS } from "./limits.js";
 
 const button = (title, act) => {
   const made = element("button", { type: "button", class: "small" }, title);

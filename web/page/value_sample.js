@@ -1,13 +1,13 @@
 // A look at the values of all tensors: runs of values of each, or all of them.  Runs in the worker.
 
-import { Sums } from "./survey.js";
+import { MOST_TENSORS } from "./limits.js";
+import { Sums } from "./stats.js";
 import { numbersOf, partOf } from "./values.js";
 
 const SMALL = 1 << 14; // values of a tensor that are read without a choice
 const RUNS = 4;
 const CHUNK = 1 << 19; // values of one read
 const AT_ONCE = 6; // tensors that are read at the same time
-export const MOST_TENSORS = 4096; // tensors of a sample
 
 // Ranges of values of a tensor that are read.
 function rangesOf({ count, encoding }, isWhole, runs) {
