@@ -46,7 +46,8 @@ const PREFIXED = (m, key) => {
 
 function layersOf(m) {
   const found = stated(m, [...PREFIXED(m, "block_count"), "num_hidden_layers", "n_layer", "num_layers"]);
-  const stacks = m.stacks.map((s) => `${count(s.allLayers)} in ${s.prefix || "the root"}`);
+  const least = m.unseen ? "at least " : "";
+  const stacks = m.stacks.map((s) => `${least}${count(s.allLayers)} in ${s.prefix || "the root"}`);
   if (found) return { text: count(found.value), from: found.from };
   const MOST = 3;
   const more = stacks.length > MOST ? ` and ${stacks.length - MOST} further groups` : "";
@@ -109,7 +110,8 @@ function schemeOf(m) {
   return { text: (isPlain ? "none: " : "") + (list || "no element type"), from };
 }
 
-// m: { get(key), config, tensors: [{ name, shape }], types: [{ name, bytes }], bytes, elements, stacks }.
+// m: { get(key), config, tensors: [{ name, shape }], types: [{ name, bytes }], bytes, elements, stacks,
+// unseen: tensors whose names were not looked at }.
 // Return [{ title, text, from }]; what the file does not state is said.
 export function modelFacts(m) {
   const context = [...PREFIXED(m, "context_length"), "max_position_embeddings", "n_positions", "n_ctx"];

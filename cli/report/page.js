@@ -112,7 +112,7 @@ function overview() {
   const { stacks, omitted, unseen } = stacksOf(tensors.length, (i) => tensors[i].name);
   const meta = new Map(data.metadata.rows);
   const facts = modelFacts({ get: (key) => meta.get(key), config: null, tensors, types: typesOf(), bytes: data.file.bytes,
-                             elements: data.file.elements, stacks });
+                             elements: data.file.elements, stacks, unseen });
   const show = (ids) => {
     detail(tensors[ids[0]]);
     byId("detail").scrollIntoView({ block: "nearest" });

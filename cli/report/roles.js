@@ -26,10 +26,10 @@ const ROLES = [
   ["q k v", /(^|[._])(qkv(_proj)?|attn_qkv|query_key_value|wqkv|in_proj|attn\.c_attn)$/],
   ["o", /(^|[._])(o_proj|attn_output|wo|to_out\.0|attn\.(out_proj|proj|c_proj)|attention\.(output\.)?dense|out_lin)$/],
   ["router", /(^|[._])(ffn_gate_inp|router|mlp\.gate|block_sparse_moe\.gate)$/],
-  ["gate", /(^|[._])(gate_proj|ffn_gate|w1)$/],
-  ["up", /(^|[._])(up_proj|ffn_up|w3|fc1|c_fc|intermediate\.dense|dense_h_to_4h|lin1)$/],
+  ["gate", /(^|[._])(gate_proj|ffn_gate|(feed_forward|mlp|ffn|\*)\.w1)$/],
+  ["up", /(^|[._])(up_proj|ffn_up|(feed_forward|mlp|ffn|\*)\.w3|fc1|c_fc|intermediate\.dense|dense_h_to_4h|lin1)$/],
   ["gate, up", /(^|[._])gate_up_proj$/],
-  ["down", /(^|[._])(down_proj|ffn_down|w2|fc2|mlp\.c_proj|output\.dense|dense_4h_to_h|lin2)$/],
+  ["down", /(^|[._])(down_proj|ffn_down|(feed_forward|mlp|ffn|\*)\.w2|fc2|mlp\.c_proj|output\.dense|dense_4h_to_h|lin2)$/],
 ];
 const PARTS = /[._](weight|bias|qweight|qzeros|scales|g_idx|weight_scale(_inv)?|absmax)$/;
 

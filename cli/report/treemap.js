@@ -65,11 +65,12 @@ export class Treemap {
   label(g, p) {
     const letters = Math.floor((p.w - 8) / 7);
     if (p.h < 16 || (p.isFrame && !p.hasHead) || letters < Math.min(3, p.name.length)) return;
+    const short = p.name.length > letters ? p.name.replace(/[.]weight$/, "") : p.name;
     const cut = (text) => (text.length > letters ? text.slice(0, letters - 1) + "…" : text);
     const kind = p.isFrame ? { class: "head" } : {};
     const size = `  ${sizeText(p.bytes)}`;
     const fits = p.isFrame && letters >= p.name.length + size.length;
-    g.append(shape("text", { x: p.x + 5, y: p.y + 13, ...kind }, fits ? p.name + size : cut(p.name)));
+    g.append(shape("text", { x: p.x + 5, y: p.y + 13, ...kind }, fits ? p.name + size : cut(short)));
     if (!p.isFrame && p.h > 32 && letters > 8)
       g.append(shape("text", { x: p.x + 5, y: p.y + 27, class: "second" }, sizeText(p.bytes)));
   }

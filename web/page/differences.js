@@ -38,7 +38,7 @@ export function modulesOf(rows) {
   for (const r of rows) {
     if (!found.has(r.module)) found.set(r.module, { name: r.module, changed: 0, renamed: 0, removed: 0, added: 0, max: null });
     const m = found.get(r.module);
-    m[m[r.kind] === undefined || r.kind === "name" || r.kind === "max" ? "changed" : r.kind]++;
+    m[["renamed", "removed", "added"].includes(r.kind) ? r.kind : "changed"]++;
     if (typeof r.max === "number" && !(m.max >= r.max)) m.max = r.max;
   }
   return [...found.values()];

@@ -209,9 +209,9 @@ const overview = ({ model }) => {
 
 const map = ({ model, module }) => mapOf(entryOf(model).tree, module);
 
-async function sample({ model, isWhole, runs }, { signal, progress }) {
+async function sample({ model, isWhole, first, runs }, { signal, progress }) {
   const sampled = entryOf(model).sampleOf(await dtypes());
-  await sampled.run({ isWhole, runs, signal, onBatch: (batch) => progress({ batch }) });
+  await sampled.run({ isWhole, first, runs, signal, onBatch: (batch) => progress({ batch }) });
 }
 
 // ---- tensors

@@ -33,6 +33,7 @@ export function overviewOf({ order, model, config }, sums) {
     bytes: sums.bytes,
     elements: sums.elements,
     stacks: found.stacks,
+    unseen: found.unseen,
   });
   return { ...found, facts };
 }

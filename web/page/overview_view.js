@@ -34,6 +34,7 @@ export class OverviewView {
   }
 
   draw(found) {
+    this.first = found.stacks.slice(0, 1).flatMap((s) => s.cells.flat(2)); // tensors of the cells that are shown
     const width = () => Math.max(320, byId("map").clientWidth);
     const into = element("div", { class: "overview" });
     byId("panel-overview").replaceChildren(into, copyButton(this.commands.overview()));
@@ -144,7 +145,7 @@ export class OverviewView {
     this.isWhole = isWhole;
     Object.assign(this.sums, { read: 0, nan: 0, inf: 0, tensors: 0, none: 0, badTensors: 0, isRunning: true });
     const ask = (signal, onProgress) =>
-      this.client.ask("sample", { model: this.model.id, isWhole, runs: this.isLocal ? 4 : 1 }, {
+      this.client.ask("sample", { model: this.model.id, isWhole, first: this.first, runs: this.isLocal ? 4 : 1 }, {
         signal,
         onProgress: (p) => {
           if (p.batch) this.add(p.batch);

@@ -21,9 +21,14 @@ function rangesOf({ count, encoding }, isWhole, runs) {
   });
 }
 
-function idsOf(count, isWhole) {
-  const step = isWhole ? 1 : Math.max(1, count / MOST_TENSORS);
-  return Array.from({ length: Math.ceil(count / step) }, (_, i) => Math.floor(i * step));
+// The tensors that are looked at: `first`, and others at equal distances.
+function idsOf(count, isWhole, first) {
+  const most = isWhole ? count : Math.min(count, MOST_TENSORS);
+  const ids = new Set(isWhole ? [] : first.slice(0, most));
+  const step = Math.max(1, count / Math.max(1, most - ids.size));
+  for (let i = 0; ids.size < most && i < count; i += step) ids.add(Math.floor(i));
+  for (let i = 0; ids.size < most && i < count; i++) ids.add(i);
+  return ids;
 }
 
 export class ValueSample {
@@ -47,8 +52,9 @@ export class ValueSample {
     return { id, read: count, count: part.count, std, max: min === null ? null : Math.max(Math.abs(min), Math.abs(max)), nan, inf };
   }
 
-  // Look at tensors, and report batches of figures.  isWhole: all values of all tensors.
-  async run({ isWhole, runs = RUNS, signal, onBatch }) {
+  // Look at tensors, those of `first` before others, and report batches of figures.  isWhole: all values
+  // of all tensors.
+  async run({ isWhole, first = [], runs = RUNS, signal, onBatch }) {
     const EVERY = 120; // milliseconds between batches
     let batch = [];
     let last = performance.now();
@@ -58,7 +64,7 @@ export class ValueSample {
       batch = [];
       last = performance.now();
     };
-    const ids = idsOf(this.model.tensorCount, isWhole).values();
+    const ids = idsOf(this.model.tensorCount, isWhole, first).values();
     const next = async () => {
       for (const id of ids) {
         while (this.isBusy()) await new Promise((done) => setTimeout(done, 20));
