@@ -1,6 +1,7 @@
 // The element of the package in a page of its own, the example, and what was opened before.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 
 import { Visit } from './browser.mjs'
 import { differs, lacks, silent } from './expect.mjs'
@@ -97,7 +98,23 @@ async function* filesOfTheSystem({ browser, servers, models, site }) {
     await visit.close()
 }
 
+// The page as one file, without a server: values, and a worker of the worker.
+async function* withoutAServer({ browser, site }) {
+    const visit = await Visit.begin(browser, pathToFileURL(join(site, '..', 'heft-inspector.html')).href)
+    await visit.page.click('#try-example')
+    await visit.page.waitForSelector('#tensor-table tr[data-row]')
+    await visit.page.click('#tensor-table tr[data-row="1"]')
+    await visit.page.waitForSelector('#detail .value-table tr[data-row]:not([aria-busy])')
+    await visit.tab('checks')
+    await visit.page.click('#panel-checks .primary')
+    await visit.page.waitForFunction(() => document.querySelector('#panel-checks').textContent.includes('No fault'))
+    yield* differs('requests', visit.requests.filter(url => !/^(file|blob|data):/.test(url)), [])
+    yield* silent(visit)
+    await visit.close()
+}
+
 export const packageTests = {
+    'the page as one file': withoutAServer,
     'the element of the package': elementOfThePackage,
     'an example to try': anExample,
     'what was opened before': openedBefore,

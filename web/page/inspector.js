@@ -15,7 +15,7 @@ import { cut, nameText } from "./names.js";
 import { filesOfDrop, handleOfDrop } from "./openable.js";
 import { Opening } from "./opening.js";
 import { OverviewView } from "./overview_view.js";
-import { ownScript } from "./own_files.js";
+import { isOneFile, ownScript } from "./own_files.js";
 import { remember, showRecent } from "./recent.js";
 import { closeAnySheet, closeSheet } from "./sheet.js";
 import { cancelWork, clearFailure, say, showFailure } from "./status.js";
@@ -369,5 +369,5 @@ listen();
 showRecent(RECENT);
 fillFromLink();
 warmPage(() => !shown);
-if ("serviceWorker" in navigator && window.isSecureContext)
+if (!isOneFile && "serviceWorker" in navigator && window.isSecureContext)
   navigator.serviceWorker.register(ownScript("sw.js")).catch(() => {}); // works without, but not offline
