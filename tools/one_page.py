@@ -1,7 +1,7 @@
 """one_page.py: the page for the browser as one file, which opens from a folder without a server.
 
-Browsers load no modules from files, so the scripts of the page and of its worker are joined, with the
-package's entry ./inline, which has the WebAssembly module inside."""
+Browsers load no modules from files, so the scripts of the page and of its worker are joined, with
+the package's entry ./inline, which has the WebAssembly module inside."""
 import base64
 import hashlib
 import re

@@ -1,4 +1,4 @@
-import type { Input, Model } from "./heft.mjs";
+import type { Input, Model } from "@libheft/heft";
 
 /**
  * `<heft-inspector src="model.safetensors">` lists the tensors of a model, with search, and the statistics of the one that

@@ -32,7 +32,8 @@ const SHAPES = [
 function kindOfModel(m) {
   const found = stated(m, ["general.architecture", "model_type", "modelspec.architecture", "architecture", "ss_network_module"]);
   const title = stated(m, ["general.name", "modelspec.title", "_name_or_path"]);
-  if (found) return { text: String(found.value) + (title ? ` (${title.value})` : ""), from: found.from };
+  const named = title ? ` (${String(title.value).slice(0, 120)})` : "";
+  if (found) return { text: String(found.value).slice(0, 120) + named, from: found.from };
   const hasConvolutions = m.tensors.some((t) => t.shape.length === 4);
   const names = m.tensors.map((t) => t.name);
   const kind = SHAPES.find(([, fits]) => names.some(fits))?.[0] ?? (hasConvolutions ? "convolutional network" : null);
@@ -48,7 +49,7 @@ function layersOf(m) {
   const found = stated(m, [...PREFIXED(m, "block_count"), "num_hidden_layers", "n_layer", "num_layers"]);
   const least = m.unseen ? "at least " : "";
   const stacks = m.stacks.map((s) => `${least}${count(s.allLayers)} in ${s.prefix || "the root"}`);
-  if (found) return { text: count(found.value), from: found.from };
+  if (found) return { text: numberText(found.value), from: found.from };
   const MOST = 3;
   const more = stacks.length > MOST ? ` and ${stacks.length - MOST} further groups` : "";
   return stacks.length ? { text: stacks.slice(0, MOST).join(", ") + more, from: "names of tensors" } : null;
@@ -103,7 +104,7 @@ function schemeOf(m) {
   const from = "element types, by bytes";
   if (m.types.some((t) => IS_BLOCK.test(t.name))) return { text: `blocks: ${list}`, from };
   const method = stated(m, ["quantize_method"])?.value ?? m.config?.quantization_config?.quant_method;
-  if (method) return { text: `${method}: ${list}`, from: "config.json: quantization_config" };
+  if (typeof method === "string") return { text: `${method}: ${list}`, from: "config.json: quantization_config" };
   const found = SCHEMES.find(([, fits]) => m.tensors.some((t) => fits(t.name)));
   if (found) return { text: `${found[0]}: ${list}`, from: "names of tensors" };
   const isPlain = m.types.length > 0 && m.types.every((t) => /^(f16|bf16|f32|f64)$/.test(t.name));

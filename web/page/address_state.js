@@ -42,6 +42,8 @@ export class AddressState {
     this.state = stateOfAddress();
     this.model = null;
     addEventListener("popstate", ({ state }) => {
+      const isOther = location.hash && !Object.keys(stateOfAddress()).length; // a link into the page
+      if (isOther) return;
       this.state = stateOfAddress();
       went(this.state, state?.model ?? null);
     });
@@ -64,7 +66,7 @@ export class AddressState {
   opened(model, address, view) {
     this.model = model;
     if (address) rememberOpened(address);
-    const { tensor } = this.state.open === (address ?? undefined) ? this.state : {};
-    this.set({ open: address, view, tensor, b: null });
+    const { tensor, b } = this.state.open === (address ?? undefined) ? this.state : {};
+    this.set({ open: address, view, tensor, b });
   }
 }

@@ -1,6 +1,6 @@
 // The page: shows the views of the model that is open.
 
-import { AddressState, stateOfAddress, wasOpenedHere } from "./address_state.js";
+import { AddressState, rememberOpened, stateOfAddress, wasOpenedHere } from "./address_state.js";
 import { byId, element } from "./basics.js";
 import { CheckView } from "./check_view.js";
 import { Client, isCancelled } from "./client.js";
@@ -41,7 +41,9 @@ async function opened(model, what) {
 
 async function compareWith(model, what) {
   shown.tabs.select("compare");
-  address.set({ b: typeof what.input === "string" ? what.given : null }, false);
+  const b = typeof what.input === "string" ? what.given : null;
+  if (b) rememberOpened(b);
+  address.set({ b }, false);
   const differences = await shown.compare.compare(model, what);
   if (differences) shown.overview.compared(differences);
 }
@@ -192,6 +194,8 @@ function show(m, what) {
   measure(m);
   if (first === "tensors") shown.tensors.table.view.focus({ preventScroll: true });
   else byId("content").focus({ preventScroll: true });
+  const { b } = address.state;
+  if (b && wasOpenedHere(b)) opening.address(b, true); // the page was loaded again
   if (address.state.tensor) shown.tensors.chooseName(address.state.tensor);
   say(`${cut(nameText(m.shown))}: ${m.format}, ${m.count.toLocaleString("en")} tensors`);
 }

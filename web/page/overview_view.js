@@ -6,6 +6,7 @@ import { copyButton } from "./copying.js";
 import { Overview } from "./overview.js";
 import { showFailure, withProgress } from "./status.js";
 import { MOST_TENSORS } from "./limits.js";
+import { painted } from "./whole_model.js";
 
 const button = (title, act) => {
   const made = element("button", { type: "button", class: "small" }, title);
@@ -27,10 +28,17 @@ export class OverviewView {
     try {
       const found = await this.client.ask("overview", { model: this.model.id }, { signal: this.stop.signal });
       this.draw(found);
+      this.measure();
       if (this.isLocal) await this.sample(false);
     } catch (e) {
       if (!isCancelled(e)) showFailure(e);
     }
+  }
+
+  // The time until the overview can be seen, as that of the first row in inspector.js.
+  async measure() {
+    await painted();
+    performance.measure("heft-overview", { start: Math.max(0, this.model.lastByte - performance.timeOrigin), end: performance.now() });
   }
 
   draw(found) {
