@@ -102,7 +102,8 @@ function schemeOf(m) {
   const shares = m.types.filter((t) => t.bytes > 0).map((t) => `${t.name} ${shareOf(t.bytes)}`);
   const list = shares.slice(0, 4).join(", ") + (shares.length > 4 ? ` and ${shares.length - 4} further types` : "");
   const from = "element types, by bytes";
-  if (m.types.some((t) => IS_BLOCK.test(t.name))) return { text: `blocks: ${list}`, from };
+  const blocks = m.types.filter((t) => IS_BLOCK.test(t.name)).map((t) => t.name);
+  if (blocks.length) return { text: `blocks of ${blocks.slice(0, 3).join(", ")}: ${list}`, from };
   const method = stated(m, ["quantize_method"])?.value ?? m.config?.quantization_config?.quant_method;
   if (typeof method === "string") return { text: `${method}: ${list}`, from: "config.json: quantization_config" };
   const found = SCHEMES.find(([, fits]) => m.tensors.some((t) => fits(t.name)));

@@ -5,7 +5,7 @@ import { levels } from "./map_levels.js";
 const newNode = (name, up) => ({ name, bytes: 0, tensors: 0, children: new Map(), up, tensor: null });
 
 function modulesOf(tensors) {
-  const root = newNode("model", null);
+  const root = newNode("all", null);
   tensors.forEach((t, i) => {
     let at = root;
     for (const word of t.name.split(/[./]/)) {

@@ -32,7 +32,8 @@ export class Table {
   // source: { total, length, at(i), arrange(text, column, down) }.  at() returns undefined while a
   // row is not known yet: call refresh() when it is.  arrange() may return a promise; false means
   // that the rows cannot be arranged.
-  // Columns with `isMarked` show the words of source.marks; source.problem: why a text is not understood.
+  // Columns with `isMarked` show the words of source.marks; source.problem: why a text is not
+  // understood; source.note: what a search has not seen.
   // chosen(row, i): a row was selected.  opened(row, i): Enter or a double click.
   // narrow(row): the second line of a row in narrow windows, which have one column.
   // role, describe(row) and keys(event, row, i) make a tree of the table: describe() returns further
@@ -192,7 +193,8 @@ export class Table {
       this.count.textContent = shown === all
         ? `${all.toLocaleString("en")} ${all === 1 ? "row" : "rows"}`
         : `${shown.toLocaleString("en")} of ${all.toLocaleString("en")} rows`;
-    const problem = this.source.problem;
+    const { problem, note } = this.source;
+    if (note) this.count.textContent += `, ${note}`;
     if (this.input) this.input.setAttribute("aria-invalid", String(Boolean(problem)));
     if (problem) this.count.textContent = problem;
     this.current = -1;

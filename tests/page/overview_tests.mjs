@@ -77,6 +77,10 @@ async function* addressesAreNotSampled(context) {
     await visit.page.waitForSelector('.matrix')
     yield* lacks('health', (await health(visit))[0], 'No values were read yet')
     const before = visit.requests.filter(url => url === file).length
+    await visit.tab('tensors')
+    await visit.page.fill('#tensor-table input', 'nan:')
+    await visit.page.waitForFunction(() => document.querySelector('#tensor-table [role=status]').textContent.includes('0 of 13 rows, among the 0 of 13 tensors'))
+    await visit.tab('overview')
     await visit.page.waitForTimeout(300)
     yield* differs('requests', visit.requests.filter(url => url === file).length, before)
     await visit.page.click('.health button:text-is("Read a sample")')

@@ -397,10 +397,10 @@ def check_keyboard(pages):
         yield from differs("names found", browser.run(NAMES), ["layers.10.bias"])
         browser.run(FOCUS, "#map g[tabindex]")
         browser.press("Enter")
-        yield from differs("path of modules", browser.run(TEXT, "path"), "modellayers0")
+        yield from differs("path of modules", browser.run(TEXT, "path"), "alllayers0")
         browser.run(FOCUS, "#path button")
         browser.press("Enter")
-        yield from differs("path at the top", browser.run(TEXT, "path"), "modellayers")
+        yield from differs("path at the top", browser.run(TEXT, "path"), "alllayers")
     yield from in_browser(pages, file, steps)
 
 

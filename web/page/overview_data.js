@@ -45,7 +45,7 @@ export function mapOf(tree, module) {
   const shown = tree.withoutDetours(module || tree.root);
   const path = [];
   for (let at = shown; at; at = at.up)
-    path.unshift({ name: at.range || (at.up ? textOf(tree.nameBytes(at, at.name[0])) : "model"), module: at });
+    path.unshift({ name: at.range || (at.up ? textOf(tree.nameBytes(at, at.name[0])) : "all"), module: at });
   const childrenOf = (m) =>
     tree.children(m, 20_000).map((child) => ({ ...tree.piece(child), child })).map(({ nameBytes, ...p }) => ({ ...p, name: textOf(nameBytes) }));
   const join = (pieces) => {

@@ -144,6 +144,7 @@ export class OverviewView {
   }
 
   changed() {
+    this.model.looked = this.figures.size;
     this.overview?.arrived(this.health());
   }
 

@@ -48,7 +48,11 @@ export class TensorRows {
 
   async arrange(text, column, down) {
     this.marks = marksOf(text);
-    this.problem = queryOf(text).problem;
+    const { conditions, problem } = queryOf(text);
+    this.problem = problem;
+    const looked = this.model.looked || 0; // tensors whose values the overview has read
+    const isPart = conditions.some((c) => c.kind === "bad") && looked < this.model.count;
+    this.note = isPart ? `among the ${looked.toLocaleString("en")} of ${this.model.count.toLocaleString("en")} tensors whose values the overview has read` : "";
     const order = {
       model: this.model.id,
       text,
