@@ -171,7 +171,9 @@ function tensorTable() {
                    text: (t) => (t.count ? percentText(t.zeros, t.count) : "–") },
                  count("NaN", "nan"), count("Inf", "inf"));
   const words = (t) => `${t.name} ${t.dtype} ${shapeText(t.shape)}`;
-  new Table({ into: byId("tensor-table"), label: "Tensors", columns, chosen: detail,
+  const size = columns[3];
+  const narrow = (t) => `${type(t)} ${shape(t)}, ${size.text(t)}`;
+  new Table({ into: byId("tensor-table"), label: "Tensors", columns, chosen: detail, narrow,
               source: new ListRows(tensors, words) });
 }
 
@@ -179,8 +181,9 @@ function tensorTable() {
 
 const countOrReal = (v) => (Number.isSafeInteger(v) ? v.toLocaleString("en") : realText(v));
 
-// A table of arrays of texts and numbers.  Texts are shown by `shown`, column by column.
-function plainTable(into, label, titles, rows, { widths, numbers = [], shown = [], chosen }) {
+// A table of arrays of texts and numbers.  Texts are shown by `shown`, column by column; second: the
+// column of the second line in narrow windows.
+function plainTable(into, label, titles, rows, { widths, numbers = [], shown = [], chosen, second = 1 }) {
   const text = (r, i) => (typeof r[i] === "number" ? countOrReal(r[i]) : r[i] === null ? "–"
                                                    : (shown[i] || plainText)(r[i]));
   const columns = titles.map((title, i) => {
@@ -188,7 +191,7 @@ function plainTable(into, label, titles, rows, { widths, numbers = [], shown = [
     const chars = isNumber ? rows.reduce((most, r) => Math.max(most, text(r, i).length), 0) : 0;
     return { title, width: widths[i], chars, number: isNumber, value: (r) => r[i], text: (r) => text(r, i) };
   });
-  new Table({ into: byId(into), label, columns, chosen,
+  new Table({ into: byId(into), label, columns, chosen, narrow: (r) => text(r, second),
               source: new ListRows(rows, (r) => r.map((_, i) => text(r, i)).join(" ")) });
 }
 
@@ -217,7 +220,7 @@ function findings() {
     (v.omitted ? ` ${v.omitted.toLocaleString("en")} further findings are left out.` : "");
   if (v.rows.length)
     plainTable("findings-table", "Findings", ["Severity", "Rule", "At byte", "Tensor", "Text"], v.rows,
-               { widths: [[90, 1], [140, 1], [110, 1], [160, 2], [320, 5]], numbers: [2],
+               { widths: [[90, 1], [140, 1], [110, 1], [160, 2], [320, 5]], numbers: [2], second: 4,
                  shown: [null, null, null, nameText] });
 }
 

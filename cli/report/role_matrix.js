@@ -79,8 +79,8 @@ export class RoleMatrix {
     const table = element("table", { role: "grid", class: "matrix", "aria-label": `Roles by layer of ${plainText(prefix || "the model")}` },
                           element("thead", {}, element("tr", { role: "row" }, element("th", { role: "columnheader", scope: "col" }, "layer"), ...head)),
                           element("tbody", {}, ...roles.map(row)));
-    table.style.minWidth = `calc(9.5rem + ${layers.length * LEAST}px)`;
-    table.style.maxWidth = `calc(9.5rem + ${layers.length * 4 * LEAST}px)`;
+    table.style.minWidth = `calc(var(--label) + ${layers.length * LEAST}px)`;
+    table.style.maxWidth = `calc(var(--label) + ${layers.length * 4 * LEAST}px)`;
     this.cells = new Map([...table.querySelectorAll("td")].map((td) => [td.dataset.at, td]));
     const first = this.cells.get("0,0");
     if (first) first.tabIndex = 0;
