@@ -197,7 +197,34 @@ async function* viewsInTheAddress(context) {
     await other.close()
 }
 
+// Names, metadata and config.json of strangers stay text.
+async function* hostileOverview({ browser, servers, models }) {
+    const evil = '<img src=x onerror=window.injected=1>\u202e'
+    const tensors = [0, 1].flatMap(n => [`${evil}.${n}.${evil}`, `${evil}.${n}.__proto__`, `constructor.${n}.toString`]).map(n => [n, 'F32', [2], floats(1, 2)])
+    const file = writeSafetensors(join(models, 'evil.safetensors'), tensors, { 'general.architecture': evil, license: evil, 'general.name': 'x'.repeat(5000) })
+    const config = join(models, 'config.json')
+    writeFileSync(config, JSON.stringify({ quantization_config: { quant_method: { a: 1 } }, text_config: null, vocab_size: evil, max_position_embeddings: [1] }))
+    const visit = await Visit.begin(browser, servers.page + '#')
+    await visit.page.setInputFiles('#file-input', [file, config])
+    await visit.page.waitForSelector('.matrix td')
+    yield* differs('injected', await visit.page.evaluate(() => window.injected ?? null), null)
+    yield* differs('elements of names', await visit.page.evaluate(() => document.querySelectorAll('main img').length), 0)
+    yield* differs('characters that turn text', await visit.page.$eval('#panel-overview', p => p.textContent.includes('\u202e')), false)
+    yield* differs('vocabulary', (await facts(visit)).Vocabulary.startsWith('<img'), true)
+    yield* differs('width beyond the window', await visit.page.evaluate(() => Math.max(0, document.documentElement.scrollWidth - innerWidth)), 0)
+    await visit.page.selectOption('.matrix-tools select', '1')
+    yield* differs('roles', await visit.page.$$eval('.matrix tbody th', all => all.map(th => th.textContent)), ['toString'])
+    for (const text of ['[', '{{{', '*'.repeat(200), 'type:', 'shape:,,', 'size>', '"', '\\'])
+        await visit.page.evaluate(t => { const i = document.querySelector('#tensor-table input'); i.value = t; i.dispatchEvent(new Event('input')) }, text)
+    await visit.tab('tensors')
+    await visit.page.fill('#tensor-table input', 'constructor.*')
+    await visit.page.waitForFunction(() => document.querySelector('#tensor-table [role=status]').textContent === '2 of 6 rows')
+    yield* silent(visit)
+    await visit.close()
+}
+
 export const overviewTests = {
+    'an overview of hostile names': hostileOverview,
     'what a model is': whatAModelIs,
     'what is not known is said': whatIsNotKnown,
     'addresses are not sampled unasked': addressesAreNotSampled,
