@@ -96,6 +96,13 @@ async function* axe({ browser, servers, models }) {
             await visit.page.waitForFunction(v => document.querySelector(`#panel-${v}`).childElementCount > 0, view)
             yield* await violations(visit, `${view}, ${colorScheme}`)
         }
+        const [chooser] = await Promise.all([visit.page.waitForEvent('filechooser'), visit.page.click('#panel-compare .primary')])
+        await chooser.setFiles(join(models, 'decoder.gguf'))
+        await visit.page.click('.compare-list tr[data-row="0"]')
+        await visit.page.waitForSelector('.pair .figures')
+        yield* await violations(visit, `a comparison, ${colorScheme}`)
+        await visit.page.click('.chips button:text-is("By module")')
+        yield* await violations(visit, `modules of a comparison, ${colorScheme}`)
         await visit.close()
     }
 }
