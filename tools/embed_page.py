@@ -22,22 +22,34 @@ def array(name, text):
     return f"const unsigned char {name}[{len(data)}] = {{\n    {body},\n}};\n"
 
 
-def joined(files, suffix):
-    return "\n".join(pathlib.Path(f).read_text(encoding="utf-8") for f in files
-                     if f.endswith(suffix))
+def joined(files):
+    return "\n".join(pathlib.Path(f).read_text(encoding="utf-8") for f in files)
 
 
-def one_script(modules):
-    """Join modules: one scope needs neither imports nor exports."""
-    text = re.sub(r'^import \{[^}]*\} from "[^"]*";\n', "", modules, flags=re.M)
-    text = re.sub(r"^export ", "", text, flags=re.M)
-    return f'"use strict";\n(() => {{\n{text}}})();\n'
+IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.M)
+EXPORT = re.compile(r"^export (?=(?:async )?(?:function\*?|class|const) (\w+))", re.M)
+
+
+def one_script(files):
+    """Join modules: each becomes a function that returns what the module exports."""
+    parts = ['"use strict";\n(() => {\n']
+    for file in map(pathlib.Path, files):
+        text = IMPORT.sub(lambda m: f"const {{{m[1]}}} = {m[2]}_;\n",
+                          file.read_text(encoding="utf-8"))
+        names = EXPORT.findall(text)
+        text = EXPORT.sub("", text)
+        strange = re.search(r"^(?:import|export)\b.*$", text, re.M)
+        if strange:
+            sys.exit(f"embed_page.py: {file.name}: {strange[0]}")
+        parts.append(f"const {file.stem}_ = (() => {{\n{text}return {{ {', '.join(names)} }};\n"
+                     "})();\n")
+    return "".join([*parts, "})();\n"])
 
 
 def main(out, page, *files):
     text = pathlib.Path(page).read_text(encoding="utf-8")
-    css = joined(files, ".css")
-    js = one_script(joined(files, ".js"))
+    css = joined(f for f in files if f.endswith(".css"))
+    js = one_script(f for f in files if f.endswith(".js"))
     if "</" in css or "</script" in js or "<!--" in js:
         sys.exit("embed_page.py: a style or script would end its element")
     fields = {"STYLE_HASH": digest(css), "SCRIPT_HASH": digest(js), "STYLE": css, "SCRIPT": js}

@@ -3,7 +3,8 @@
 
 PACKAGE is the folder of the built npm package (heft.mjs, its modules, heft.wasm). The page is made
 of web/page, of the views of cli/report that the page shares with `heft report`, and of the package.
-Modules of the package get the suffix .js, because not every server knows .mjs. The service worker
+Modules of the package get the suffix .js, because not every server knows .mjs. The same page as one
+file, which needs no server, is written beside the folder: heft-inspector.html. The service worker
 gets the list of files, and a digest of all files as the version."""
 import hashlib
 import pathlib
@@ -11,9 +12,12 @@ import re
 import shutil
 import sys
 
+import one_page
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SHARED = ["basics.js", "charts.js", "list_rows.js", "names.js", "table.js", "treemap.js",
-          "views.css"]
+SHARED = ["basics.js", "charts.js", "health.js", "list_rows.js", "map_layout.js", "map_levels.js",
+          "model_facts.js", "names.js", "overview.js", "role_matrix.js", "roles.js", "table.js",
+          "treemap.js", "views.css"]
 MODULE = re.compile(r"\.mjs\b")
 WORKER = "sw.js"
 
@@ -21,7 +25,7 @@ WORKER = "sw.js"
 def package_files(folder):
     """Yield (name, content) of the modules for browsers and of the binaries of the package."""
     for path in sorted(folder.iterdir()):
-        if "node" in path.stem or "inline" in path.stem:
+        if "node" in path.stem or "inline" in path.stem or path.stem == "element":
             continue
         if path.suffix == ".mjs":
             text = MODULE.sub(".js", path.read_text(encoding="utf-8"))
@@ -64,6 +68,12 @@ def main(package, out):
     out.mkdir(parents=True)
     for name, content in files.items():
         (out / name).write_bytes(content)
+    texts = {name: content.decode() for name, content in files.items() if "." in name
+             and not name.endswith(".wasm")}
+    inline = {f"{n}.js": (package / f"{n}.mjs").read_text(encoding="utf-8")
+              for n in ("inline", "inlined", "inline_files")}
+    whole = one_page.page({**texts, **inline}, texts["index.html"])
+    (out.parent / "heft-inspector.html").write_text(whole, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -313,6 +313,42 @@ export interface ReadOptions {
     signal?: AbortSignal;
 }
 
+export type TypedValues =
+    | Uint8Array
+    | Int8Array
+    | Uint16Array
+    | Int16Array
+    | Uint32Array
+    | Int32Array
+    | BigUint64Array
+    | BigInt64Array
+    | Float32Array
+    | Float64Array;
+
+export interface StatsOptions {
+    /** Role of the part. Default: "data", or the only part. */
+    part?: string;
+    /** As for `f32()`. */
+    raw?: boolean;
+    signal?: AbortSignal;
+    /** Called after each step of about a million values. */
+    onProgress?(progress: { done: number; total: number }): void;
+}
+
+export interface Stats {
+    /** Values that were read, and those of them that are neither NaN nor infinite. */
+    count: number;
+    finite: number;
+    zeros: number;
+    nan: number;
+    inf: number;
+    /** Of the finite values; null if there are none. */
+    min: number | null;
+    max: number | null;
+    mean: number | null;
+    std: number | null;
+}
+
 export interface Tensor {
     readonly id: number;
     readonly name: string;
@@ -353,6 +389,19 @@ export interface Tensor {
     f32(range?: ReadOptions): Promise<Float32Array>;
     /** As `f32()`, with 64-bit floats; exact for integers up to 2^53. */
     f64(range?: ReadOptions): Promise<Float64Array>;
+    /**
+     * Read elements [from, to) into an array of their own type: "i64" becomes a BigInt64Array, "u16" a Uint16Array,
+     * "bool" a Uint8Array, "f64" and "c128" a Float64Array, every other type that is decoded a Float32Array. Integers
+     * keep all digits. Complex elements become two numbers each.
+     */
+    values(range?: ReadOptions): Promise<TypedValues>;
+    /**
+     * Read all values, in steps, and return their statistics. NaN and infinities are excluded from the other figures; a
+     * complex number counts as two values; integers past 2^53 are rounded. `std` divides by the number of values.
+     */
+    stats(options?: StatsOptions): Promise<Stats>;
+    /** Name, type, shape, layout, size and parts, for `JSON.stringify()`. Dimensions past 2^53 are texts. */
+    toJSON(): unknown;
 }
 
 export interface WorkOptions {
@@ -493,6 +542,8 @@ export interface Model extends Iterable<Tensor> {
     /** Bytes of the WebAssembly heap that this model's instance occupies. */
     readonly memory: number;
 
+    /** Index and metadata, for `JSON.stringify()`: no values. Integers past 2^53 and infinities are texts, bytes hexadecimal. */
+    toJSON(): unknown;
     /** Compare every checksum and check the rules of the format, in a worker. */
     verify(options?: VerifyOptions): Promise<VerifyReport>;
     /** Hash every tensor, in a worker. */

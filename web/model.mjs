@@ -4,6 +4,7 @@ import { HeftError, answering, closedError, optionsOf } from "./error.mjs";
 import { readFinding } from "./finding.mjs";
 import { platform } from "./platform.mjs";
 import { Session } from "./session.mjs";
+import { modelJson, statsOf, tensorJson, typedValues } from "./stats.mjs";
 import { useWorker, work } from "./work.mjs";
 
 const ENCODINGS = ["raw", "zstd", "deflate", "other", "msgpack", "protobuf"];
@@ -250,6 +251,9 @@ class Tensor {
 
     f32(range) { return answering(() => this.#decode(optionsOf(range, "f32()"), F32, Float32Array)); }
     f64(range) { return answering(() => this.#decode(optionsOf(range, "f64()"), F64, Float64Array)); }
+    values(range) { return answering(() => typedValues(this, optionsOf(range, "values()"))); }
+    stats(options) { return answering(() => statsOf(this, optionsOf(options, "stats()"))); }
+    toJSON() { return tensorJson(this); }
 
     /** The scale of a tensor of nvfp4, which GGUF stores as another tensor; null: none. */
     #findScale() {
@@ -595,6 +599,7 @@ export class Model {
         };
     }
 
+    toJSON() { return modelJson(this); }
     verify(options) { return answering(() => work("verify", [this], optionsOf(options, "verify()"))); }
     hash(options) { return answering(() => work("hash", [this], optionsOf(options, "hash()"))); }
     diff(other, options) { return answering(() => work("diff", [this, other], optionsOf(options, "diff()"))); }

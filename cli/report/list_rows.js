@@ -83,6 +83,7 @@ export class ListRows {
     const breaks = new Breaks();
     const wanted = text.toLowerCase().split(/\s+/).filter(Boolean);
     const sign = down ? -1 : 1;
+    this.marks = wanted;
     let rows = this.rows;
     if (wanted.length) rows = await filtered(rows, (row) => this.fits(row, wanted), breaks);
     if (column && turn === this.turn)

@@ -4,9 +4,11 @@ import { byId, countText, element, exactText, percentText, REAL_CHARS, realText,
 import { histogram, shares, sparkline } from "./charts.js";
 import { ListRows } from "./list_rows.js";
 import { moduleMap } from "./module_map.js";
+import { modelFacts } from "./model_facts.js";
 import { linesText, nameText, plainText } from "./names.js";
+import { Overview } from "./overview.js";
+import { stacksOf } from "./roles.js";
 import { Table } from "./table.js";
-import { Treemap } from "./treemap.js";
 
 const data = JSON.parse(byId("data").textContent);
 const tensors = data.tensors.map((row) => {
@@ -46,7 +48,7 @@ function cards() {
   byId("made").textContent = "Made by heft " + data.heft + ".";
 }
 
-function types() {
+function typesOf() {
   const sums = new Map();
   for (const t of tensors) {
     const name = t.dtype || "no element type";
@@ -55,8 +57,71 @@ function types() {
     sum.tensors++;
     sums.set(name, sum);
   }
+  return [...sums.values()].sort((a, b) => b.bytes - a.bytes);
+}
+
+function types() {
   byId("contents").hidden = !tensors.length;
-  shares(byId("types"), [...sums.values()].sort((a, b) => b.bytes - a.bytes));
+  shares(byId("types"), typesOf());
+}
+
+// ---- overview
+
+// Numbers of values that were read, for the health line.
+function valuesRead() {
+  const numeric = tensors.filter((t) => t.count !== null);
+  const sum = (key) => numeric.reduce((total, t) => total + t[key], 0);
+  const of = data.has_statistics ? numeric.length : tensors.length;
+  const all = data.has_statistics ? sum("count") : data.file.elements;
+  return { read: sum("count"), all, nan: sum("nan"), inf: sum("inf"), tensors: numeric.length, of,
+           badTensors: numeric.filter((t) => t.nan || t.inf).length };
+}
+
+function verified() {
+  const { bytes_checked: bytes, faults } = data.verify;
+  if (!bytes) return { kind: "quiet", text: "Nothing was compared with checksums: only the structure was checked." };
+  return { kind: faults ? "fault" : "good", text: `${sizeText(bytes)} were compared with checksums and rules.` };
+}
+
+function measures() {
+  const type = { id: "type", title: "Type", join: "text", value: (id) => tensors[id].dtype };
+  if (!data.has_statistics) return [type];
+  const of = (id) => tensors[id];
+  const largest = (t) => (typeof t.min === "number" ? Math.max(Math.abs(t.min), Math.abs(t.max)) : null);
+  return [{ id: "std", title: "Std deviation", join: "mean", value: (id) => of(id).std },
+          { id: "max", title: "Largest magnitude", join: "most", value: (id) => largest(of(id)) },
+          { id: "nan", title: "NaN and infinite", join: "sum", isBad: true,
+            value: (id) => (of(id).count === null ? null : of(id).nan + of(id).inf) }, type,
+          ...differences()];
+}
+
+// Differences between the files, by tensor.
+function differences() {
+  const rows = data.comparison?.rows ?? [];
+  const at = data.comparison?.titles.indexOf("RMSE");
+  if (!rows.length) return [];
+  const byName = new Map(rows.map((row) => [nameText(row[0]), row]));
+  const value = (id) => {
+    const row = byName.get(tensors[id].name);
+    return row ? row[at] : 0;
+  };
+  return [{ id: "difference", title: "Difference", join: "most", value }];
+}
+
+function overview() {
+  const { stacks, omitted, unseen } = stacksOf(tensors.length, (i) => tensors[i].name);
+  const meta = new Map(data.metadata.rows);
+  const facts = modelFacts({ get: (key) => meta.get(key), config: null, tensors, types: typesOf(), bytes: data.file.bytes,
+                             elements: data.file.elements, stacks, unseen });
+  const show = (ids) => {
+    detail(tensors[ids[0]]);
+    byId("detail").scrollIntoView({ block: "nearest" });
+  };
+  const notices = data.verify.rows.map(([severity]) => severity);
+  new Overview({ into: byId("summary"), facts, isEmpty: !tensors.length, stacks, omitted, unseen, measures: measures(), opened: show,
+                 health: { values: valuesRead(), checksums: {}, verified: verified(), notices },
+                 map: { source: moduleMap(tensors), opened: (p) => show([p.tensor]),
+                        sizeOf: () => [Math.max(320, byId("map").clientWidth), 380] } });
 }
 
 // ---- tensors
@@ -106,7 +171,9 @@ function tensorTable() {
                    text: (t) => (t.count ? percentText(t.zeros, t.count) : "–") },
                  count("NaN", "nan"), count("Inf", "inf"));
   const words = (t) => `${t.name} ${t.dtype} ${shapeText(t.shape)}`;
-  new Table({ into: byId("tensor-table"), label: "Tensors", columns, chosen: detail,
+  const size = columns[3];
+  const narrow = (t) => `${type(t)} ${shape(t)}, ${size.text(t)}`;
+  new Table({ into: byId("tensor-table"), label: "Tensors", columns, chosen: detail, narrow,
               source: new ListRows(tensors, words) });
 }
 
@@ -114,8 +181,9 @@ function tensorTable() {
 
 const countOrReal = (v) => (Number.isSafeInteger(v) ? v.toLocaleString("en") : realText(v));
 
-// A table of arrays of texts and numbers.  Texts are shown by `shown`, column by column.
-function plainTable(into, label, titles, rows, { widths, numbers = [], shown = [], chosen }) {
+// A table of arrays of texts and numbers.  Texts are shown by `shown`, column by column; second: the
+// column of the second line in narrow windows.
+function plainTable(into, label, titles, rows, { widths, numbers = [], shown = [], chosen, second = 1 }) {
   const text = (r, i) => (typeof r[i] === "number" ? countOrReal(r[i]) : r[i] === null ? "–"
                                                    : (shown[i] || plainText)(r[i]));
   const columns = titles.map((title, i) => {
@@ -123,7 +191,7 @@ function plainTable(into, label, titles, rows, { widths, numbers = [], shown = [
     const chars = isNumber ? rows.reduce((most, r) => Math.max(most, text(r, i).length), 0) : 0;
     return { title, width: widths[i], chars, number: isNumber, value: (r) => r[i], text: (r) => text(r, i) };
   });
-  new Table({ into: byId(into), label, columns, chosen,
+  new Table({ into: byId(into), label, columns, chosen, narrow: (r) => text(r, second),
               source: new ListRows(rows, (r) => r.map((_, i) => text(r, i)).join(" ")) });
 }
 
@@ -152,7 +220,7 @@ function findings() {
     (v.omitted ? ` ${v.omitted.toLocaleString("en")} further findings are left out.` : "");
   if (v.rows.length)
     plainTable("findings-table", "Findings", ["Severity", "Rule", "At byte", "Tensor", "Text"], v.rows,
-               { widths: [[90, 1], [140, 1], [110, 1], [160, 2], [320, 5]], numbers: [2],
+               { widths: [[90, 1], [140, 1], [110, 1], [160, 2], [320, 5]], numbers: [2], second: 4,
                  shown: [null, null, null, nameText] });
 }
 
@@ -172,6 +240,6 @@ cards();
 comparison();
 findings();
 types();
-new Treemap({ into: byId("map"), path: byId("path"), source: moduleMap(tensors) });
+overview();
 tensorTable();
 metadata();

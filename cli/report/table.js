@@ -4,9 +4,26 @@
 import { element } from "./basics.js";
 
 const ROW = 28; // pixels: the height of a row in views.css
+const HIGH_ROW = 56; // the same of rows with two lines, in narrow windows
+const NARROW = "(max-width: 30rem)";
 const FIRST = 10; // rows that are painted first
 const LONGEST = 8e6; // pixels; browsers limit the height of an element
 let tables = 0;
+
+// A text as nodes, in which the first place of each of the words is marked.
+function marked(text, words) {
+  const lower = text.toLowerCase();
+  const found = words.map((w) => [lower.indexOf(w), w.length]).filter(([at, length]) => at >= 0 && length)
+    .sort(([a], [b]) => a - b);
+  const nodes = [];
+  let end = 0;
+  for (const [at, length] of found) {
+    if (at < end) continue;
+    nodes.push(text.slice(end, at), element("mark", {}, text.slice(at, at + length)));
+    end = at + length;
+  }
+  return [...nodes, text.slice(end)];
+}
 
 export class Table {
   // columns: { title, number, width: [least pixels, share], chars, text(row), value(row), draw(row) };
@@ -15,13 +32,17 @@ export class Table {
   // source: { total, length, at(i), arrange(text, column, down) }.  at() returns undefined while a
   // row is not known yet: call refresh() when it is.  arrange() may return a promise; false means
   // that the rows cannot be arranged.
+  // Columns with `isMarked` show the words of source.marks; source.problem: why a text is not
+  // understood; source.note: what a search has not seen.
   // chosen(row, i): a row was selected.  opened(row, i): Enter or a double click.
+  // narrow(row): the second line of a row in narrow windows, which have one column.
   // role, describe(row) and keys(event, row, i) make a tree of the table: describe() returns further
   // attributes of a row, and keys() true if it has handled a key.
   constructor({ into, label, columns, source, searchable = true, ...rest }) {
     Object.assign(this, { label, columns, source, role: "grid" }, rest);
     Object.assign(this, { id: "table-" + ++tables, text: "", order: null, current: -1, turn: 0,
                           top: 0, native: 0, lines: [], version: 0 });
+    this.row = ROW;
     this.heads = columns.map((c, i) => this.head(c, i));
     this.body = element("tbody", { role: "rowgroup" });
     this.table = element("table", { role: "presentation" },
@@ -32,6 +53,7 @@ export class Table {
                                  "aria-label": label, "aria-colcount": columns.length },
                         this.table);
     this.widths();
+    this.fold();
     this.listen();
     into.append(...(searchable ? [this.tools()] : []), this.view);
     this.onPaper();
@@ -46,6 +68,27 @@ export class Table {
     this.view.style.setProperty("--columns",
                                 wide.map(([least, share]) => `minmax(${least}, ${share}fr)`).join(" "));
     this.table.style.minWidth = `calc(${wide.map(([least]) => least).join(" + ")})`;
+  }
+
+  // Narrow windows have one column, whose rows have two lines.
+  fold() {
+    if (!this.narrow) return;
+    const query = matchMedia(NARROW);
+    const set = () => {
+      this.isNarrow = query.matches;
+      this.row = this.isNarrow ? HIGH_ROW : ROW;
+      this.view.classList.toggle("narrow", this.isNarrow);
+      this.view.setAttribute("aria-colcount", this.isNarrow ? 1 : this.columns.length);
+      this.lines.forEach((line) => line.row.remove());
+      this.lines = [];
+      this.high = undefined;
+    };
+    query.addEventListener("change", () => {
+      set();
+      this.counted();
+      this.moveTo(Math.max(0, this.current) * this.row);
+    });
+    set();
   }
 
   listen() {
@@ -138,6 +181,7 @@ export class Table {
     if (turn !== this.turn) return;
     if (isArranged === false) this.ordered(null);
     this.found();
+    this.arranged?.();
   }
 
   // Begin at the top of the rows that the source has now.
@@ -149,18 +193,22 @@ export class Table {
       this.count.textContent = shown === all
         ? `${all.toLocaleString("en")} ${all === 1 ? "row" : "rows"}`
         : `${shown.toLocaleString("en")} of ${all.toLocaleString("en")} rows`;
+    const { problem, note } = this.source;
+    if (note) this.count.textContent += `, ${note}`;
+    if (this.input) this.input.setAttribute("aria-invalid", String(Boolean(problem)));
+    if (problem) this.count.textContent = problem;
     this.current = -1;
     this.version++;
     this.counted();
     if (this.lines.length) this.moveTo(0);
-    else this.paint(FIRST * ROW); // the others come when the page has been laid out
+    else this.paint(FIRST * this.row); // the others come when the page has been laid out
   }
 
   // Tell screen readers the number of rows, and give the table their height.
   counted() {
     const shown = this.source.length;
     this.view.setAttribute("aria-rowcount", shown + 1);
-    this.table.style.height = `calc(var(--head) + ${Math.min(shown * ROW, LONGEST)}px)`;
+    this.table.style.height = `calc(var(--head) + ${Math.min(shown * this.row, LONGEST)}px)`;
   }
 
   // The number of rows has changed.
@@ -172,13 +220,13 @@ export class Table {
   // ---- scrolling: `top` is the offset in pixels of all rows, `native` the element's scrollTop
 
   // Whether all rows together are higher than an element may be.
-  scaled() { return this.source.length * ROW > LONGEST; }
+  scaled() { return this.source.length * this.row > LONGEST; }
   // The height for rows.  Asking for it may cost a layout of the page: once for each size.
   bodyHeight() {
-    this.high ??= (this.view.clientHeight || 500) - (this.heads[0].offsetHeight || ROW);
-    return Math.max(ROW, this.high);
+    this.high ??= (this.view.clientHeight || 500) - (this.heads[0].offsetHeight || this.row);
+    return Math.max(this.row, this.high);
   }
-  last() { return Math.max(0, this.source.length * ROW - this.bodyHeight()); }
+  last() { return Math.max(0, this.source.length * this.row - this.bodyHeight()); }
   ratio() {
     return this.scaled() ? this.last() / Math.max(1, LONGEST - this.bodyHeight()) : 1;
   }
@@ -251,11 +299,11 @@ export class Table {
 
   // Rows lie below each other from the first visible one; all of them are moved together.
   paint(height = this.bodyHeight()) {
-    const first = Math.floor(this.top / ROW);
-    const end = Math.min(this.source.length, Math.ceil((this.top + height) / ROW));
+    const first = Math.floor(this.top / this.row);
+    const end = Math.min(this.source.length, Math.ceil((this.top + height) / this.row));
     const count = Math.max(0, end - first);
     while (this.lines.length < count) this.lines.push(this.line(this.lines.length));
-    this.body.style.transform = `translateY(${first * ROW - this.top}px)`;
+    this.body.style.transform = `translateY(${first * this.row - this.top}px)`;
     if (this.source.wanted) this.source.wanted(first, end);
     this.lines.forEach((line, k) => {
       if (k >= count) line.row.remove();
@@ -265,13 +313,13 @@ export class Table {
   }
 
   line(k) {
-    const cells = this.columns.map((c) => {
+    const cells = (this.isNarrow ? this.columns.slice(0, 1) : this.columns).map((c) => {
       const td = element("td", { role: "gridcell", class: c.number ? "number" : "" });
       td.append("");
       return td;
     });
     const row = element("tr", { role: "row" }, ...cells);
-    row.style.top = k * ROW + "px";
+    row.style.top = k * this.row + "px";
     return { row, cells, i: -1, version: -1 };
   }
 
@@ -297,16 +345,33 @@ export class Table {
       for (const [key, value] of Object.entries(this.describe(content)))
         if (value === null) row.removeAttribute(key);
         else row.setAttribute(key, value);
+    if (this.isNarrow) {
+      this.writeLines(cells[0], content);
+      return;
+    }
     this.columns.forEach((c, k) => {
       if (!content) this.writeText(cells[k], "…");
       else if (c.draw) cells[k].replaceChildren(c.draw(content));
+      else if (c.isMarked && this.source.marks?.length)
+        cells[k].replaceChildren(...marked(String(c.text(content)), this.source.marks));
       else this.writeText(cells[k], String(c.text(content)));
     });
   }
 
+  writeLines(cell, content) {
+    const c = this.columns[0];
+    if (content && c.draw) {
+      cell.replaceChildren(c.draw(content), element("span", { class: "quiet" }, this.narrow(content)));
+      return;
+    }
+    const text = content ? String(c.text(content)) : "…";
+    const first = content && c.isMarked && this.source.marks?.length ? marked(text, this.source.marks) : [text];
+    cell.replaceChildren(element("span", {}, ...first), element("span", { class: "quiet" }, content ? this.narrow(content) : ""));
+  }
+
   // A text node that changes costs less than a new one.
   writeText(cell, text) {
-    if (cell.firstChild?.nodeType !== Node.TEXT_NODE) cell.replaceChildren(text);
+    if (cell.firstChild?.nodeType !== Node.TEXT_NODE || cell.firstChild !== cell.lastChild) cell.replaceChildren(text);
     else if (cell.firstChild.data !== text) cell.firstChild.data = text;
   }
 
@@ -331,7 +396,7 @@ export class Table {
       event.preventDefault();
       return;
     }
-    const page = Math.max(1, Math.floor(this.bodyHeight() / ROW) - 1);
+    const page = Math.max(1, Math.floor(this.bodyHeight() / this.row) - 1);
     const to = { ArrowDown: this.current + 1, ArrowUp: this.current - 1, Home: 0,
                  PageDown: this.current + page, PageUp: this.current - page,
                  End: this.source.length - 1 }[event.key];
@@ -342,9 +407,9 @@ export class Table {
   }
 
   select(i) {
-    const below = (i + 1) * ROW - this.bodyHeight();
+    const below = (i + 1) * this.row - this.bodyHeight();
     this.current = i;
-    this.moveTo(Math.max(below, Math.min(this.top, i * ROW)));
+    this.moveTo(Math.max(below, Math.min(this.top, i * this.row)));
     const row = this.source.at(i);
     if (this.chosen && row !== undefined) this.chosen(row, i);
   }

@@ -1,57 +1,17 @@
-// A treemap of bytes by module; a module is opened by a click or the Enter key.
+// A treemap of bytes by module, of as many levels as there is room for; a module is opened by a click or the Enter key.
 
 import { colourOf, element, percentText, shape, sizeText } from "./basics.js";
+import { place } from "./map_layout.js";
+import { KIND_NAMES } from "./roles.js";
 
-// The largest pieces; the others become one piece.
-function largest(pieces) {
-  const MOST = 60;
-  const all = pieces.filter((p) => p.bytes > 0).sort((a, b) => b.bytes - a.bytes);
-  const rest = all.splice(MOST);
-  const sum = (key) => rest.reduce((total, p) => total + p[key], 0);
-  if (rest.length)
-    all.push({ module: null, name: `${rest.length.toLocaleString("en")} others`,
-               bytes: sum("bytes"), tensors: sum("tensors") });
-  return all;
-}
-
-// The worst ratio of sides in a row of areas along a side of the length `side`.
-function worst(row, sum, side) {
-  const scale = (side * side) / (sum * sum);
-  return Math.max(scale * row[0].area, 1 / (scale * row[row.length - 1].area));
-}
-
-// Place pieces with an `area`, the largest first, in a box: rows of nearly square rectangles.
-function squarify(pieces, box) {
-  let { x, y, width, height } = box;
-  for (let i = 0; i < pieces.length;) {
-    const side = Math.min(width, height);
-    const row = [pieces[i++]];
-    let sum = row[0].area;
-    while (i < pieces.length &&
-           worst([...row, pieces[i]], sum + pieces[i].area, side) <= worst(row, sum, side)) {
-      sum += pieces[i].area;
-      row.push(pieces[i++]);
-    }
-    const depth = side ? sum / side : 0;
-    let along = 0;
-    for (const p of row) {
-      const length = depth ? p.area / depth : 0;
-      Object.assign(p, width < height ? { x: x + along, y, w: length, h: depth }
-                                      : { x, y: y + along, w: depth, h: length });
-      along += length;
-    }
-    if (width < height) [y, height] = [y + depth, height - depth];
-    else [x, width] = [x + depth, width - depth];
-  }
-}
+const count = (n, what) => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
 
 export class Treemap {
-  // source(module): { path: [{ name, module }], pieces: [{ name, bytes, tensors, module }] } or a
-  // promise of that.  The module null stands for the root in the argument, and for a piece that
-  // cannot be opened in the result.  shown(path): another module is shown.  sizeOf(): width and
-  // height of the picture.
-  constructor({ into, path, source, shown, sizeOf = () => [1000, 380] }) {
-    Object.assign(this, { into, path, source, shown, sizeOf, turn: 0 });
+  // source(module): { path: [{ name, module }], pieces } or a promise of that; pieces are those of
+  // map_levels.js.  The module null stands for the root in the argument, and for a piece that cannot
+  // be opened in the result.  opened(piece): a tensor was chosen.  sizeOf(): width and height.
+  constructor({ into, path, source, opened, sizeOf = () => [1000, 420] }) {
+    Object.assign(this, { into, path, source, opened, sizeOf, turn: 0 });
     this.show(null);
   }
 
@@ -59,43 +19,92 @@ export class Treemap {
     const turn = ++this.turn;
     const content = await this.source(module);
     if (turn !== this.turn) return;
-    const [width, height] = this.sizeOf();
-    const pieces = largest(content.pieces);
-    const whole = pieces.reduce((sum, p) => sum + p.bytes, 0);
-    for (const p of pieces) p.area = whole ? (p.bytes / whole) * width * height : 0;
-    squarify(pieces, { x: 0, y: 0, width, height });
-    const svg = shape("svg", { viewBox: `0 0 ${width} ${height}` },
-                      ...pieces.map((p, i) => this.piece(p, i, whole)));
-    this.into.replaceChildren(pieces.length ? svg : element("p", { class: "quiet" }, "No bytes."));
+    this.content = content;
+    this.draw(focus);
     this.crumbs(content.path);
-    if (focus) (svg.querySelector("g[tabindex]") || this.path.lastChild).focus();
-    if (this.shown) this.shown(content.path);
   }
 
-  piece(p, i, whole) {
-    const text = `${p.name}: ${sizeText(p.bytes)}, ${percentText(p.bytes, whole)}, ` +
-                 `${p.tensors.toLocaleString("en")} ${p.tensors === 1 ? "tensor" : "tensors"}`;
-    const opens = p.module !== null;
-    const g = shape("g", opens ? { tabindex: "0", role: "button", "aria-label": text } : {},
-                    shape("title", {}, text),
-                    shape("rect", { x: p.x, y: p.y, width: p.w, height: p.h, rx: 3,
-                                    fill: colourOf(i) }));
-    const letters = Math.floor((p.w - 10) / 7);
-    if (p.h > 18 && letters > 2) {
-      const cut = p.name.length > letters ? p.name.slice(0, letters - 1) + "…" : p.name;
-      g.append(shape("text", { x: p.x + 6, y: p.y + 15 }, cut));
-      if (p.h > 34 && letters > 8)
-        g.append(shape("text", { x: p.x + 6, y: p.y + 30 }, sizeText(p.bytes)));
-    }
-    if (opens) {
-      g.addEventListener("click", () => this.show(p.module));
-      g.addEventListener("keydown", (e) => {
-        if (e.key !== "Enter" && e.key !== " ") return;
-        e.preventDefault();
-        this.show(p.module, true);
-      });
-    }
+  draw(focus = false) {
+    const [width, height] = this.sizeOf();
+    const { pieces } = this.content;
+    const placed = place(pieces, { x: 0, y: 0, width, height });
+    this.whole = placed.reduce((sum, p) => sum + p.bytes, 0);
+    this.kinds = new Set();
+    const flat = (list) => list.flatMap((p) => [p, ...(p.isFrame ? flat(p.placed) : [])]);
+    this.isMixed = new Set(flat(placed).filter((p) => !p.isFrame).map((p) => p.kind)).size > 1;
+    const svg = shape("svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Map of bytes by module" },
+                      ...placed.map((p, i) => this.piece(p, i, 1)));
+    const empty = element("p", { class: "quiet" }, "No bytes.");
+    this.into.replaceChildren(...(placed.length ? [svg, this.legend(), this.rest(pieces)] : [empty]));
+    if (focus) (svg.querySelector("g[tabindex]") || this.path.lastChild).focus();
+  }
+
+  textOf(p) {
+    const what = p.members ? `${count(p.members, "module")} with ` : "";
+    return `${p.name}: ${sizeText(p.bytes)}, ${percentText(p.bytes, this.whole)}, ${what}${count(p.tensors, "tensor")}`;
+  }
+
+  colour(p, i) {
+    this.kinds.add(p.kind);
+    return colourOf(this.isMixed ? KIND_NAMES.indexOf(p.kind) : i);
+  }
+
+  // level: 1 for the pieces of the module that is shown; only those are reached by Tab.
+  piece(p, i, level) {
+    const opens = p.module !== null || (p.tensor !== null && this.opened);
+    const g = shape("g", opens && level === 1 ? { tabindex: "0", role: "button", "aria-label": this.textOf(p) } : {},
+                    shape("title", {}, this.textOf(p)),
+                    shape("rect", { x: p.x, y: p.y, width: p.w, height: p.h, rx: p.w > 24 && p.h > 24 ? 3 : 1,
+                                    ...(p.isFrame ? { class: "frame" } : { fill: this.colour(p, i) }) }));
+    this.label(g, p);
+    if (p.isFrame) g.append(...p.placed.map((child) => this.piece(child, i, level + 1)));
+    if (opens) this.listen(g, p, level);
     return g;
+  }
+
+  label(g, p) {
+    const letters = Math.floor((p.w - 8) / 7);
+    if (p.h < 16 || (p.isFrame && !p.hasHead) || letters < Math.min(3, p.name.length)) return;
+    const short = p.name.length > letters ? p.name.replace(/[.]weight$/, "") : p.name;
+    const cut = (text) => (text.length > letters ? text.slice(0, letters - 1) + "…" : text);
+    const kind = p.isFrame ? { class: "head" } : {};
+    const size = `  ${sizeText(p.bytes)}`;
+    const fits = p.isFrame && letters >= p.name.length + size.length;
+    g.append(shape("text", { x: p.x + 5, y: p.y + 13, ...kind }, fits ? p.name + size : cut(short)));
+    if (!p.isFrame && p.h > 32 && letters > 8)
+      g.append(shape("text", { x: p.x + 5, y: p.y + 27, class: "second" }, sizeText(p.bytes)));
+  }
+
+  listen(g, p, level) {
+    const open = (focus) => (p.module === null ? this.opened(p) : this.show(p.module, focus));
+    g.classList.add("opens");
+    g.addEventListener("click", (e) => {
+      e.stopPropagation();
+      open(false);
+    });
+    if (level > 1) return;
+    g.addEventListener("keydown", (e) => {
+      if (e.key !== "Enter" && e.key !== " ") return;
+      e.preventDefault();
+      open(true);
+    });
+  }
+
+  legend() {
+    const kinds = this.isMixed ? KIND_NAMES.filter((k) => this.kinds.has(k)) : [];
+    const box = (kind) => shape("svg", { width: 11, height: 11, "aria-hidden": "true" },
+                                shape("rect", { width: 11, height: 11, rx: 2, fill: colourOf(KIND_NAMES.indexOf(kind)) }));
+    return element("ul", { class: "legend", "aria-label": "Colours" }, ...kinds.map((k) => element("li", {}, box(k), k)));
+  }
+
+  // What has no bytes, or is too small to be seen, is said.
+  rest(pieces) {
+    const none = pieces.filter((p) => !(p.bytes > 0)).length;
+    const ranges = pieces.filter((p) => p.members).length;
+    const texts = [];
+    if (ranges) texts.push("Small modules next to each other are drawn as one piece, which can be opened.");
+    if (none) texts.push(`${count(none, "piece")} without bytes ${none === 1 ? "is" : "are"} not drawn.`);
+    return element("p", { class: "quiet", ...(texts.length ? {} : { hidden: "" }) }, texts.join(" "));
   }
 
   crumbs(path) {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { axePath, Visit } from './browser.mjs'
 import { differs, silent } from './expect.mjs'
 
-const VIEWS = ['tensors', 'modules', 'metadata', 'checks', 'compare']
+const VIEWS = ['overview', 'tensors', 'modules', 'metadata', 'checks', 'compare']
 
 const focused = visit => visit.page.evaluate(() => document.activeElement.id || document.activeElement.textContent)
 
@@ -44,12 +44,13 @@ async function* keyboard({ browser, servers }) {
     }
     await visit.page.focus('#tab-compare')
     await press('ArrowRight')
-    yield* differs('tab after the last one', await focused(visit), 'tab-tensors')
+    yield* differs('tab after the last one', await focused(visit), 'tab-overview')
     await press('t', 't')
     yield* differs('colours', await visit.page.evaluate(() => document.documentElement.dataset.theme), 'dark')
     await press('?')
     yield* differs('list of shortcuts', await visit.page.evaluate(() => document.getElementById('help').open), true)
     await press('Escape')
+    await press('2')
     yield* visibleFocus(visit, press)
     yield* silent(visit)
     await visit.close()
@@ -95,19 +96,46 @@ async function* axe({ browser, servers, models }) {
             await visit.page.waitForFunction(v => document.querySelector(`#panel-${v}`).childElementCount > 0, view)
             yield* await violations(visit, `${view}, ${colorScheme}`)
         }
+        const [chooser] = await Promise.all([visit.page.waitForEvent('filechooser'), visit.page.click('#panel-compare .primary')])
+        await chooser.setFiles(join(models, 'decoder.gguf'))
+        await visit.page.click('.compare-list tr[data-row="0"]')
+        await visit.page.waitForSelector('.pair .figures')
+        yield* await violations(visit, `a comparison, ${colorScheme}`)
+        await visit.page.click('.chips button:text-is("By module")')
+        yield* await violations(visit, `modules of a comparison, ${colorScheme}`)
         await visit.close()
     }
 }
 
+// Controls that are smaller than a finger.
+async function smallTargets(visit, view) {
+    const small = await visit.page.$$eval('button, select, input:not([type=checkbox]):not([type=file])', all => all.filter(n => n.offsetParent && n.checkVisibility())
+        .filter(n => Math.min(n.getBoundingClientRect().height, n.getBoundingClientRect().width) < 43.5).map(n => n.id || n.textContent))
+    return small.length ? [`${view}: smaller than 44 pixels: ${small.slice(0, 5)}`] : []
+}
+
+// Rows that begin or end beyond the table.
+const cutCells = visit => visit.page.$$eval('.panel:not([hidden]) .grid', all => all.filter(g => g.offsetParent && g.querySelector('td'))
+    .filter(g => g.querySelector('tbody tr').getBoundingClientRect().right > g.getBoundingClientRect().right + 1).map(g => g.getAttribute('aria-label')))
+function* cutColumns(cut, view) {
+    if (cut.length)
+        yield `${view}: columns are cut in ${cut}`
+}
+
 async function* narrowWindow({ browser, servers, models }) {
-    const visit = await Visit.begin(browser, servers.page, { viewport: { width: 400, height: 800 } })
+    const visit = await Visit.begin(browser, servers.page, { viewport: { width: 390, height: 844 } })
     const beyond = () => visit.page.evaluate(() => Math.max(0, document.documentElement.scrollWidth - innerWidth))
     yield* differs('width of the start', await beyond(), 0)
     await visit.openFile(join(models, 'decoder.safetensors'))
     await visit.page.click('#tensor-table tr[data-row="1"]')
     await visit.page.waitForSelector('#detail .value-table tr[data-row]')
+    yield* differs('width with details', await beyond(), 0)
+    yield* differs('details over the table', await visit.page.$eval('#detail', d => getComputedStyle(d).position), 'fixed')
+    await visit.page.keyboard.press('Escape')
     for (const view of VIEWS) {
         await visit.tab(view)
+        yield* await smallTargets(visit, view)
+        yield* cutColumns(await cutCells(visit), view)
         yield* differs(`width of ${view}`, await beyond(), 0)
     }
     await visit.close()
@@ -135,6 +163,6 @@ async function* colours({ browser, servers }) {
 export const accessTests = {
     'keyboard only': keyboard,
     'accessibility by axe': axe,
-    'a window of 400 pixels': narrowWindow,
+    'a window of 390 pixels': narrowWindow,
     'light and dark': colours
 }

@@ -85,6 +85,20 @@ async function firstRows(browser, servers, file, isReady) {
     return [times, index]
 }
 
+// The overview of the same index: facts, map and layers.
+async function overviews(browser, servers, file) {
+    const times = []
+    for (let i = 0; i < 5; i++) {
+        const visit = await Visit.begin(browser, servers.page + '#view=overview')
+        await visit.page.waitForFunction(() => performance.getEntriesByName('heft-ready').length)
+        await visit.openAddress(servers.ranges + file)
+        const seen = await visit.page.waitForFunction(() => performance.getEntriesByName('heft-overview')[0]?.duration)
+        times.push(await seen.jsonValue())
+        await visit.close()
+    }
+    return times
+}
+
 async function frames(browser, servers, models) {
     const visit = await Visit.begin(browser, servers.page)
     await visit.openFile(join(models, 'many.safetensors'))
@@ -127,13 +141,15 @@ async function measure(browser, servers, models) {
     await visit.close()
     const [row, index] = await firstRows(browser, servers, 'index.safetensors', true)
     const [rowAtOnce, indexAtOnce] = await firstRows(browser, servers, 'index.safetensors', false)
+    const overview = await overviews(browser, servers, 'index.safetensors')
     if (process.argv.includes('--json')) {
-        console.log(JSON.stringify({ heft, json, row, index, rowAtOnce, indexAtOnce }))
+        console.log(JSON.stringify({ heft, json, row, index, rowAtOnce, indexAtOnce, overview }))
         return
     }
     console.log(`index of 100,000 tensors: heft ${ms(median(heft))}, JSON.parse and the same list ${ms(median(json))}, ratio ${(median(heft) / median(json)).toFixed(2)}`)
     console.log(`first row of 100,000 tensors: ${ms(median(row))} after the last byte, of which the index ${ms(median(index))}`)
     console.log(`the same in a page that was loaded just now: ${ms(median(rowAtOnce))}, of which the index ${ms(median(indexAtOnce))}`)
+    console.log(`overview of 100,000 tensors: ${ms(median(overview))} after the last byte`)
     await frames(browser, servers, models)
 }
 

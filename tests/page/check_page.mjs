@@ -8,12 +8,16 @@ import { dirname, join, resolve } from 'node:path'
 
 import { isInstalled, launch } from './browser.mjs'
 import { accessTests } from './access_tests.mjs'
+import { compareTests } from './compare_tests.mjs'
 import { contentTests } from './content_tests.mjs'
 import { decoder, writeSafetensors } from './model_files.mjs'
 import { moduleTests } from './module_tests.mjs'
 import { networkTests } from './network_tests.mjs'
+import { overviewTests } from './overview_tests.mjs'
+import { packageTests } from './package_tests.mjs'
 import { partTests } from './part_tests.mjs'
 import { scaleTests } from './scale_tests.mjs'
+import { tensorTests } from './tensor_tests.mjs'
 import { NGINX, startServers } from './servers.mjs'
 import { stageTests } from './stage_tests.mjs'
 
@@ -52,7 +56,7 @@ async function complaintsOf(test, context) {
 }
 
 async function main(site, heft, only) {
-    const tests = Object.entries({ ...moduleTests, ...contentTests, ...networkTests, ...partTests, ...accessTests, ...stageTests, ...scaleTests })
+    const tests = Object.entries({ ...moduleTests, ...overviewTests, ...tensorTests, ...compareTests, ...contentTests, ...networkTests, ...partTests, ...packageTests, ...accessTests, ...stageTests, ...scaleTests })
         .filter(([title]) => !only || title.includes(only))
     console.log(`1..${tests.length}`)
     const why = !isInstalled() ? 'chromium is not installed' : !NGINX ? 'nginx is not installed' : ''

@@ -116,7 +116,7 @@ async function* cancelled({ browser, servers, models }) {
     await visit.page.click('#progress-cancel')
     await visit.page.waitForSelector('#progress', { state: 'hidden' })
     yield* lacks('announcement', await visit.text('#said'), 'cancelled')
-    yield* differs('digests', await visit.page.locator('#panel-checks code').count(), 0)
+    yield* differs('digests', await visit.page.locator('#panel-checks code.wrap').count(), 0)
     yield* silent(visit)
     await visit.close()
 }

@@ -190,7 +190,7 @@ async function* comparedWithMany(context) {
     await visit.page.click('#panel-compare button.primary')
     await (await choosing).setFiles(many(context, COUNT))
     await visit.page.waitForFunction(() => /tensors: /.test(document.querySelector('#panel-compare')?.textContent))
-    const sides = await visit.page.$$eval('#panel-compare .side p', all => all.map(p => p.textContent))
+    const sides = await visit.page.$$eval('#panel-compare .side', all => all.map(p => p.textContent))
     yield* lacks('A', sides[0], '300 tensors, 300 parameters')
     yield* lacks('B', sides[1], '2,000 tensors, 2 K parameters')
     yield* silent(visit)

@@ -397,10 +397,35 @@ def check_keyboard(pages):
         yield from differs("names found", browser.run(NAMES), ["layers.10.bias"])
         browser.run(FOCUS, "#map g[tabindex]")
         browser.press("Enter")
-        yield from differs("path of modules", browser.run(TEXT, "path"), "modellayers11")
+        yield from differs("path of modules", browser.run(TEXT, "path"), "alllayers0")
         browser.run(FOCUS, "#path button")
         browser.press("Enter")
-        yield from differs("path at the top", browser.run(TEXT, "path"), "modellayers")
+        yield from differs("path at the top", browser.run(TEXT, "path"), "alllayers")
+    yield from in_browser(pages, file, steps)
+
+
+def check_overview(pages):
+    """Facts, the health line, the map and the roles by layer, of the figures of all values."""
+    tensors = {f"blk.{i}.{part}.weight": floats(*(v * (i + 1) for v in (1, -1, 1, -1)))
+               for i in range(3) for part in ("attn_q", "ffn_up")}
+    tensors["blk.1.ffn_up.weight"] = floats(1, 2, NAN)
+    file = safetensors(pages.folder / "roles.safetensors", tensors, {"license": "MIT"})
+
+    def steps(browser):
+        text = browser.run(TEXT, "summary")
+        for part in ("3 in blk", "MIT", "1 NaN in 1 tensor: all 23 values were read",
+                     "Context" + "not stated"):
+            if part not in text:
+                yield f"the overview lacks {part!r}: {text[:500]!r}"
+        label = "return document.querySelector(`[data-at='${arguments[0]}']`)" \
+                ".getAttribute('aria-label')"
+        yield from differs("a cell", browser.run(label, "0,2"), "q, layer 2: 3")
+        yield from differs("pieces of the map", browser.run(
+            "return [...document.querySelectorAll('#map g[tabindex]')]"
+            ".map(g => g.textContent.split(':')[0])"), ["0", "2", "1"])
+        browser.run(FOCUS, "[data-at='0,0']")
+        browser.press("Enter")
+        yield from differs("the tensor of a cell", browser.run(SELECTED), "blk.0.attn_q.weight")
     yield from in_browser(pages, file, steps)
 
 
@@ -476,6 +501,7 @@ def main(heft):
              "nothing is loaded": check_nothing_is_loaded, "digests of the policy": check_digests,
              "names are text": check_names_are_text, "a set with a missing shard": check_incomplete}
     browsed = {"hostile names in a browser": check_hostile_page, "keyboard": check_keyboard,
+               "overview": check_overview,
                "numbers are whole": check_numbers, "100,000 rows": check_many_rows,
                "a comparison in a browser": check_compared_page,
                "colours and a narrow window": check_colours}

@@ -1,6 +1,7 @@
 // Findings: of opening, and of verify; digests of hash; facts about the file.
 
 import { element, percentText, sizeText } from "./basics.js";
+import { copyButton } from "./copying.js";
 import { ListRows } from "./list_rows.js";
 import { nameText, plainText } from "./names.js";
 import { shortName } from "./rows.js";
@@ -41,6 +42,7 @@ function findingsTable(into, findings) {
   return new Table({
     into,
     label: "Findings",
+    narrow: (f) => plainText(f.text),
     columns,
     source: new ListRows(findings, (f) => `${f.severity} ${f.rule} ${f.tensor} ${f.text}`),
   });
@@ -93,8 +95,9 @@ function comparedText(report, quick) {
 }
 
 export class CheckView {
-  constructor(into, client, model) {
-    Object.assign(this, { into, client, model });
+  // verified(): model.verified is new.
+  constructor(into, client, model, { commands, verified }) {
+    Object.assign(this, { into, client, model, verified });
     this.outcome = element("p", { class: "quiet" });
     this.table = element("div", { class: "table-box" });
     this.digests = element("div");
@@ -111,6 +114,7 @@ export class CheckView {
       this.digests,
       element("h2", {}, "File"),
       factsOf(model),
+      copyButton(commands.verify()),
     );
     this.show(model.notices);
     this.outcome.textContent = model.notices.length
@@ -146,6 +150,11 @@ export class CheckView {
         ? `${count(faults, "fault")}, ${count(warnings, "warning")}. `
         : "No fault. ") + comparedText(report, quick);
     this.show(report.findings);
+    this.model.verified = {
+      kind: faults ? "fault" : warnings ? "warning" : report.bytes_checked && !quick ? sound : "quiet",
+      text: this.outcome.textContent,
+    };
+    this.verified();
     say(this.outcome.textContent);
   }
 
@@ -171,6 +180,7 @@ export class CheckView {
     new Table({
       into: this.digests,
       label: "Digests",
+      narrow: (t) => t.digest,
       columns,
       source: new ListRows(report.tensors, (t) => `${t.name} ${t.digest}`),
     });

@@ -1,10 +1,10 @@
 // Asks the worker (model_worker.js); every question can be cancelled.
 
-import { ownScript } from "./own_files.js";
+import { isOneFile, ownScript } from "./own_files.js";
 
 export class Client {
   constructor() {
-    this.worker = new Worker(ownScript("model_worker.js"), { type: "module", name: "heft" });
+    this.worker = new Worker(ownScript("model_worker.js"), { type: isOneFile ? "classic" : "module", name: "heft" });
     this.questions = new Map();
     this.next = 1;
     this.worker.addEventListener("message", ({ data }) => this.heard(data));
@@ -12,6 +12,7 @@ export class Client {
   }
 
   heard({ ready, id, progress, error, result }) {
+    this.isReady = true;
     if (ready) performance.mark("heft-ready"); // for tests and the curious
     const question = this.questions.get(id);
     if (!question) return;
@@ -29,11 +30,13 @@ export class Client {
     const message = event.message || "a script of this page could not be loaded";
     for (const { reject } of this.questions.values()) reject(new Error(message));
     this.questions.clear();
+    if (!this.isReady) this.problem = message; // the worker has not started
   }
 
   // Return a promise of the answer.  A signal cancels the work and rejects with an AbortError.
   ask(method, args = {}, { signal, onProgress } = {}) {
     const id = this.next++;
+    if (this.problem) return Promise.reject(new Error(`${this.problem}; load the page again`));
     return new Promise((resolve, reject) => {
       const stop = () => {
         this.worker.postMessage({ id, cancel: true });

@@ -1,5 +1,8 @@
 // Order and search of tensors in columns.  Runs in a worker: no step waits for the page.
 
+import { globOf } from "./glob.js";
+import { queryOf } from "./query.js";
+
 const isDigit = (c) => c >= 0x30 && c <= 0x39;
 const isSeparator = (c) => c === 0x2e || c === 0x2f; // "." and "/"
 
@@ -64,8 +67,9 @@ function lowerBytes(bytes) {
 const nextTask = () => new Promise((done) => setTimeout(done));
 
 export class ColumnOrder {
-  constructor(columns) {
-    Object.assign(this, { columns, orders: new Map(), lower: null, turn: 0 });
+  // figures(): an iterator of the figures of tensors by id, of those that were read.
+  constructor(columns, figures) {
+    Object.assign(this, { columns, figures, orders: new Map(), lower: null, turn: 0 });
   }
 
   nameStart(i) {
@@ -128,14 +132,15 @@ export class ColumnOrder {
     }
   }
 
-  markTypes(word, hits) {
+  markTypes(word, hits, isGlob = false) {
     const { dtypes, dtypeNames, count } = this.columns;
-    const fits = dtypeNames.map((name) => (name.includes(word) ? 1 : 0));
+    const test = isGlob ? globOf(word) : (name) => name.includes(word);
+    const fits = dtypeNames.map((name) => (test(name) ? 1 : 0));
     if (fits.includes(1)) for (let i = 0; i < count; i++) hits[i] |= fits[dtypes[i]];
   }
 
   markShapes(word, hits) {
-    if (!/^[\d[\],]+$/.test(word)) return;
+    if (!/^[\d[\], ]+$/.test(word)) return;
     const { dims, dimEnds, count } = this.columns;
     for (let i = 0, from = 0; i < count; i++) {
       if (!hits[i] && `[${dims.subarray(from, dimEnds[i]).join(", ")}]`.includes(word)) hits[i] = 1;
@@ -143,14 +148,61 @@ export class ColumnOrder {
     }
   }
 
-  // Tensors with all words of a text in name, type or shape; null without words.
+  // Mark the tensors whose names fit a pattern.
+  markPattern({ text }, hits) {
+    const { nameBytes, nameEnds, count } = this.columns;
+    const fits = globOf(text);
+    const utf8 = new TextDecoder();
+    for (let i = 0; i < count; i++)
+      if (fits(utf8.decode(nameBytes.subarray(this.nameStart(i), nameEnds[i])))) hits[i] = 1;
+  }
+
+  markDims({ dims: wanted }, hits) {
+    const { dims, dimEnds, count } = this.columns;
+    for (let i = 0, from = 0; i < count; from = dimEnds[i++])
+      if (dimEnds[i] - from === wanted.length && wanted.every((d, k) => d === null || d === dims[from + k])) hits[i] = 1;
+  }
+
+  // Conditions of one number of each tensor.
+  markNumbers({ kind, test }, hits) {
+    const { nbytes, elements, dimEnds, count } = this.columns;
+    const rank = (i) => dimEnds[i] - (i ? dimEnds[i - 1] : 0);
+    const valueOf = { size: (i) => nbytes[i], params: (i) => elements[i], rank }[kind];
+    for (let i = 0; i < count; i++) if (test(valueOf(i))) hits[i] = 1;
+  }
+
+  markBad(hits) {
+    for (const [id, { nan, inf }] of this.figures?.() ?? []) if (nan || inf) hits[id] = 1;
+  }
+
+  // The steps that mark what a condition finds.
+  stepsOf(c, hits) {
+    switch (c.kind) {
+    case "word":
+      return [this.markNames, this.markTypes, this.markShapes].map((mark) => () => mark.call(this, c.text, hits));
+    case "name":
+      return [() => this.markNames(c.text.toLowerCase(), hits)];
+    case "type":
+      return [() => this.markTypes(c.text, hits, c.text.includes("*"))];
+    case "glob":
+      return [() => this.markPattern(c, hits)];
+    case "shape":
+      return [() => this.markDims(c, hits)];
+    case "bad":
+      return [() => this.markBad(hits)];
+    default:
+      return [() => this.markNumbers(c, hits)];
+    }
+  }
+
+  // Tensors that meet all conditions of a text; null without conditions.
   async search(text, isStale) {
-    const words = text.toLowerCase().split(/\s+/).filter(Boolean);
     let hits = null;
-    for (const word of words) {
+    for (const condition of queryOf(text).conditions) {
+      if (condition.problem) continue;
       const found = new Uint8Array(this.columns.count);
-      for (const mark of [this.markNames, this.markTypes, this.markShapes]) {
-        mark.call(this, word, found);
+      for (const step of this.stepsOf(condition, found)) {
+        step();
         await nextTask();
         if (isStale()) return null;
       }

@@ -1,5 +1,7 @@
 // Differences between two models as rows of a table.
 
+import { sorted } from "./differences.js";
+
 const MOST = 200_000;
 
 const shapeText = (dims) => `[${dims.join(", ")}]`;
@@ -26,8 +28,8 @@ function changedRow(c, a, b) {
 
 const idOf = (model, name) => model.find(name)?.id ?? null;
 
-// Return { equal, summary, rows, omitted }; rows are { name, what, a, b, ids, differing, max, cosine }
-// with the ids of the tensors in both models, or null.
+// Return { equal, summary, rows, omitted }; rows are { name, what, kind, module, a, b, ids, differing, max,
+// cosine } with the ids of the tensors in both models, or null.
 export function compareRows(report, a, b) {
   const lists = [
     [report.changed, (c) => changedRow(c, a, b)],
@@ -40,5 +42,5 @@ export function compareRows(report, a, b) {
   for (const [list, row] of lists) rows = rows.concat(list.slice(0, MOST - rows.length).map(row));
   for (const row of rows)
     row.ids = [idOf(a, row.name), idOf(b, row.what === "renamed" ? row.b : row.name)];
-  return { equal: report.equal, summary: report.summary, rows, omitted: all - rows.length };
+  return { equal: report.equal, summary: report.summary, rows: sorted(rows), omitted: all - rows.length };
 }

@@ -1,111 +1,51 @@
-// The page: opens a model and shows its views.
+// The page: shows the views of the model that is open.
 
-import { byId, countText, element, sizeText } from "./basics.js";
-import { shares } from "./charts.js";
+import { AddressState, rememberOpened, stateOfAddress, wasOpenedHere } from "./address_state.js";
+import { byId, element } from "./basics.js";
 import { CheckView } from "./check_view.js";
 import { Client, isCancelled } from "./client.js";
+import { Commands } from "./commands.js";
 import { CompareView } from "./compare_view.js";
 import { listenToKeys, listenToTheme, switchTheme } from "./keys.js";
+import { showCards } from "./model_cards.js";
 import { ModuleView } from "./module_view.js";
-import { isHubAddress, resolveHub } from "./hub.js";
 import { showIncomplete } from "./incomplete.js";
+import { exampleFile } from "./example.js";
 import { cut, nameText } from "./names.js";
-import { besides, candidates, filesOfDrop } from "./openable.js";
-import { ownScript } from "./own_files.js";
-import { cancelWork, clearFailure, say, showFailure, withProgress } from "./status.js";
+import { filesOfDrop, handleOfDrop } from "./openable.js";
+import { Opening } from "./opening.js";
+import { OverviewView } from "./overview_view.js";
+import { isOneFile, ownScript } from "./own_files.js";
+import { remember, showRecent } from "./recent.js";
+import { closeAnySheet, closeSheet } from "./sheet.js";
+import { cancelWork, clearFailure, say, showFailure } from "./status.js";
 import { Tabs } from "./tabs.js";
 import { TensorView } from "./tensor_view.js";
 import { showMetadata, showVocabulary } from "./text_views.js";
 import { warmPage } from "./warm_page.js";
-import { complete, openWhole, painted } from "./whole_model.js";
+import { complete, painted } from "./whole_model.js";
 
 const client = new Client();
-let shown = null; // { model, tabs, tensors, compare }
+const opening = new Opening(client, { opened, choosing: showStart });
+const address = new AddressState(went);
+let shown = null; // { model, what, tabs, overview, tensors, compare }
 
 // ---- opening
 
-const nameOfAddress = (url) => decodeURIComponent(new URL(url).pathname.split("/").pop() || url);
-
-function decodedName(url) {
-  try {
-    return nameOfAddress(url);
-  } catch {
-    return url;
-  }
+async function opened(model, what) {
+  if (typeof what.input === "string") remember({ key: what.given, name: what.name, address: what.given });
+  else if (what.handle) remember({ key: `file ${what.name}`, name: what.name, handle: what.handle });
+  if (!what.isSecond) show(model, what);
+  else if (shown) await compareWith(model, what);
 }
 
-// what: { input, name, files }; a model that is open, or undefined after a failure.
-async function load(what) {
-  const retry = { title: "Try again", act: () => use(what) };
-  const whole = {
-    title: "Download the whole file",
-    act: () => use({ ...what, whole: 8 * 2 ** 30 }),
-  };
-  const name = cut(nameText(what.name));
-  const model = await withProgress(
-    `Opening ${name}`,
-    (options) =>
-      what.isSecond ? openWhole(client, what, options) : client.ask("open", what, options),
-    { name, actionsOf: (e) => (e.rule === "web/no-ranges" ? [whole] : [retry]) },
-  );
-  return model && { ...model, shown: what.name };
-}
-
-// Open a model as the only one, or as B of a comparison.
-async function use(what) {
-  const second = shown && what.isSecond ? shown : null;
-  const model = await load(what);
-  if (!model) return;
-  if (second && second === shown) shown.compare.compare(model);
-  else show(model, what);
-}
-
-// A file of the hub, or the main file of a repository or folder.
-async function openHub(text, isSecond) {
-  const found = await withProgress(`Listing ${cut(nameText(text))}`, ({ signal }) => resolveHub(text, signal), {
-    name: cut(nameText(text)),
-    actionsOf: () => [{ title: "Try again", act: () => openHub(text, isSecond) }],
-  });
-  if (!found) return;
-  const [first] = found.choices;
-  if (found.isClear || isSecond) await use({ input: first.url, name: first.name, isSecond });
-  else offer(found.choices.map((c) => ({ name: c.path, act: () => use({ input: c.url, name: c.name }) })));
-}
-
-function openAddress(text, isSecond = false) {
-  if (isHubAddress(text)) return openHub(text, isSecond);
-  const url = new URL(text, document.baseURI).href;
-  return use({ input: url, name: decodedName(url), isSecond });
-}
-
-function openFile(file, files, isSecond) {
-  const near = besides(file, files);
-  return use({ input: file, name: file.name, files: near.length > 1 ? near : undefined, isSecond });
-}
-
-function openFiles(files, isSecond = false) {
-  clearFailure();
-  if (!files.length) return;
-  const found = candidates(files);
-  const isClear = found.length === 1 || /index\.json$/i.test(found[0].name);
-  if (isClear || isSecond) openFile(found[0], files, isSecond);
-  else
-    offer(found.map((file) => ({ name: file.name, size: file.size, act: () => openFile(file, files, false) })));
-}
-
-// Several files may be meant: the user chooses.  found: { name, size, act() }
-function offer(found) {
-  showStart();
-  const MOST = 100;
-  const list = found.slice(0, MOST).map(({ name, size, act }) => {
-    const button = element("button", { type: "button" }, cut(nameText(name)));
-    button.addEventListener("click", act);
-    const text = size === undefined ? "" : " " + sizeText(size);
-    return element("li", {}, button, element("span", { class: "quiet" }, text));
-  });
-  byId("candidates").replaceChildren(element("p", {}, "Which file?"), element("ul", {}, ...list));
-  byId("candidates").hidden = false;
-  byId("candidates").querySelector("button").focus();
+async function compareWith(model, what) {
+  shown.tabs.select("compare");
+  const b = typeof what.input === "string" ? what.given : null;
+  if (b) rememberOpened(b);
+  address.set({ b }, false);
+  const differences = await shown.compare.compare(model, what);
+  if (differences) shown.overview.compared(differences);
 }
 
 let choosesSecond = false; // the file that is being chosen is B of a comparison
@@ -128,34 +68,21 @@ function showStart() {
   byId("file-name").textContent = "";
   document.title = "Heft – model inspector";
   byId("choose-file").focus();
+  showRecent(RECENT);
 }
 
-// The sums are not known before the columns.
-function cards(m) {
-  const facts = [
-    ["Format", m.format + (m.version ? ` ${m.version}` : "")],
-    ["Parameters", m.columns ? countText(m.elements) : "…"],
-    ["Tensors", m.count.toLocaleString("en") + (m.missing.length || m.alone ? ", incomplete" : "")],
-    ["Data", m.columns ? sizeText(m.bytes) : "…"],
-    [m.files > 1 ? "Files" : "File", sizeText(m.total)],
-  ];
-  const there = (m.files - m.missing.length).toLocaleString("en");
-  const all = m.files.toLocaleString("en");
-  if (m.files > 1) facts.push(["Number of files", m.missing.length ? `${there} of ${all}` : all]);
-  byId("cards").replaceChildren(
-    ...facts.map(([title, text]) =>
-      element("div", {}, element("dt", {}, title), element("dd", {}, text)),
-    ),
-  );
-  byId("types").replaceChildren();
-  byId("types").classList.toggle("awaited", !m.columns);
-  if (m.types?.length) shares(byId("types"), m.types);
-}
+const RECENT = {
+  address: (text) => opening.address(text),
+  file: (file, handle) => opening.files([file], { handle }),
+  failed: (e) => showFailure({ status: "io", rule: "web/read", message: String(e.message || e) }),
+};
 
 function viewsOf(m) {
   const worst = m.notices.some((f) => f.severity === "fault") ? "fault" : "warning";
   const badge = m.notices.length ? { kind: worst, text: String(m.notices.length) } : null;
+  const commands = m.commands;
   return [
+    { id: "overview", title: "Overview", show: () => shown.overview.show() },
     { id: "tensors", title: "Tensors" },
     {
       id: "modules",
@@ -174,7 +101,11 @@ function viewsOf(m) {
       id: "checks",
       title: "Checks",
       badge,
-      show: () => new CheckView(byId("panel-checks"), client, m),
+      show: () =>
+        (shown.checks = new CheckView(byId("panel-checks"), client, m, {
+          commands,
+          verified: () => shown.overview.changed(),
+        })),
     },
     { id: "compare", title: "Compare" },
   ];
@@ -192,16 +123,20 @@ function showTensor(id) {
   byId("detail").focus();
 }
 
+function showSearch(text) {
+  shown.tabs.select("tensors");
+  shown.tensors.search(text);
+  shown.tensors.table.view.focus();
+}
+
+function showChecks(verifies) {
+  shown.tabs.select("checks");
+  if (verifies) shown.checks.verify(false);
+}
+
 function clearPanels() {
-  for (const id of [
-    "tensor-table",
-    "module-table",
-    "map",
-    "path",
-    "metadata-table",
-    "vocabulary-table",
-  ])
-    byId(id).replaceChildren();
+  for (const id of ["tensor-table", "module-table", "metadata-table", "vocabulary-table"]) byId(id).replaceChildren();
+  document.querySelectorAll(".sheet").forEach(closeSheet);
   byId("detail").replaceChildren(
     element("p", { class: "quiet" }, "Choose a tensor to see its values."),
   );
@@ -217,41 +152,66 @@ function showModel(m) {
   document.title = `${cut(nameText(m.shown), 80)} – Heft`;
 }
 
+function closeShown() {
+  if (!shown) return;
+  shown.tensors.close();
+  shown.overview.close();
+  client.ask("close", { model: shown.model.id });
+  if (shown.compare.other) client.ask("close", { model: shown.compare.other.id });
+}
+
+// The view that is shown first: that of the address, or the overview.
+function firstView(views) {
+  const { view } = address.state;
+  return views.some((v) => v.id === view) && view !== "compare" ? view : "overview";
+}
+
 function show(m, what) {
-  if (shown) {
-    shown.tensors.close();
-    client.ask("close", { model: shown.model.id });
-    if (shown.compare.other) client.ask("close", { model: shown.compare.other.id });
-  }
+  const again = () => opening.use(what);
+  closeShown();
+  m.commands = new Commands(what.given || what.name);
   showModel(m);
   clearPanels();
-  cards(m);
-  shown = { model: m };
-  shown.tabs = new Tabs(viewsOf(m));
-  m.whole = m.columns ? Promise.resolve(true) : finish(m, what);
-  shown.tensors = new TensorView(client, m, () => use(what));
+  showCards(m);
+  shown = { model: m, what };
+  m.whole = m.columns ? Promise.resolve(true) : finish(m, again);
+  const isLocal = typeof what.input !== "string";
+  shown.overview = new OverviewView(client, m, {
+    isLocal,
+    commands: m.commands,
+    to: { tensor: showTensor, search: showSearch, checks: showChecks },
+  });
+  shown.tensors = new TensorView(client, m, again, (name) => tensorShown(name));
+  const views = viewsOf(m);
+  const first = firstView(views);
+  address.opened(m.id, isLocal ? null : what.given, first);
+  shown.tabs = new Tabs(views, first, (view) => address.set({ view }));
   shown.compare = new CompareView(byId("panel-compare"), client, m, {
-    choose: (address) => (address ? openAddress(address, true) : choose(true)),
+    choose: (text) => (text ? opening.address(text, true) : choose(true)),
     tensor: showTensor,
   });
-  showIncomplete(m, what, use);
+  showIncomplete(m, what, (changed) => opening.use(changed));
   measure(m);
-  shown.tensors.table.view.focus({ preventScroll: true });
+  if (first === "tensors") shown.tensors.table.view.focus({ preventScroll: true });
+  else byId("content").focus({ preventScroll: true });
+  const { b } = address.state;
+  if (b && wasOpenedHere(b)) opening.address(b, true); // the page was loaded again
+  if (address.state.tensor) shown.tensors.chooseName(address.state.tensor);
   say(`${cut(nameText(m.shown))}: ${m.format}, ${m.count.toLocaleString("en")} tensors`);
 }
 
 // Ask for the columns behind the first paint; return whether the model has them.
-async function finish(m, what) {
+async function finish(m, again) {
   await painted();
   try {
     await complete(client, m);
   } catch (e) {
-    const again = { title: "Open it again", act: () => use(what) };
-    if (shown.model === m && !isCancelled(e)) showFailure(e, [again], cut(nameText(m.shown)));
+    const actions = [{ title: "Open it again", act: again }];
+    if (shown.model === m && !isCancelled(e)) showFailure(e, actions, cut(nameText(m.shown)));
     return false;
   }
   if (shown.model !== m) return false;
-  cards(m);
+  showCards(m);
   shown.tensors.arrived();
   return true;
 }
@@ -265,10 +225,45 @@ function measure(m) {
   });
 }
 
+// ---- the state in the address
+
+let lastStep = 0;
+
+// Tensors that are passed quickly are one step.
+function tensorShown(name) {
+  const QUICK = 1500; // milliseconds
+  const isStep = performance.now() - lastStep > QUICK;
+  lastStep = performance.now();
+  address.set({ view: "tensors", tensor: name }, isStep);
+}
+
+// The user went back or forward.
+function went(state, model) {
+  if (shown && model === shown.model.id) {
+    showModel(shown.model);
+    if (state.view) shown.tabs.select(state.view);
+    if (state.tensor && state.view === "tensors") shown.tensors.chooseName(state.tensor);
+  } else if (state.open && wasOpenedHere(state.open)) {
+    opening.address(state.open);
+  } else {
+    showStart();
+    if (model !== null) say("The file of this step was closed. Choose it again.");
+  }
+}
+
+// A link fills in an address; nothing is fetched until the user says so.  A page that is loaded again
+// opens what the user has opened in it before.
+function fillFromLink() {
+  const { open } = stateOfAddress();
+  if (!open || !/^(https?|hf):/.test(open)) return;
+  byId("address").value = open;
+  if (wasOpenedHere(open)) opening.address(open);
+  else byId("address").focus();
+}
+
 // ---- events
 
 function listenToDrops() {
-  const drop = byId("drop");
   const isFiles = (e) => [...(e.dataTransfer?.types || [])].includes("Files");
   document.addEventListener("dragover", (e) => {
     if (!isFiles(e)) return;
@@ -281,14 +276,14 @@ function listenToDrops() {
     if (!isFiles(e)) return;
     e.preventDefault();
     const isSecond = Boolean(shown) && shown.tabs.current === "compare";
+    const handle = handleOfDrop(e.dataTransfer);
     try {
-      openFiles(await filesOfDrop(e.dataTransfer), isSecond);
+      opening.files(await filesOfDrop(e.dataTransfer), { isSecond, isDrop: true, handle: await handle });
     } catch (error) {
       const message = String(error.message || error);
       showFailure({ status: "io", rule: "web/read", message });
     }
   });
-  return drop;
 }
 
 const tabKey = (n) => ({
@@ -318,8 +313,8 @@ const SHORTCUTS = [
   { key: "/", title: "Search in the view", act: focusSearch },
   {
     key: "1",
-    shown: "1 – 6",
-    title: "Tensors, Modules, Metadata, …",
+    shown: "1 – 7",
+    title: "Overview, Tensors, Modules, …",
     act: () => shown && shown.tabs.select(shown.tabs.views[0].id),
   },
   {
@@ -327,28 +322,23 @@ const SHORTCUTS = [
     title: "Compare with a second file",
     act: () => shown && shown.tabs.select("compare"),
   },
-  {
-    key: "v",
-    title: "Verify",
-    act: () =>
-      shown && (shown.tabs.select("checks"), byId("panel-checks").querySelector("button").click()),
-  },
+  { key: "v", title: "Verify", act: () => shown && showChecks(true) },
   { key: "t", title: "Colours: system, light, dark", act: switchTheme },
   {
     key: "Escape",
     shown: "Esc",
     title: "Cancel what is running; close a message",
-    act: () => cancelWork() || (!byId("failure").hidden && (clearFailure(), true)),
+    act: () => cancelWork() || closeAnySheet() || (!byId("failure").hidden && (clearFailure(), true)),
   },
   { key: "?", title: "This list", act: () => byId("help").showModal() },
-  { key: "arrows", shown: "↑ ↓ Home End", title: "In a table: go from row to row" },
+  { key: "arrows", shown: "↑ ↓ Home End", title: "In a table: go from row to row; in the layers: from cell to cell" },
   {
     key: "enter",
     shown: "Enter",
     title: "In a table: go to the details; in the tree: show the tensors of a module",
   },
   { key: "tree", shown: "→ ←", title: "In the tree: open and close a module" },
-  ...[2, 3, 4, 5, 6].map(tabKey),
+  ...[2, 3, 4, 5, 6, 7].map(tabKey),
 ];
 
 function openAnother() {
@@ -361,29 +351,27 @@ function listen() {
   byId("choose-folder").addEventListener("click", () => choose(false, "folder-input"));
   byId("open-another").addEventListener("click", openAnother);
   for (const input of [byId("file-input"), byId("folder-input")])
-    input.addEventListener("change", () => openFiles([...input.files], choosesSecond));
+    input.addEventListener("change", () => opening.files([...input.files], { isSecond: choosesSecond }));
+  byId("try-example").addEventListener("click", () => opening.files([exampleFile()]));
+  // Files that the system opens with the installed page.
+  window.launchQueue?.setConsumer(async ({ files }) => {
+    const list = await Promise.all((files || []).map((handle) => handle.getFile()));
+    opening.files(list, { isDrop: true, handle: list.length === 1 ? files[0] : undefined });
+  });
   byId("back").addEventListener("click", () => showModel(shown.model));
   byId("progress-cancel").addEventListener("click", cancelWork);
   byId("address-form").addEventListener("submit", (e) => {
     e.preventDefault();
-    openAddress(byId("address").value);
+    opening.address(byId("address").value);
   });
   listenToDrops();
   listenToKeys(SHORTCUTS);
   listenToTheme();
 }
 
-// "#open=ADDRESS" fills in an address, so that links to a model can be shared.  Nothing is fetched
-// until the user says so.
-function fillFromLink() {
-  const wanted = new URLSearchParams(location.hash.slice(1)).get("open");
-  if (!wanted || !/^(https?|hf):/.test(wanted)) return;
-  byId("address").value = wanted;
-  byId("address").focus();
-}
-
 listen();
+showRecent(RECENT);
 fillFromLink();
 warmPage(() => !shown);
-if ("serviceWorker" in navigator && window.isSecureContext)
+if (!isOneFile && "serviceWorker" in navigator && window.isSecureContext)
   navigator.serviceWorker.register(ownScript("sw.js")).catch(() => {}); // works without, but not offline

@@ -6,10 +6,15 @@ import { dtypes, open, version } from "./heft.js";
 import { ColumnOrder } from "./column_order.js";
 import { compareRows } from "./compare_rows.js";
 import { metadataRows, valueText } from "./metadata_rows.js";
+import { configOf, mapOf, overviewOf } from "./overview_data.js";
 import { ModuleTree } from "./module_tree.js";
 import { indexOfSet, isJoinedHere, namesOfSet, numbered } from "./numbered.js";
 import { otherWeights } from "./openable.js";
+import { surveyPair } from "./pair_survey.js";
+import { npyOf, safetensorsOf } from "./save_files.js";
+import { sliceOf } from "./slice.js";
 import { survey } from "./survey.js";
+import { ValueSample } from "./value_sample.js";
 import { numbersOf, partOf, textsOf } from "./values.js";
 import { warmUp } from "./warm_up.js";
 
@@ -34,8 +39,8 @@ const FIRST = 256;
 
 // A model that is open.  What takes long for many tensors is made when it is first asked for.
 class Entry {
-  constructor(model) {
-    this.model = model;
+  constructor(model, config) {
+    Object.assign(this, { model, config });
   }
 
   // all.tiedTo is found when a tensor is chosen.
@@ -43,12 +48,17 @@ class Entry {
     return this.model.columns();
   }
   get order() {
-    this.ordered ||= new ColumnOrder(columnsOf(this.all));
+    this.ordered ||= new ColumnOrder(columnsOf(this.all), () => this.sampled?.figures);
     return this.ordered;
   }
   get tree() {
     this.modules ||= new ModuleTree(this.order);
     return this.modules;
+  }
+  // types: those of the package.
+  sampleOf(types) {
+    this.sampled ||= new ValueSample(this.model, types, () => running.size > 1);
+    return this.sampled;
   }
 }
 
@@ -161,7 +171,7 @@ async function openModel({ input, name, files, whole, joins }, { signal, progres
     ...(resolve ? { resolve } : {}),
   });
   const id = next++;
-  const entry = new Entry(model);
+  const entry = new Entry(model, await configOf(near.get("config.json")));
   models.set(id, entry);
   const count = model.tensorCount;
   const known = count > FIRST ? { first: columnsOf(model.columns({ count: FIRST })) } : rest(entry);
@@ -192,6 +202,18 @@ const arrange = ({ model, text, column, down, module }) =>
 
 const modules = ({ model, module }) => entryOf(model).tree.show(module);
 
+const overview = ({ model }) => {
+  const entry = entryOf(model);
+  return overviewOf(entry, typeSums(entry.order.columns));
+};
+
+const map = ({ model, module }) => mapOf(entryOf(model).tree, module);
+
+async function sample({ model, isWhole, first, runs }, { signal, progress }) {
+  const sampled = entryOf(model).sampleOf(await dtypes());
+  await sampled.run({ isWhole, first, runs, signal, onBatch: (batch) => progress({ batch }) });
+}
+
 // ---- tensors
 
 const plainValue = (value) => (typeof value === "object" && value !== null ? "…" : String(value));
@@ -200,6 +222,7 @@ async function tensorFacts({ model, tensor }) {
   const entry = entryOf(model);
   const t = entry.model.tensorAt(tensor);
   return {
+    name: t.name,
     layout: t.layout,
     tiedTo: entry.all.tiedTo[tensor],
     parts: t.parts.map((p) => ({ ...p })),
@@ -208,6 +231,8 @@ async function tensorFacts({ model, tensor }) {
     attributes: [...t.attributes].map(([key, value]) => [key, plainValue(value)]),
   };
 }
+
+const find = ({ model, name }) => entryOf(model).model.find(name)?.id ?? null;
 
 async function shownPart({ model, tensor, role }) {
   const t = entryOf(model).model.tensorAt(tensor);
@@ -231,6 +256,41 @@ async function surveyTensor(args, { signal, progress }) {
     onPicture: (first) => progress({ first: { part, figures: first } }),
   });
   return { part, figures };
+}
+
+async function slice({ model, tensor, role, ...place }, { signal }) {
+  const [t, part] = await shownPart({ model, tensor, role });
+  const read = (from, to) => numbersOf(t, part, from, to, signal);
+  return sliceOf({ ...place, read }, signal);
+}
+
+async function pair({ a, b, ids }, { signal, progress }) {
+  const side = async (model, id) => {
+    if (id === null) return null;
+    const [t, part] = await shownPart({ model, tensor: id });
+    if (!part.decodes) return null;
+    return { ...part, isPacked: part.encoding !== "raw", read: (from, to) => numbersOf(t, part, from, to, signal) };
+  };
+  const sides = [await side(a, ids[0]), await side(b, ids[1])];
+  const found = await surveyPair(...sides, (bytes, total) => progress({ bytes, total }));
+  const plain = (s) => s && { count: s.count, columns: s.columns, shape: s.shape, dtype: s.dtype, perElement: s.perElement };
+  return { ...found, parts: sides.map(plain) };
+}
+
+const saving = (signal, progress, total) => {
+  let done = 0;
+  return { signal, progress: (n) => progress({ bytes: (done += n), total }) };
+};
+
+function npy({ model, tensor }, { signal, progress }) {
+  const t = entryOf(model).model.tensorAt(tensor);
+  return npyOf(t, saving(signal, progress, t.nbytes));
+}
+
+function safetensors({ model, ids }, { signal, progress }) {
+  const { model: m } = entryOf(model);
+  const tensors = ids ? Array.from(ids, (id) => m.tensorAt(id)) : [...m];
+  return safetensorsOf(tensors, saving(signal, progress, tensors.reduce((sum, t) => sum + (t.nbytes || 0), 0)));
 }
 
 async function valuesOf(args, { signal }) {
@@ -271,8 +331,16 @@ const methods = {
   close: closeModel,
   arrange,
   modules,
+  overview,
+  map,
+  sample,
   tensor: tensorFacts,
+  find,
   survey: surveyTensor,
+  slice,
+  npy,
+  safetensors,
+  pair,
   values: valuesOf,
   metadata,
   metadataValue,
@@ -303,7 +371,7 @@ function reporter(id) {
   let last = -LEAST;
   return (progress) => {
     const time = performance.now();
-    if (!progress.first && time - last < LEAST) return;
+    if (!progress.first && !progress.batch && time - last < LEAST) return;
     last = time;
     postMessage({ id, progress });
   };

@@ -1,10 +1,9 @@
-// The modules of a model: treemap, and a tree with sums.
+// The modules of a model: a tree with sums.
 
 import { byId, countText, element, percentText, sizeText } from "./basics.js";
 import { nameOfBytes } from "./names.js";
 import { shortName } from "./rows.js";
 import { Table } from "./table.js";
-import { Treemap } from "./treemap.js";
 
 const nameOf = (bytes) => nameOfBytes(bytes, 0, bytes.length);
 
@@ -51,37 +50,18 @@ export class ModuleView {
   // chosen({ module, name }): tensors of a module are wanted; tensor(id): a tensor is.
   constructor(client, model, { chosen, tensor }) {
     Object.assign(this, { client, model, chosen, tensor });
-    this.map = new Treemap({
-      into: byId("map"),
-      path: byId("path"),
-      source: (m) => this.content(m),
-      shown: (path) => this.tree(path),
-      sizeOf: () => [Math.max(300, byId("map").clientWidth), 300],
-    });
+    this.show();
   }
 
-  async content(module) {
-    const { path, pieces, omitted } = await this.client.ask("modules", {
-      model: this.model.id,
-      module,
-    });
-    this.pieces = pieces.map((p) => ({ ...p, name: shortName(nameOf(p.nameBytes)) }));
-    this.omitted = omitted;
-    return {
-      path: path.map((p) => ({
-        module: p.module,
-        name: p.nameBytes ? shortName(nameOf(p.nameBytes)) : "model",
-      })),
-      pieces: this.pieces,
-    };
+  async show() {
+    const { path, pieces, omitted } = await this.client.ask("modules", { model: this.model.id });
+    const nameOfPiece = (p) => shortName(nameOf(p.nameBytes));
+    const prefix = path.slice(1).map(nameOfPiece).join(".");
+    this.tree(pieces.map((p) => ({ ...p, name: nameOfPiece(p) })), prefix, omitted);
   }
 
-  tree(path) {
-    const prefix = path
-      .slice(1)
-      .map((p) => p.name)
-      .join(".");
-    const pieces = this.pieces.map((p) => ({
+  tree(list, prefix, omitted) {
+    const pieces = list.map((p) => ({
       ...p,
       level: 1,
       open: false,
@@ -112,12 +92,12 @@ export class ModuleView {
       },
     ];
     byId("module-table").replaceChildren(
-      ...(this.omitted
+      ...(omitted
         ? [
             element(
               "p",
               { class: "warning" },
-              `${this.omitted.toLocaleString("en")} tensors are in further modules, which are not listed.`,
+              `${omitted.toLocaleString("en")} tensors are in further modules, which are not listed.`,
             ),
           ]
         : []),
@@ -129,6 +109,7 @@ export class ModuleView {
       columns,
       source,
       searchable: false,
+      narrow: (p) => `${p.tensors.toLocaleString("en")} ${p.tensors === 1 ? "tensor" : "tensors"}, ${sizeText(p.bytes)}, ${percentText(p.bytes, whole)}`,
       describe: (p) => ({
         "aria-level": p.level,
         "aria-expanded": p.module ? String(p.open) : null,

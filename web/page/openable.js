@@ -23,6 +23,13 @@ export async function filesOfDrop(transfer) {
   return files;
 }
 
+// A promise of what opens the single file of a drop again in a later visit; undefined: nothing does.  Call it before the first await.
+export function handleOfDrop(transfer) {
+  const items = [...transfer.items].filter((item) => item.kind === "file");
+  if (items.length !== 1 || !items[0].getAsFileSystemHandle) return undefined;
+  return items[0].getAsFileSystemHandle().then((h) => (h?.kind === "file" ? h : undefined), () => undefined);
+}
+
 // A reader gives a folder in pieces; an empty piece is the end.
 async function contentOf(folder) {
   const reader = folder.createReader();

@@ -1,6 +1,7 @@
 // Sources of rows for Table whose content comes from the worker.
 
 import { cut, nameOfBytes } from "./names.js";
+import { marksOf, queryOf } from "./query.js";
 
 // Tensors in columns; the worker searches and sorts.  Rows past the first ones are not known until
 // model.whole is fulfilled: a promise of whether the model has the columns of all tensors.
@@ -46,6 +47,12 @@ export class TensorRows {
   }
 
   async arrange(text, column, down) {
+    this.marks = marksOf(text);
+    const { conditions, problem } = queryOf(text);
+    this.problem = problem;
+    const looked = this.model.looked || 0; // tensors whose values the overview has read
+    const isPart = conditions.some((c) => c.kind === "bad") && looked < this.model.count;
+    this.note = isPart ? `among the ${looked.toLocaleString("en")} of ${this.model.count.toLocaleString("en")} tensors whose values the overview has read` : "";
     const order = {
       model: this.model.id,
       text,

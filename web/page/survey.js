@@ -1,15 +1,17 @@
 // Statistics, histogram and heat map of a tensor's values: of all values, or of a sample.
 
+import { Sums } from "./stats.js";
+
 const ALL = 1 << 20; // values that are read without asking
 const PIECES = 16; // runs of values in a sample
 const CHUNK = 1 << 18; // values per read
 const AT_ONCE = 8; // reads that wait for bytes at the same time
 const KEPT = 1 << 24; // values that stay in memory for the histogram; others are read twice
-const BINS = 64;
+export const BINS = 64;
 const SIDE = 256; // most pixels of the heat map in each direction
 
 // Ranges of values: the whole tensor in chunks, or runs at equal distances.
-function rangesOf(count, columns, isWhole, pieces) {
+export function rangesOf(count, columns, isWhole, pieces) {
   if (isWhole)
     return Array.from({ length: Math.ceil(count / CHUNK) }, (_, i) => [
       i * CHUNK,
@@ -27,62 +29,15 @@ function rangesOf(count, columns, isWhole, pieces) {
   return ranges;
 }
 
-class Sums {
-  constructor() {
-    Object.assign(this, {
-      count: 0,
-      finite: 0,
-      zeros: 0,
-      nan: 0,
-      inf: 0,
-      min: Infinity,
-      max: -Infinity,
-      shift: null,
-      sum: 0,
-      squares: 0,
-    });
-  }
-
-  // Sums are taken of differences from the first value, so that close values keep their digits.
-  add(values) {
-    let { finite, zeros, nan, inf, min, max, shift, sum, squares } = this;
-    for (const v of values) {
-      if (v - v !== 0) {
-        if (v !== v) nan++;
-        else inf++;
-        continue;
-      }
-      if (shift === null) shift = v;
-      finite++;
-      if (v === 0) zeros++;
-      if (v < min) min = v;
-      if (v > max) max = v;
-      sum += v - shift;
-      squares += (v - shift) * (v - shift);
-    }
-    this.count += values.length;
-    Object.assign(this, { finite, zeros, nan, inf, min, max, shift, sum, squares });
-  }
-
-  result() {
-    const { count, finite, zeros, nan, inf, min, max } = this;
-    if (!finite)
-      return { count, finite, zeros, nan, inf, min: null, max: null, mean: null, std: null };
-    const mean = this.sum / finite;
-    const std = Math.sqrt(Math.max(0, this.squares / finite - mean * mean));
-    return { count, finite, zeros, nan, inf, min, max, mean: this.shift + mean, std };
-  }
-}
-
-function addToBins(bins, values, min, max) {
+export function addToBins(bins, values, min, max) {
   const scale = max > min ? BINS / (max - min) : 0;
   for (const v of values)
     if (v - v === 0) bins[Math.min(BINS - 1, Math.floor((v - min) * scale))]++;
 }
 
-// Means of rectangles of values.  bands: ranges of rows [first, end) below each other, which together
+// Means and greatest values of rectangles of values.  bands: ranges of rows [first, end) below each other, which together
 // are the picture.
-class Heat {
+export class Heat {
   constructor(bands, columns) {
     const most = Math.max(1, Math.floor(SIDE / bands.length)); // lines of a band
     this.columns = columns;
@@ -95,12 +50,13 @@ class Heat {
     });
     this.sums = new Float64Array(this.width * this.height);
     this.counts = new Uint32Array(this.sums.length);
+    this.most = new Float64Array(this.sums.length); // values of the greatest magnitude
     this.kinds = new Uint8Array(this.sums.length); // 1: a NaN, 2: an infinite value, 3: both
   }
 
   // Add the values from the number `from` on, which lie in a band.
   add(values, from, { first, rows, lines, top }) {
-    const { columns, width, sums, counts, kinds } = this;
+    const { columns, width, sums, counts, kinds, most } = this;
     let row = Math.floor(from / columns) - first;
     let column = from % columns;
     let line = (top + Math.floor((row * lines) / rows)) * width;
@@ -109,6 +65,7 @@ class Heat {
       if (v - v === 0) {
         sums[at] += v;
         counts[at]++;
+        if (Math.abs(v) > Math.abs(most[at])) most[at] = v;
       } else {
         kinds[at] |= v === v ? 2 : 1;
       }
@@ -119,9 +76,21 @@ class Heat {
     }
   }
 
+  // The ranges of rows of all lines, and of columns of all fields of a line.
+  ranges() {
+    const cut = (i, parts, all) => Math.ceil((i * all) / parts);
+    const rows = this.bands.flatMap(({ first, rows: all, lines }) =>
+      Array.from({ length: lines }, (_, i) => [first + cut(i, lines, all), first + cut(i + 1, lines, all)]));
+    const { width, columns: all } = this;
+    const columns = Array.from({ length: width }, (_, i) => [cut(i, width, all), cut(i + 1, width, all)]);
+    return { rows, columns };
+  }
+
   // Means are NaN where no finite value was read.
   result() {
     return {
+      ...this.ranges(),
+      most: Float32Array.from(this.most, (v, i) => (this.counts[i] ? v : NaN)),
       width: this.width,
       height: this.height,
       means: Float32Array.from(this.sums, (sum, i) => sum / this.counts[i]),

@@ -4,12 +4,14 @@ import { byId, element } from "./basics.js";
 
 export class Tabs {
   // views: { id, title, show() }; show() is called when a view is shown, and fills it once.
-  constructor(views, changed) {
-    Object.assign(this, { views, changed, current: null });
+  // first: the view that is shown first.
+  constructor(views, first, changed) {
+    Object.assign(this, { views, current: null });
     this.list = byId("tabs");
     this.list.replaceChildren(...views.map((v, i) => this.tab(v, i)));
     for (const panel of document.querySelectorAll(".panel")) panel.hidden = true;
-    this.select(views[0].id);
+    this.select(first);
+    this.changed = changed;
   }
 
   tab(view, i) {

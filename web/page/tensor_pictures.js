@@ -2,7 +2,7 @@
 
 import { element, exactText, percentText, realText } from "./basics.js";
 import { histogram } from "./charts.js";
-import { drawHeat } from "./heat_map.js";
+import { TensorMap } from "./tensor_map.js";
 
 const countOf = (n) => n.toLocaleString("en");
 
@@ -31,8 +31,9 @@ function statistics(f, isDouble) {
   ];
 }
 
-// Return nodes for the answer of the worker to "survey".  readAll(): a button of a sample calls it.
-export function pictures(name, { part, figures }, readAll) {
+// Return nodes for the answer of the worker to "survey".  readAll(): a button of a sample calls it;
+// slice(place): asks for a part of the values.
+export function pictures(name, { part, figures }, { readAll, slice } = {}) {
   if (!figures) {
     const text = `Values of the type ${part.dtype} are not decoded; the bytes are shown in hexadecimal.`;
     return [element("p", { class: "quiet" }, text)];
@@ -48,7 +49,7 @@ export function pictures(name, { part, figures }, readAll) {
       element("h3", {}, "Distribution"),
       histogram(name, figures.bins, figures.min, figures.max),
     );
-  if (figures.count) nodes.push(element("h3", {}, "Heat map"), drawHeat(figures, part.shape));
+  if (figures.count) nodes.push(new TensorMap({ figures, part, slice }).node);
   return nodes;
 }
 

@@ -3,18 +3,20 @@
 import { byId, element, percentText, realText, shapeText, sizeText } from "./basics.js";
 import { isCancelled } from "./client.js";
 import { cut, nameText, plainText } from "./names.js";
-import { PagedRows, shortName, TensorRows } from "./rows.js";
+import { shortName, TensorRows } from "./rows.js";
+import { sheetHead } from "./sheet.js";
 import { say, showFailure } from "./status.js";
 import { Table } from "./table.js";
 import { factsList, firstPictures, pictures } from "./tensor_pictures.js";
 import { explain } from "./failure.js";
-import { charsOf } from "./values.js";
+import { listActions, tensorActions } from "./tensor_actions.js";
+import { ValueTable } from "./value_table.js";
 
 const bytesText = (n) => (Number.isNaN(n) ? "–" : sizeText(n));
 const countOf = (n) => n.toLocaleString("en");
 
 export const TENSOR_COLUMNS = [
-  { title: "Name", key: "name", width: [230, 5], text: (t) => shortName(t.name), value: true },
+  { title: "Name", key: "name", width: [230, 5], text: (t) => shortName(t.name), value: true, isMarked: true },
   { title: "Type", key: "dtype", width: [72, 1], text: (t) => t.dtype, value: true },
   {
     title: "Shape",
@@ -42,9 +44,9 @@ export const TENSOR_COLUMNS = [
 ];
 
 export class TensorView {
-  // reopen(): opens the file again.
-  constructor(client, model, reopen) {
-    Object.assign(this, { client, model, reopen, stop: null, values: null, part: undefined });
+  // reopen(): opens the file again.  showing(name): a tensor is shown.
+  constructor(client, model, reopen, showing) {
+    Object.assign(this, { client, model, reopen, showing, stop: null, values: null, part: undefined });
     this.rows = new TensorRows(client, model);
     this.table = new Table({
       into: byId("tensor-table"),
@@ -53,10 +55,27 @@ export class TensorView {
       source: this.rows,
       chosen: (t) => this.choose(t),
       opened: () => byId("detail").focus(),
+      narrow: (t) => `${t.dtype} ${shapeText(t.shape)}, ${bytesText(t.bytes)}`,
     });
     this.chip = element("button", { type: "button", class: "chip", hidden: "" });
     this.chip.addEventListener("click", () => this.within(null));
     this.table.input.after(this.chip);
+    this.table.input.placeholder = "Search: name, *.weight, type:f16, size>1M";
+    this.actions = listActions({
+      total: model.count,
+      base: model.shown,
+      commands: model.commands,
+      ask: (method, args, options) => this.ask(method, args, options),
+      selection: () => ({ ids: this.rows.ids, text: this.table.text, isModule: Boolean(this.rows.module), module: this.rows.module && this.globModule() }),
+    });
+    byId("tensor-table").append(this.actions.node);
+    this.table.arranged = () => this.actions.show();
+  }
+
+  // The name of the module as the command reads it; null where its words are not joined by points.
+  globModule() {
+    const { length } = this.moduleName;
+    return this.rows.at(0)?.name.startsWith(this.moduleName) && this.rows.at(0).name[length] === "." ? this.moduleName : null;
   }
 
   // The columns of all tensors have arrived.
@@ -70,6 +89,7 @@ export class TensorView {
   // Show only the tensors of a module { module, name }; null: all.
   within(found) {
     this.rows.module = found && found.module;
+    this.moduleName = found && found.name;
     this.chip.hidden = !found;
     this.chip.textContent = found ? `in ${shortName(found.name)} ✕` : "";
     this.chip.setAttribute(
@@ -94,11 +114,28 @@ export class TensorView {
     if (await this.model.whole) this.choose(this.rows.tensor(id));
   }
 
+  // A tensor by its name in the file; nothing happens if there is none.
+  async chooseName(name) {
+    if (!(await this.model.whole) || this.shownName === name) return;
+    const id = await this.ask("find", { name });
+    if (id !== null) this.choose(this.rows.tensor(id));
+  }
+
+  // Show the tensors that a text finds.
+  search(text) {
+    this.rows.module = null;
+    this.chip.hidden = true;
+    this.table.input.value = text;
+    return this.table.search(text);
+  }
+
   async show(t, { role, whole = false } = {}) {
     const stop = this.begin();
     if (!(await this.model.whole) || stop.signal.aborted) return;
     try {
       const facts = await this.ask("tensor", { tensor: t.id }, { signal: stop.signal });
+      this.shownName = facts.name;
+      this.showing(facts.name);
       const box = this.frame(t, facts, role);
       const result = await this.ask(
         "survey",
@@ -110,6 +147,8 @@ export class TensorView {
       );
       this.pictures(box, t, result, role);
       this.showValues(box, t, result);
+      const ask = (method, args, options) => this.ask(method, args, options);
+      box.append(tensorActions({ t, facts, figures: result.figures, ask, commands: this.model.commands }));
       say(`${shortName(t.name)}, ${t.dtype} ${shapeText(t.shape)}`);
     } catch (e) {
       if (isCancelled(e)) return;
@@ -129,12 +168,12 @@ export class TensorView {
   close() {
     clearTimeout(this.later);
     this.stop?.abort();
-    this.values?.source.close();
+    this.values?.close();
   }
 
   begin() {
     if (this.stop) this.stop.abort();
-    if (this.values) this.values.source.close();
+    this.values?.close();
     this.values = null;
     return (this.stop = new AbortController());
   }
@@ -170,7 +209,7 @@ export class TensorView {
       { class: "pictures" },
       element("p", { class: "quiet" }, "Reading values…"),
     );
-    byId("detail").replaceChildren(name, factsList(list), ...this.partChoice(t, facts, role), box);
+    byId("detail").replaceChildren(sheetHead(byId("detail"), this.table.view), name, factsList(list), ...this.partChoice(t, facts, role), box);
     return box;
   }
 
@@ -197,106 +236,19 @@ export class TensorView {
   }
 
   pictures(box, t, result, role) {
-    const whole = () => this.show(t, { role, whole: true });
-    box.replaceChildren(...pictures(shortName(t.name), result, whole));
+    const readAll = () => this.show(t, { role, whole: true });
+    const slice = (place) => this.ask("slice", { tensor: t.id, role: result.part.role, ...place }, { signal: this.stop.signal });
+    box.replaceChildren(...pictures(shortName(t.name), result, { readAll, slice }));
   }
-
-  // ---- single values
 
   showValues(box, t, { part, figures }) {
     if (!part.count) return;
-    const ACROSS = part.decodes ? 4 : 12;
-    const perLine = Math.ceil(part.columns / ACROSS);
-    const lines = Math.ceil(part.count / part.columns) * perLine;
-    const startOf = (line) => Math.floor(line / perLine) * part.columns + (line % perLine) * ACROSS;
-    const endOf = (line) =>
-      Math.min(startOf(line) + ACROSS, part.count, (Math.floor(line / perLine) + 1) * part.columns);
-    const source = new PagedRows({
-      length: lines,
-      pageRows: 256,
+    this.values = new ValueTable({
+      part,
+      figures,
       failed: (e) => this.failed(e),
-      load: async (from, to, signal) => {
-        const first = startOf(from);
-        const texts = await this.ask(
-          "values",
-          { tensor: t.id, role: part.role, from: first, to: endOf(to - 1) },
-          { signal },
-        );
-        return Array.from({ length: to - from }, (_, k) => ({
-          start: startOf(from + k),
-          texts: texts.slice(startOf(from + k) - first, endOf(from + k) - first),
-        }));
-      },
-      changed: () => this.values && this.values.refresh(),
+      load: (from, to, signal) => this.ask("values", { tensor: t.id, role: part.role, from, to }, { signal }),
     });
-    this.valueTable(box, part, source, { across: ACROSS, perLine, chars: charsOf(part, figures) });
-  }
-
-  valueTable(box, part, source, { across, perLine, chars }) {
-    const index = (r) => this.indexText(part, r.start);
-    const columns = [
-      { title: "Index", chars: index({ start: part.count - 1 }).length, text: index },
-      ...Array.from({ length: across }, (_, k) => ({
-        title: `+${k}`,
-        number: true,
-        chars,
-        text: (r) => r.texts[k] ?? "",
-      })),
-    ];
-    const into = element("div", { class: "value-table" });
-    box.append(
-      element("h3", {}, part.decodes ? "Single values" : "Bytes"),
-      this.goTo(part, across, perLine),
-      into,
-    );
-    this.values = new Table({
-      into,
-      label: "Single values",
-      columns,
-      source,
-      searchable: false,
-    });
-  }
-
-  indexText(part, start) {
-    if (!part.decodes || part.shape.length < 2)
-      return String(start / (part.decodes ? part.perElement : 1));
-    let rest = Math.floor(start / part.perElement);
-    const index = part.shape.map(() => 0);
-    for (let d = part.shape.length - 1; d >= 0; d--) {
-      index[d] = rest % part.shape[d];
-      rest = Math.floor(rest / part.shape[d]);
-    }
-    return index.join(", ");
-  }
-
-  // A field that scrolls to an index: "3, 120", or the number of an element.
-  goTo(part, across, perLine) {
-    const input = element("input", {
-      id: "go-to",
-      inputmode: "numeric",
-      placeholder:
-        "e.g. " + (part.decodes ? part.shape.map((n) => Math.floor(n / 2)).join(", ") : "0"),
-      autocomplete: "off",
-    });
-    const go = () => {
-      const numbers = input.value
-        .split(/[\s,]+/)
-        .filter(Boolean)
-        .map(Number);
-      const isIndex = part.decodes && numbers.length === part.shape.length && numbers.length > 1;
-      const flat = isIndex ? numbers.reduce((sum, n, d) => sum * part.shape[d] + n, 0) : numbers[0];
-      const at = flat * (part.decodes ? part.perElement : 1);
-      const known = numbers.every(
-        (n, d) => Number.isInteger(n) && n >= 0 && (!isIndex || n < part.shape[d]),
-      );
-      input.setAttribute("aria-invalid", String(!known || !(at < part.count)));
-      if (known && at < part.count)
-        this.values.select(
-          Math.floor(at / part.columns) * perLine + Math.floor((at % part.columns) / across),
-        );
-    };
-    input.addEventListener("change", go);
-    return element("p", { class: "row" }, element("label", { for: "go-to" }, "Go to index"), input);
+    box.append(this.values.node);
   }
 }

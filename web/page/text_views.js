@@ -5,6 +5,7 @@ import { isCancelled } from "./client.js";
 import { ListRows } from "./list_rows.js";
 import { cut, linesText, nameText, plainText } from "./names.js";
 import { shortName } from "./rows.js";
+import { sheetHead } from "./sheet.js";
 import { showFailure } from "./status.js";
 import { Table } from "./table.js";
 
@@ -33,7 +34,7 @@ function detail(client, model, row) {
     });
     parts.push(all);
   }
-  byId("metadata-detail").replaceChildren(...parts);
+  byId("metadata-detail").replaceChildren(sheetHead(byId("metadata-detail"), byId("metadata-table").querySelector(".grid")), ...parts);
 }
 
 export async function showMetadata(client, model) {
@@ -80,6 +81,7 @@ export async function showMetadata(client, model) {
     source: new ListRows(rows, (r) => `${r.key} ${r.text}`),
     chosen: (row) => detail(client, model, row),
     opened: () => byId("metadata-detail").focus(),
+    narrow: (r) => cut(plainText(r.text.slice(0, 200))),
   });
 }
 
@@ -124,6 +126,7 @@ export async function showVocabulary(client, model) {
     into: byId("vocabulary-table"),
     label: "Vocabulary",
     columns,
+    narrow: (r) => cut(plainText(r.token, true)),
     source: new ListRows(rows, (r) => `${r.id} ${r.token} ${special.get(r.id) || ""}`),
   });
 }

@@ -624,3 +624,50 @@ test("the tables of the build", async () => {
     assert.equal(types.find(t => t.name === "iq2_xxs").decodes, true);
     assert.match(version, /^\d+\.\d+\.\d+$/);
 });
+
+test("values() has arrays of the element type", async () => {
+    const i64 = BigInt64Array.of(-(2n ** 63n), 2n ** 62n + 1n, -5n), u16 = Uint16Array.of(1, 65535), i8 = Int8Array.of(-128, 127);
+    const model = await open(safetensors([
+        ["i64", "I64", [3], bytesOf(i64)], ["u64", "U64", [1], bytesOf(BigUint64Array.of(2n ** 64n - 1n))], ["u16", "U16", [2], bytesOf(u16)],
+        ["i8", "I8", [2], bytesOf(i8)], ["bool", "BOOL", [2], Uint8Array.of(1, 0)], ["f16", "F16", [2], bytesOf(Uint16Array.of(0x3c00, 0xc000))],
+        ["f64", "F64", [2], bytesOf(Float64Array.of(0.1, -1e300))], ["empty", "I32", [0, 4], new Uint8Array(0)]]));
+    const values = name => model.find(name).values();
+    assert.deepEqual(await values("i64"), i64);
+    assert.deepEqual(await values("u64"), BigUint64Array.of(2n ** 64n - 1n));
+    assert.deepEqual(await values("u16"), u16);
+    assert.deepEqual(await values("i8"), i8);
+    assert.deepEqual(await values("bool"), Uint8Array.of(1, 0));
+    assert.deepEqual(await values("f16"), Float32Array.of(1, -2));
+    assert.deepEqual(await values("f64"), Float64Array.of(0.1, -1e300));
+    assert.deepEqual(await values("empty"), new Int32Array(0));
+    assert.deepEqual(await model.find("i64").values({ from: 1, to: 2 }), i64.slice(1, 2));
+    await fails(model.find("i64").values({ from: 1.5 }), "argument", null, /range/);
+    await fails(model.find("i64").values({ to: 4 }), "argument", null, /range/);
+    await model.close();
+});
+
+test("stats() counts what heft stats counts", async () => {
+    const values = Float32Array.from({ length: 3_000_000 }, (_, i) => i % 7 === 0 ? 0 : 1000 + Math.sin(i));
+    values.set([NaN, Infinity, -Infinity, NaN], 2_500_000);
+    const file = path.join(scratch, "stats.safetensors");
+    writeFileSync(file, safetensors([["a", "F32", [3, 1_000_000], bytesOf(values)], ["none", "F32", [1], bytesOf(Float32Array.of(NaN))]]));
+    const model = await open(file), steps = [];
+    const got = await model.find("a").stats({ onProgress: p => steps.push(p.done) });
+    const [want] = JSON.parse((await heft(["stats", "--json", file])).stdout).tensors;
+    for (const [key, other] of Object.entries({ count: "count", zeros: "zeros", nan: "nan", min: "min", max: "max" }))
+        assert.equal(got[key], want[other], key);
+    assert.ok(Math.abs(got.mean / want.mean - 1) < 1e-9 && Math.abs(got.std / want.std - 1) < 1e-9, JSON.stringify([got, want]));
+    assert.deepEqual([got.inf, got.finite, steps.at(-1), steps.length], [2, 2_999_996, 3_000_000, 3]);
+    assert.deepEqual(await model.find("none").stats(), { count: 1, finite: 0, zeros: 0, nan: 1, inf: 0, min: null, max: null, mean: null, std: null });
+    await fails(model.find("a").stats({ signal: AbortSignal.abort() }), "cancelled", "web/aborted", /cancelled/);
+    await model.close();
+});
+
+test("models and tensors become JSON", async () => {
+    const model = await open(small, { name: "small.safetensors" });
+    const { format, tensors, metadata } = JSON.parse(JSON.stringify(model));
+    assert.deepEqual([format, metadata], ["safetensors", {}]);
+    assert.deepEqual(tensors.map(t => [t.name, t.dtype, t.shape, t.bytes]), [["a", "f32", [50_000], 200_000], ["b", "u8", [4], 4]]);
+    assert.deepEqual(JSON.parse(JSON.stringify(model.find("b"))), tensors[1]);
+    await model.close();
+});

@@ -1,6 +1,6 @@
 // A program that uses every part of the interface, for the compiler of TypeScript.
 import { HeftError, dtypes, formats, open, prepare, version } from "@libheft/heft";
-import type { Columns, Finding, Model, RandomAccess, Tensor, Value } from "@libheft/heft";
+import type { Columns, Finding, Model, RandomAccess, Stats, Tensor, Value } from "@libheft/heft";
 
 const memory: RandomAccess = {
     size: 8,
@@ -27,6 +27,9 @@ async function summary(file: File | URL | string): Promise<number> {
     for (const t of model) {
         const tensor: Tensor = t;
         const values: Float32Array = await tensor.f32({ from: 0, to: Math.min(10, tensor.elements) });
+        const own = await tensor.values({ to: 2 });
+        const { std }: Stats = await tensor.stats({ onProgress: p => console.log(p.done / p.total) });
+        console.log(own instanceof BigInt64Array ? own[0]! + 1n : own.length, std, JSON.stringify([tensor, model]));
         const bytes: Uint8Array = await tensor.bytes({ to: 0 });
         console.log(tensor.name, tensor.shape, values.length, bytes.length, show(model.metadata.get("format") ?? null));
     }

@@ -1,0 +1,75 @@
+// What the page asks for to show a model at first sight.  Runs in the worker.
+
+import { levels } from "./map_levels.js";
+import { modelFacts } from "./model_facts.js";
+import { nameOfBytes } from "./names.js";
+import { stacksOf } from "./roles.js";
+
+const LOOKED = 20_000; // tensors whose names and shapes tell the kind of model
+
+export const nameAt = (c, i) => nameOfBytes(c.nameBytes, i ? c.nameEnds[i - 1] : 0, c.nameEnds[i]);
+
+function tensorsOf(c) {
+  return Array.from({ length: Math.min(c.count, LOOKED) }, (_, i) => ({
+    name: nameAt(c, i),
+    shape: [...c.dims.subarray(i ? c.dimEnds[i - 1] : 0, c.dimEnds[i])],
+  }));
+}
+
+// A value of the metadata by its key, or by a path of keys of nested maps.
+function lookUp(metadata, key) {
+  const value = metadata.get(key);
+  return value instanceof Map || (typeof value === "object" && value !== null) ? undefined : value;
+}
+
+export function overviewOf({ order, model, config }, sums) {
+  const { columns: c } = order;
+  const found = stacksOf(c.count, (i) => nameAt(c, i));
+  const facts = modelFacts({
+    get: (key) => lookUp(model.metadata, key),
+    config,
+    tensors: tensorsOf(c),
+    types: sums.types,
+    bytes: sums.bytes,
+    elements: sums.elements,
+    stacks: found.stacks,
+    unseen: found.unseen,
+  });
+  return { ...found, facts };
+}
+
+const textOf = (bytes) => nameOfBytes(bytes, 0, bytes.length);
+
+// The content of a module for Treemap; module: null for the root.
+export function mapOf(tree, module) {
+  const shown = tree.withoutDetours(module || tree.root);
+  const path = [];
+  for (let at = shown; at; at = at.up)
+    path.unshift({ name: at.range || (at.up ? textOf(tree.nameBytes(at, at.name[0])) : "all"), module: at });
+  const childrenOf = (m) =>
+    tree.children(m, 20_000).map((child) => ({ ...tree.piece(child), child })).map(({ nameBytes, ...p }) => ({ ...p, name: textOf(nameBytes) }));
+  const join = (pieces) => {
+    const [first, last] = [pieces[0], pieces[pieces.length - 1]];
+    return { ...first.child.up, lo: first.child.lo, hi: last.child.hi, up: first.child.up, range: `${first.name} … ${last.name}` };
+  };
+  const full = path.slice(1).map((p) => p.name).join(".");
+  return { path, pieces: levels(shown, { childrenOf, join, path: full }).map(plain) };
+}
+
+// Without what only this file needs.
+function plain({ child, children, ...p }) {
+  return children ? { ...p, children: children.map(plain) } : p;
+}
+
+const MOST_CONFIG = 1 << 20; // bytes
+
+// The config.json beside the weights, or null.
+export async function configOf(file) {
+  if (!file || file.size > MOST_CONFIG) return null;
+  try {
+    const value = JSON.parse(await file.text());
+    return typeof value === "object" && !Array.isArray(value) ? value : null;
+  } catch {
+    return null; // a damaged companion is no reason to refuse the weights
+  }
+}
