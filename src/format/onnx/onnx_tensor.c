@@ -45,13 +45,17 @@ static heft_status read_external(heft_onnx *o, heft_cur *c, const heft_protobuf_
     return HEFT_OK;
 }
 
+/* ONNX Runtime names its own memory so. */
+static const char memory_address[] = "*/_ORT_MEM_ADDR_/*";
+
 /* Set *number to that of the file of external data, for heft_global_offset(). */
 static heft_status number_of_file(heft_onnx *o, const heft_onnx_tensor *t, uint32_t *number)
 {
     heft_str path = t->location;
     while (path.len > 2 && path.ptr[0] == '.' && path.ptr[1] == '/')
         path = (heft_str){ path.ptr + 2, path.len - 2 };
-    if (!heft_str_is_inner_path(path))
+    if (!heft_str_is_inner_path(path) || heft_str_path_risk(path) != HEFT_PATH_PLAIN ||
+        heft_str_is(path, memory_address))
         return heft_error_set(o->x->err, HEFT_E_FORMAT, t->message.offset,
                               "tensor %q: external data in %q, which is not the path of a file "
                               "inside of the folder of the model",
