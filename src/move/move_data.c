@@ -34,9 +34,11 @@ static heft_status fetch(heft_input *in, const move *m)
         heft_range r = needs[i];
         if (in->over_limit || r.length > SIZE_MAX)
             return heft_error_plain(m->err, HEFT_E_LIMIT, "the index exceeds the limit");
-        HEFT_TRY(heft_input_reserve(in, r.offset, (size_t)r.length, &to, m->err));
-        HEFT_TRY(heft_file_read_stored(m->f, r.offset, to, (size_t)r.length, m->err));
-        HEFT_TRY(heft_input_join(in, r.offset, m->err));
+        for (heft_range n; heft_input_missing(in, &r, &n);) {
+            HEFT_TRY(heft_input_reserve(in, n.offset, (size_t)n.length, &to, m->err));
+            HEFT_TRY(heft_file_read_stored(m->f, n.offset, to, (size_t)n.length, m->err));
+            HEFT_TRY(heft_input_join(in, n.offset, m->err));
+        }
     }
     return in->no_memory ? heft_error_no_memory(m->err, "to plan a file") : HEFT_OK;
 }

@@ -235,6 +235,20 @@ def shared_data(scratch):
     yield from same(folder / "m.onnx", folder / "n.onnx")
 
 
+def read_in_ranges(scratch):
+    """a model that is read, not mapped: what the parser asks for overlaps"""
+    listed = [numpy_helper.from_array(numpy.zeros(400000, "<f4"), "w")]
+    listed += [numpy_helper.from_array(numpy.ones(400, "<f4"), f"w{i}") for i in range(3)]
+    listed += [typed(f"t{i}", TensorProto.FLOAT, [0.5] * 400) for i in range(7)]
+    listed.append(typed("texts", TensorProto.STRING, [b"a", b"b"]))
+    sparse = helper.make_sparse_tensor(numpy_helper.from_array(numpy.ones(300, "<f4"), "s"),
+                                       numpy_helper.from_array(numpy.arange(300)), [1000])
+    graph = helper.make_graph([], "g", [], [], listed, sparse_initializer=[sparse])
+    path = scratch / "ranges.onnx"
+    path.write_bytes(helper.make_model(graph).SerializeToString())
+    yield from expect(heft("doctor", path), 0, "12 of 12 tensors intact")
+
+
 def planned(scratch):
     """a dry run names the sizes and writes nothing"""
     folder = scratch / "dry"
@@ -409,8 +423,8 @@ def main():
     global HEFT
     HEFT = sys.argv[1]
     with tempfile.TemporaryDirectory() as name:
-        tests = (moved_out, moved_back, written_by_onnx, shared_data, planned, refused, damaged,
-                 too_large, folders, extents)
+        tests = (moved_out, moved_back, written_by_onnx, shared_data, read_in_ranges, planned, refused,
+                 damaged, too_large, folders, extents)
         return tap.report([result_of(test, pathlib.Path(name)) for test in tests])
 
 
