@@ -46,7 +46,7 @@ static uint64_t fed_from(const fixture *f, uint64_t off)
     return n;
 }
 
-/* What is missing of a range is what was not fed, in order. */
+/* The missing bytes of a range are those that were not fed, in order. */
 static void assert_missing(const fixture *f, heft_range r)
 {
     uint64_t at = r.offset, end = r.offset + r.length;

@@ -423,8 +423,8 @@ def main():
     global HEFT
     HEFT = sys.argv[1]
     with tempfile.TemporaryDirectory() as name:
-        tests = (moved_out, moved_back, written_by_onnx, shared_data, read_in_ranges, planned, refused,
-                 damaged, too_large, folders, extents)
+        tests = (moved_out, moved_back, written_by_onnx, shared_data, read_in_ranges, planned,
+                 refused, damaged, too_large, folders, extents)
         return tap.report([result_of(test, pathlib.Path(name)) for test in tests])
 
 
