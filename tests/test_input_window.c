@@ -46,6 +46,20 @@ static uint64_t fed_from(const fixture *f, uint64_t off)
     return n;
 }
 
+/* The missing bytes of a range are those that were not fed, in order. */
+static void assert_missing(const fixture *f, heft_range r)
+{
+    uint64_t at = r.offset, end = r.offset + r.length;
+    for (heft_range m; heft_input_missing(&f->b, &r, &m); at = m.offset + m.length) {
+        for (; at < m.offset; at++)
+            assert_true(f->fed[at]);
+        for (uint64_t i = m.offset; i < m.offset + m.length; i++)
+            assert_false(f->fed[i]);
+    }
+    for (; at < end; at++)
+        assert_true(f->fed[at]);
+}
+
 /* A window at any offset shows exactly the bytes that were fed. */
 static void assert_windows(fixture *f, uint64_t step)
 {
@@ -55,6 +69,8 @@ static void assert_windows(fixture *f, uint64_t step)
     assert_int_equal(f->b.held, sum);
     for (uint64_t off = 0; off <= SIZE; off += step) {
         uint64_t have;
+        assert_missing(f, (heft_range){ off, (SIZE - off) / 2 });
+        assert_missing(f, (heft_range){ off, SIZE - off });
         const uint8_t *p = f->b.in.window(&f->b.in, off, SIZE, &have);
         assert_int_equal(have, fed_from(f, off));
         assert_memory_equal(p, f->bytes + off, (size_t)have);

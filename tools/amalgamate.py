@@ -54,8 +54,8 @@ CORE = Kind(
  * allocator from a block of memory.""")
 DESKTOP = Kind(
     "heft", ("base", "model", "grammar", "format", "core", "companion", "folder", "scheme",
-             "logical", "map", "mix", "gguf", "scan", "share", "sign", "port", "local", "params",
-             "simd/floats.c", "port_none/no_kernels.c"),
+             "logical", "map", "mix", "gguf", "scan", "share", "sign", "move", "port", "local",
+             "params", "simd/floats.c", "port_none/no_kernels.c"),
     (*CORE_HEADERS, "params", "share", "sign"),
     """Functions that need a library which
  * heft.c is compiled without return HEFT_E_UNSUPPORTED, among them those of remote files.""",

@@ -94,6 +94,7 @@ MAY_INCLUDE = {
     "src/without": [
         *WRITE, "gguf_texts.h", "src/core/write/plan", "src/core/write/convert", "src/simd"
     ],
+    "src/move": [*ENGINE, "private.h", "write.h", "src/core/read", "src/core/write/plan"],
     "src/params": ["heft_ext.h", "params.h", "src/base", "src/scheme", "any"],
     "src/simd": ["private.h", "src/base", "src/model"],
     "src/folder": ["heft_ext.h", "src/base"],
@@ -124,7 +125,7 @@ FREESTANDING = [
     "src/core/check", "src/core/write/plan", "src/core/write/append", "src/core/write/convert",
     "src/core/write/writer", "src/core/write/split", "src/core/edit", "src/companion", "src/folder",
     "src/scheme", "src/logical", "src/map", "src/mix", "src/gguf", "src/scan", "src/sign",
-    "src/share", "src/port_none", "src/without"
+    "src/share", "src/move", "src/port_none", "src/without"
 ]
 INSTRUCTIONS = {"cpuid.h", "immintrin.h", "arm_neon.h"}  # only src/simd
 EXTENDED = ("src/port", "src/local", "cli")  # may ask the C library for more than C11

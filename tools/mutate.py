@@ -54,7 +54,8 @@ BUILD = TREE / "build"  # inside, since heft finds profiles in ../share
 ACCEPTED = TOP / "tools/mutants.tsv"
 RUNTIME = TOP / "tools/mutant.h"
 LAYERS = ["base", "model", "grammar", "format", "companion", "folder", "scheme", "logical", "map",
-          "mix", "gguf", "scan", "sign", "share", "core", "params", "simd", "port", "local", "cli"]
+          "mix", "gguf", "scan", "sign", "share", "move", "core", "params", "simd", "port", "local",
+          "cli"]
 SUITES = {"unit", "engine", "formats", "cli", "samples", "fuzz", "oracle", "examples"}
 TEMPLATES = {"src/simd/blake3_lanes.h"}  # need names that are defined before they are included
 SAMPLING = ("check_no_memory.py", "check_failing_calls.py")  # the whole needs --full

@@ -497,8 +497,9 @@ static int run(const session *s, void *ctx)
     job *j = &r->job;
     r->in = s->args.item[0];
     j->out = s->args.item[1];
-    int code = choose_folder(r);
-    if (!code)
+    bool moves = j->external_data || j->moves_inside;
+    int code = moves ? job_move(j, r->in) : choose_folder(r);
+    if (!code && !moves)
         code = j->abort ? job_give_up(j) : convert(r);
     job_release(j);
     free(r->out_file);
@@ -510,6 +511,8 @@ static int run(const session *s, void *ctx)
 static const char *writes_beside(const void *of)
 {
     const request *r = of;
+    if (r->job.external_data && !strchr(r->job.external_data, '/'))
+        return r->job.external_data;
     return r->job.quantise.args.count ? QUANTISED_SETTINGS : NULL;
 }
 

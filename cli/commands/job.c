@@ -148,6 +148,12 @@ const shared_opt job_options[] = {
     { C | M | S | A,
       { "digest", 0, OPT_LIST, AT_NAME(job, rules.storage.digest.args, NAMES_DIGEST), "[GLOB=]NAME",
         "digest of each part: crc32c, sha256, xxh3, none" } },
+    { C,
+      { "external-data", 0, OPT_TEXT, AT(job, external_data), "FILE",
+        "of an ONNX model: initializers go to FILE in the folder of OUT" } },
+    { C,
+      { "inline", 0, OPT_FLAG, AT(job, moves_inside), NULL,
+        "of an ONNX model: external data go into OUT" } },
     { C | M | A, { "align", 0, OPT_NUMBER, AT(job, align), "N", "align payloads to N bytes" } },
     { C | M | S | A | E, { .name = OPT_TITLE, .help = "Control the run" } },
     { C | M | S | A | E,
@@ -269,8 +275,12 @@ static const heft_format *find_format(const char *word)
 
 static int say_no_writer(const job *j)
 {
-    return say_status(HEFT_E_UNSUPPORTED, j->out, "this build cannot write %s",
-                      heft_format_name(j->target));
+    const char *name = heft_format_name(j->target);
+    return !strcmp(name, "onnx")
+               ? say_status(HEFT_E_UNSUPPORTED, j->out,
+                            "heft makes no graphs of ONNX: --external-data and --inline write a "
+                            "model that exists, with its data elsewhere")
+               : say_status(HEFT_E_UNSUPPORTED, j->out, "this build cannot write %s", name);
 }
 
 int job_choose_target(job *j)
@@ -492,7 +502,8 @@ int job_convert(job *j, const heft_file *f)
 bool job_makes_folders(const void *of)
 {
     const job *j = of;
-    return j->share_text || j->finish || j->abort || (j->to && is_folder(find_format(j->to)));
+    return j->share_text || j->finish || j->abort || j->external_data ||
+           (j->to && is_folder(find_format(j->to)));
 }
 
 void job_say_result(const job *j)

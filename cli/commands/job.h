@@ -54,7 +54,9 @@ typedef struct job {
     const char *command; /* its name */
     /* options as given */
     const char *out, *to, *version, *duplicates, *generator, *config, *vocab, *special, *stem;
-    const char *dequantize; /* element type, "": of each tensor its own; NULL: not asked */
+    const char *external_data; /* name of the file that gets the data; NULL: not asked */
+    bool moves_inside;         /* --inline */
+    const char *dequantize;    /* element type, "": of each tensor its own; NULL: not asked */
     quantise_options quantise;
     job_mix mix;
     uint64_t align, max_bytes, count;
@@ -139,6 +141,12 @@ void keep_loss(void *ctx, heft_severity severity, const char *rule, heft_str ten
                const char *text);
 /* Print the losses since the last call, one line for each rule. */
 void losses_print(losses *l);
+/* ---- data of an ONNX model in another file, job_move.c ---- */
+
+/* Write the model as it is, with its data where --external-data or --inline says. Return an exit
+ * code. */
+int job_move(job *j, const char *in);
+
 /* ---- shares, job_share.c; exit codes ---- */
 
 /* Check --share and --finish, and set j->share. */

@@ -190,8 +190,9 @@ typedef struct heft_scan_options {
  * members of zip and tar archives, the data of npy files, and the content of files compressed with
  * gzip, zlib or zstd, nested up to three levels deep.  Archives are searched for the members of
  * every reader, so that a wrong checksum or a second directory hides nothing.  A part that cannot
- * be searched is a finding.  out and opt may be NULL.  A source without `map` is read into memory
- * as a whole.
+ * be searched is a finding, and so are operators of ONNX that run Python or a program of the model,
+ * and its external data outside of the folder.  out and opt may be NULL.  A source without `map` is
+ * read into memory as a whole.
  *   HEFT_OK        the scan is complete: out->findings tells the result
  *   HEFT_E_IO      the source failed, or changed during the scan
  *   HEFT_E_NOMEM   also if a pickle needs much more memory than its size */

@@ -38,6 +38,36 @@ typedef struct heft_f32_edges {
 HEFT_API void heft_f32_count(uint64_t counts[HEFT_F32_BINS], const float *values, size_t count,
                              const heft_f32_edges *edges);
 
+/* ---- data of a model in another file ------------------------------------------------------- */
+
+typedef struct heft_move_options {
+    size_t size;          /* = sizeof(heft_move_options) */
+    const char *location; /* name of the other file, as the model states it; NULL: none, all
+                                  data go into the model */
+    uint32_t align;       /* data in the other file begin at multiples; 0: as programs expect */
+    heft_progress_fn progress; /* may be NULL */
+    void *ctx;                 /* passed to progress */
+} heft_move_options;
+#define HEFT_MOVE_OPTIONS_INIT                         \
+    {                                                  \
+        sizeof(heft_move_options), NULL, 0, NULL, NULL \
+    }
+typedef struct heft_move_result {
+    uint64_t bytes, other_bytes; /* sizes of the files; 0: nothing goes there */
+    uint32_t tensors;            /* tensors whose data move */
+} heft_move_result;
+/* Write the model of f, an ONNX file, with its data in another file, or inside.  The graph is
+ * copied byte for byte; only the fields that have or name data change, and lengths around them.
+ * With a location, initializers of 1024 bytes and more go to the other file.  Sinks are taken, and
+ * NULL writes nothing.  On failure no file appears.
+ *   HEFT_E_UNSUPPORTED  the format refers to no other files; the model would be a message of 2 GiB
+ *                       or more; data of an unknown type would have to move
+ *   HEFT_E_ARGUMENT     the location is not the name of a file */
+HEFT_API HEFT_MUST_CHECK heft_status heft_file_move_data(heft_move_result *out, const heft_file *f,
+                                                         heft_sink *take, heft_sink *take_other,
+                                                         const heft_move_options *opt,
+                                                         heft_error *err);
+
 /* ---- shares, caches ----------------------------------------------------------------------- */
 
 /* Compute an id of a file, equal on every machine and for every copy of the file: of names, types,

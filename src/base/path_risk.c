@@ -58,7 +58,7 @@ bool heft_str_is_file_name(heft_str name)
 
 bool heft_str_is_inner_path(heft_str name)
 {
-    enum { MOST_FOLDERS = 2 };
+    enum { MOST_FOLDERS = 7 };
     for (uint32_t folders = 0; folders <= MOST_FOLDERS; folders++) {
         size_t len = 0;
         while (len < name.len && name.ptr[len] != '/')

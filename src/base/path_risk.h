@@ -27,8 +27,8 @@ heft_path_risk heft_str_path_risk(heft_str name);
  * at most HEFT_MAX_SHARD_NAME bytes. */
 bool heft_str_is_file_name(heft_str name);
 
-/* Return true if the name is that of a file in the same folder, or in one or two folders of that
- * folder, joined by slashes: each component is as above. */
+/* Return true if the name is that of a file in the same folder, or in folders of that folder, at
+ * most seven, joined by slashes: each component is as above. */
 bool heft_str_is_inner_path(heft_str name);
 
 /* Return nonzero if one of the eight bytes of v is 0. */

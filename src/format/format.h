@@ -49,6 +49,12 @@ typedef struct heft_plan_source {
     heft_status (*check_quantised)(void *ctx, uint32_t tensor, bool *is_part);
 } heft_plan_source;
 
+typedef struct heft_insertion { /* bytes of the format inside of the data of a part */
+    uint64_t at;                /* offset of the data that follow, as if nothing were inserted */
+    uint64_t before;            /* bytes of all insertions before */
+    heft_str bytes;
+} heft_insertion;
+
 typedef struct heft_planner heft_planner; /* the engine's part of a plan, opaque to formats */
 typedef struct heft_plan heft_plan;
 struct heft_plan {
@@ -104,6 +110,10 @@ struct heft_plan {
     const heft_plan_shard *shards;
     uint32_t shard_count;
     const heft_str *digest_texts;
+    /* Set by plan(): what is inserted, by ascending offset.  All other offsets and sizes of the
+     * plan are those of a file without insertions. */
+    const heft_insertion *insertions;
+    uint32_t insertion_count;
     void *priv; /* private state of the format, from heft_plan_alloc() */
     heft_arena *arena;
     heft_error *err;
@@ -241,6 +251,33 @@ typedef struct heft_sharding {
                        uint32_t tensors);
 } heft_sharding;
 
+/* ---- moving the elements of tensors between a file and another one ------------------------ */
+
+typedef struct heft_move_piece { /* pieces of the written file follow one another */
+    const void *bytes;           /* new bytes, or NULL */
+    heft_range from;             /* place in the present file; new bytes, and those of a part,
+                                    have a length only */
+    uint32_t part;               /* its elements, decoded; HEFT_NONE: none */
+} heft_move_piece;
+
+typedef struct heft_moved_part {
+    uint32_t part;
+    uint64_t at; /* offset in the other file */
+} heft_moved_part;
+
+/* A file whose graph or index stays as it is, while elements move.  Memory is that of `x`. */
+typedef struct heft_data_move {
+    heft_window *in;
+    heft_index *x;     /* filled by move(), with the same numbers as by parse() */
+    heft_str location; /* name of the other file, which gets elements; len 0: all go into this
+                          one */
+    uint64_t align;    /* elements in the other file begin at multiples; 0: as programs expect */
+    heft_vec pieces;   /* heft_move_piece: this file */
+    heft_vec parts;    /* heft_moved_part: the other file, by offset */
+    uint64_t bytes, other_bytes; /* sizes of this file and the other one */
+    uint32_t count;              /* tensors whose elements move */
+} heft_data_move;
+
 /* ---- a format ----------------------------------------------------------------------------- */
 
 typedef struct heft_name_rules { /* ids of the warnings that the engine issues for any format */
@@ -314,6 +351,9 @@ typedef struct heft_format_writer {
     /* Emit the bytes after the data: file_bytes - data_end.  May be NULL. */
     heft_status (*write_trailer)(const heft_plan *p, heft_out *o);
     const heft_sharding *sharding; /* NULL: a model is always a single file */
+    /* Plan a file whose elements move to another file, or back into it.  A pure function, as
+     * parse().  NULL: the format refers to no other files. */
+    heft_status (*move)(heft_data_move *m);
 } heft_format_writer;
 
 /* The formats of this build, in the order of formats.def.  heft_registry_at() returns NULL from
@@ -322,6 +362,8 @@ uint32_t heft_registry_count(void);
 const heft_format *heft_registry_at(size_t i);
 /* Return the writer of a format; NULL for a format that is only read; registry_writers.c. */
 const heft_format_writer *heft_registry_writer(const heft_format *f);
+/* Return the writer of a format with move(), or NULL. */
+const heft_format_writer *heft_registry_mover(const heft_format *f);
 
 /* ---- files of weights in archives of other programs: archives.c ---- */
 

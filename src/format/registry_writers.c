@@ -16,12 +16,22 @@ static const struct {
 };
 #undef X
 
+static const heft_format_writer *find(const heft_format *f)
+{
+    for (size_t i = 0; i < sizeof writers / sizeof *writers && !f->writer; i++)
+        if (writers[i].format == f)
+            return writers[i].writer;
+    return f->writer;
+}
+
 const heft_format_writer *heft_registry_writer(const heft_format *f)
 {
-    if (f->writer)
-        return f->writer;
-    for (size_t i = 0; i < sizeof writers / sizeof *writers; i++)
-        if (writers[i].format == f && writers[i].writer->plan)
-            return writers[i].writer;
-    return NULL;
+    const heft_format_writer *w = find(f);
+    return w && w->plan ? w : NULL;
+}
+
+const heft_format_writer *heft_registry_mover(const heft_format *f)
+{
+    const heft_format_writer *w = find(f);
+    return w && w->move ? w : NULL;
 }

@@ -90,6 +90,7 @@ void heft_ix_reset(heft_index *x)
     x->shard_info = (heft_ix_shard_info){ 0, 0, HEFT_NOWHERE, { NULL, 0 } };
     x->strict = x->has_name_table = x->has_omissions = x->lost_notes = x->lost_omissions = false;
     x->notes_cut = x->odd_names = x->is_shard_index = x->has_pieces = false;
+    x->has_inner_paths = false;
     x->left_out = x->left_out_unread = 0;
     x->offset_bits = x->max_rank = 0;
     x->parsed_from = NULL;

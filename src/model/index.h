@@ -297,6 +297,7 @@ typedef struct heft_index {
     bool is_shard_index;   /* an index of shards, which has no tensors of its own */
     bool rank_has_states;  /* with rank_facts: files of its kind have nothing that it lacks */
     bool has_pieces;       /* the tensors are pieces of the tensors of a model */
+    bool has_inner_paths;  /* shards may be in folders of the folder */
     bool has_name_table;   /* heft_ix_find() can be used */
     bool lost_notes;       /* a note was lost: opening the file fails */
     bool lost_omissions;   /* an omission, or the name of one, was lost: out of memory */

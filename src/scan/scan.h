@@ -108,6 +108,9 @@ heft_status heft_scan_pickles(heft_scan *s, const heft_scan_piece *p, bool is_pr
 heft_status heft_scan_is_pickle_cut(bool *goes_on, heft_scan *s, const uint8_t *p, uint64_t size);
 /* Report the calls in the code of TorchScript that reach files. */
 void heft_scan_script(heft_scan *s, const heft_scan_piece *p);
+/* Report operators and paths of an ONNX model by which a program would run code, or leave the
+ * folder; other pieces are left alone. */
+void heft_scan_onnx(heft_scan *s, const heft_scan_piece *p);
 /* Report code that torch.package runs. */
 void heft_scan_package_code(heft_scan *s, const heft_scan_piece *p);
 /* Set *wants to whether the bytes after this beginning of a piece matter: a program that loads the

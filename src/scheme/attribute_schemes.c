@@ -10,7 +10,8 @@ static const heft_scheme_names onnx_names[] = {
       "",
       { { "weight", "", false },
         { "scale", "@onnx.scale", false },
-        { "zero_point", "@onnx.zero_point", true } } },
+        { "zero_point", "@onnx.zero_point", true },
+        { "group_index", "@onnx.group_index", true } } },
 };
 
 int64_t heft_onnx_number(const heft_index *x, uint32_t tensor, const char *key)

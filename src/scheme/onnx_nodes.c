@@ -3,7 +3,8 @@
  *
  *   DequantizeLinear  (x - zero) * scale; one scale, one for each index of an axis, or one for each
  *                     block of an axis
- *   MatMulNBits       the same for a matrix [N, K], whose rows are blocks of packed codes
+ *   MatMulNBits       the same for a matrix [N, K], whose rows are blocks of packed codes; g_idx
+ *                     may name another block for a column, whose scale and zero point count
  *
  * The matrices of a weight are chosen so that the axis is their rows, or their columns if the axis
  * is the last one. */
@@ -145,11 +146,20 @@ static heft_status check_zero(const heft_decoding *d, heft_error *err)
                                       "does not have a number for each scale", err);
 }
 
+/* The blocks of the columns, or of all codes of the row. */
+static heft_status check_index(const heft_decoding *d, heft_error *err)
+{
+    const heft_decoding_part *g = heft_decoding_part_of(d, HEFT_ROLE_GROUP_INDEX);
+    bool is_good = !g || (g->dtype == HEFT_I32 && (g->elements == d->columns ||
+                                                   g->elements == d->grid.across * d->grid.width));
+    return is_good ? HEFT_OK
+                   : heft_decoding_refuse(d, HEFT_ROLE_GROUP_INDEX,
+                                          "does not have a number for each column", err);
+}
+
 static heft_status prepare(heft_decoding *d, heft_error *err)
 {
     bool is_signed;
-    if (heft_decoding_part_of(d, HEFT_ROLE_GROUP_INDEX))
-        return heft_decoding_refuse(d, HEFT_ROLE_GROUP_INDEX, "is not expected here", err);
     if (!of_matmul(d))
         d->bits = heft_onnx_packed_bits(&d->f->x, d->part[HEFT_ROLE_WEIGHT].tensor, &is_signed);
     heft_status st = of_matmul(d) ? set_matmul(d, err) : take_dims(d, err);
@@ -157,7 +167,9 @@ static heft_status prepare(heft_decoding *d, heft_error *err)
         st = set_axis(d, err);
     heft_dtype t = d->part[HEFT_ROLE_SCALE].dtype;
     d->dtype = t == HEFT_F16 || t == HEFT_BF16 ? t : HEFT_F32;
-    return st ? st : check_zero(d, err);
+    if (!st)
+        st = check_zero(d, err);
+    return st ? st : check_index(d, err);
 }
 
 /* ---- numbers ---- */
@@ -190,14 +202,13 @@ static bool read_numbers(heft_decoder *r, uint64_t row, uint64_t column, size_t 
                    : heft_decoder_floats(r, HEFT_ROLE_WEIGHT, first, count, out);
 }
 
-/* Set zero[i] for `n` groups that the columns of a row touch. */
-static bool read_zeros(heft_decoder *r, uint64_t row, uint64_t column, size_t n, float *zero)
+/* Set zero[i] for `n` groups of a row, from group `first` on. */
+static bool read_zeros(heft_decoder *r, uint64_t row, uint64_t first, size_t n, float *zero)
 {
     const heft_decoding *d = r->d;
     uint32_t bits = zero_bits(d);
     uint64_t line = heft_div(row - r->matrix * d->rows, d->grid.height);
     uint64_t lines = d->grid.matrix ? r->matrix * d->grid.down + line : line;
-    uint64_t first = heft_div(column, d->grid.width);
     if (bits)
         return read_codes(r, HEFT_ROLE_ZERO_POINT, lines * zero_line(d, bits) + first, bits, n,
                           zero);
@@ -209,16 +220,44 @@ static bool read_zeros(heft_decoder *r, uint64_t row, uint64_t column, size_t n,
     return true;
 }
 
+/* Scale codes whose blocks are named one by one. */
+static heft_status scale_by_index(heft_decoder *r, uint64_t row, uint64_t column, size_t count,
+                                  float *out)
+{
+    enum { BYTES = 4 };
+    const heft_decoding *d = r->d;
+    float scale = 0, zero = 0;
+    uint64_t block = UINT64_MAX, across = d->grid.across;
+    const uint8_t *index = heft_decoder_bytes(r, HEFT_ROLE_GROUP_INDEX, column * BYTES,
+                                              count * BYTES);
+    for (size_t i = 0; index && i < count; i++) {
+        uint32_t next = heft_le32(index + i * BYTES);
+        if (next >= across)
+            return r->st = heft_decoding_refuse(d, HEFT_ROLE_GROUP_INDEX,
+                                                "names a block that is not there", r->err);
+        bool is_known = next == block;
+        if (!is_known &&
+            (!heft_decoder_floats(r, HEFT_ROLE_SCALE, row * across + next, 1, &scale) ||
+             !read_zeros(r, row, next, 1, &zero)))
+            return r->st;
+        block = next;
+        out[i] = (out[i] - zero) * scale;
+    }
+    return index ? HEFT_OK : r->st;
+}
+
 static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t count, float *out)
 {
     const heft_decoding *d = r->d;
     float *scale = r->group_scale, *zero = r->group_zero;
     if (!read_numbers(r, row, column, count, out))
         return r->st;
-    size_t n = heft_decoder_scales(r, HEFT_ROLE_SCALE, row, column, count, scale);
-    if (!n || !read_zeros(r, row, column, n, zero))
-        return r->st;
+    if (heft_decoding_part_of(d, HEFT_ROLE_GROUP_INDEX))
+        return scale_by_index(r, row, column, count, out);
     uint64_t first = heft_div(column, d->grid.width);
+    size_t n = heft_decoder_scales(r, HEFT_ROLE_SCALE, row, column, count, scale);
+    if (!n || !read_zeros(r, row, first, n, zero))
+        return r->st;
     for (size_t i = 0, g = 0, end; i < count; i = end, g++) {
         uint64_t left = (first + g + 1) * d->grid.width - column;
         end = left < count ? (size_t)left : count;

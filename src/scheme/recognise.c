@@ -194,6 +194,14 @@ static uint32_t find_named(const search *q, uint32_t tensor, const char *key)
     return has ? heft_ix_find(q->x, v.as.s) : HEFT_NONE;
 }
 
+/* Return true if an attribute names the part, even if there is no such tensor: a node of a graph
+ * computes it. */
+static bool is_named(const search *q, uint32_t tensor, const char *suffix)
+{
+    heft_value v;
+    return *suffix == '@' && heft_ix_find_attribute(&v, q->x, tensor, suffix + 1);
+}
+
 static uint32_t find_part(const search *q, uint32_t tensor, heft_str stem, const char *suffix)
 {
     return *suffix == '@' ? find_named(q, tensor, suffix + 1)
@@ -212,7 +220,9 @@ static bool try_naming(search *q, const naming *n, uint32_t tensor)
         g.tensor[k] = !k             ? tensor
                       : part[k].role ? find_part(q, tensor, stem, part[k].suffix)
                                      : HEFT_NONE;
-        if (part[k].role && g.tensor[k] == HEFT_NONE && !part[k].is_optional)
+        bool is_needed = part[k].role &&
+                         (!part[k].is_optional || is_named(q, tensor, part[k].suffix));
+        if (is_needed && g.tensor[k] == HEFT_NONE)
             return true;
     }
     g.settings = heft_module_settings_of(&q->s->modules, module_of(name), &q->work);

@@ -28,6 +28,9 @@ static heft_status refuse_unplannable(heft_share_plan *p, uint32_t count)
     if (!count || count > HEFT_SHARE_MAX_COUNT)
         return heft_error_plain(&p->err, HEFT_E_ARGUMENT, "the number of shares must be 1 to %U",
                                 (uint64_t)HEFT_SHARE_MAX_COUNT);
+    if (p->c.p.plan.insertion_count)
+        return heft_error_plain(&p->err, HEFT_E_UNSUPPORTED,
+                                "a file with arrays in pieces is not written in shares");
     if (p->c.opt.dry_run)
         return heft_error_plain(&p->err, HEFT_E_ARGUMENT, "a dry run has no shares");
     if (p->c.p.plan.appended)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""check_flax.py HEFT GENERATOR: compare heft with another implementation of Flax's MessagePack.
+"""check_flax.py HEFT GENERATOR [PIECES]: compare heft with another reader and writer of Flax's
+MessagePack.
 
 Debian's python3-msgpack reads what heft writes, as flax.serialization does, and writes trees that
-heft reads. TAP on stdout."""
+heft reads. PIECES writes arrays in small pieces; tests/flax_pieces.c. TAP on stdout."""
 import hashlib
 import json
 import pathlib
@@ -172,6 +173,76 @@ def pieces(scratch):
                 yield f"{name}, in pieces of {size} bytes"
 
 
+def unchunk(tree):
+    """Join arrays in pieces as flax.serialization's _unchunk(): all of them, in order, reshaped."""
+    if not isinstance(tree, dict):
+        return tree
+    if "__msgpack_chunked_array__" not in tree:
+        return {k: unchunk(v) for k, v in tree.items()}
+    if list(tree) != ["__msgpack_chunked_array__", "shape", "chunks"] or not tree[
+            "__msgpack_chunked_array__"]:
+        raise ValueError(f"a map of {list(tree)}")
+    shape = [tree["shape"][str(i)] for i in range(len(tree["shape"]))]
+    chunks = [tree["chunks"][str(i)] for i in range(len(tree["chunks"]))]
+    for c in chunks:
+        if c.shape != [len(c.data) // numpy.dtype(SIZES.get(c.dtype, c.dtype)).itemsize]:
+            raise ValueError(f"a piece of {c.shape} with {len(c.data)} bytes")
+    return Array(shape, chunks[0].dtype, b"".join(c.data for c in chunks))
+
+
+SIZES = {"bfloat16": "uint16"}
+
+
+def written_in_pieces(scratch):
+    """Arrays of more than a bound are written in pieces, which flax's rule joins."""
+    if not PIECES:
+        return
+    rng = numpy.random.default_rng(6)
+    arrays = {"a/whole": rng.random(1024, "<f4"), "a/more": rng.random(1025, "<f4"),
+              "a/b/cube": rng.random((30, 17, 9), "<f4"),
+              "c64": rng.random(3000, "<f4").view("<c8"),
+              "bytes": rng.integers(0, 255, 4097, "u1"), "vast": rng.random((700, 900), "<f4"),
+              "wide": rng.random((50, 41)), "z/none": numpy.zeros((0, 9000), "<f4"),
+              "z/one": numpy.array(3, "<i8"), "twice": rng.random((64, 64), "<f4")}
+    numpy.savez(scratch / "in.npz", **arrays)
+    for mode in ("file", "stream", "arrays"):
+        out = scratch / f"pieces_{mode}.msgpack"
+        p = subprocess.run([PIECES, mode, scratch / "in.npz", out], capture_output=True,
+                           check=False)
+        if p.returncode:
+            yield f"{mode}: {p.returncode}, {p.stderr.decode()}"
+            continue
+        stored = restore(out.read_bytes())
+        for name, array in arrays.items():
+            leaf, got = stored, unchunk(stored)
+            for key in name.split("/"):
+                leaf, got = leaf[key], got[key]
+            if mode != "arrays" and array.dtype == "f8":
+                bits = (array.astype("<f4").view("u4").astype("u8") + 0x7FFF +
+                        (array.astype("<f4").view("u4") >> 16 & 1)) >> 16
+                array, dtype = bits.astype("<u2"), "bfloat16"
+            else:
+                dtype = array.dtype.name
+            if got != Array(array.shape, dtype, array.tobytes()):
+                yield f"{mode}: {name} differs"
+            most = max((len(c.data) for c in leaf["chunks"].values()), default=0) if isinstance(
+                leaf, dict) else len(leaf.data)
+            if most > 4096 or isinstance(leaf, dict) != (array.nbytes > 4096):
+                yield f"{mode}: {name}: pieces of {most} bytes"
+        if mode == "arrays":
+            p = heft("diff", scratch / "in.npz", out)
+            if p.returncode:
+                yield p.stdout.decode()
+    for mode in ("file", "stream"):
+        if (scratch / f"pieces_{mode}.msgpack").read_bytes() != (
+                scratch / "pieces_file.msgpack").read_bytes():
+            yield f"{mode} has other bytes"
+    for verb in ("verify", "hash"):
+        p = heft(verb, out)
+        if p.returncode:
+            yield f"{verb}: {p.returncode}, {p.stderr.decode()}"
+
+
 def shards_in_pieces(scratch):
     """A shard may have an array in pieces."""
     folder = scratch / "shards_in_pieces"
@@ -266,8 +337,8 @@ def split(scratch):
 
 
 def main():
-    global HEFT
-    HEFT, generator = sys.argv[1:]
+    global HEFT, PIECES
+    HEFT, generator, PIECES = [*sys.argv[1:], None][:3]
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name)
         subprocess.run([sys.executable, generator, scratch], check=True)
@@ -279,7 +350,8 @@ def main():
         results += [(f"{n} is not edited", list(refused_edit(good / n, scratch)))
                     for n in ("complex.msgpack", "haiku.msgpack", "pieces.msgpack")]
         results += [(f.__doc__ or f.__name__, list(f(scratch)))
-                    for f in (read_by_heft, pieces, shards_in_pieces, complex_numbers, no_array,
+                    for f in (read_by_heft, pieces, written_in_pieces, shards_in_pieces,
+                              complex_numbers, no_array,
                               conflicts, index, split)]
         return tap.report(results)
 

@@ -30,6 +30,8 @@ USES = {
             ["--leave-output-tensor"], ["--imatrix", "x"])],
     "remote": [("ls", "hub:"), ("ls", "hub:gpt2"), ("info", "hf://a/b"), ("cat", "s3://a/b", "w"),
                ("verify", "--hub", "in.safetensors")],
+    "move": [("convert", "--inline", "in.onnx", "out.onnx"),
+             ("convert", "--external-data", "data", "in.onnx", "out.onnx")],
     "share": [("convert", "--share", "1/2", "in.safetensors", "out.safetensors"),
               ("convert", "--finish", "in.safetensors", "out.safetensors"),
               ("convert", "--abort", "in.safetensors", "out.safetensors"),

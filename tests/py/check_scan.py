@@ -24,7 +24,9 @@ import zipfile
 import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import gen_onnx as onnx  # noqa: E402
 import tap  # noqa: E402
+from onnx_proto import content, number  # noqa: E402
 
 LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
 
@@ -190,6 +192,7 @@ def hostile():
     yield from hostile_archives()
     yield from hostile_arrays()
     yield from compressed()
+    yield from hostile_graphs()
 
 
 def in_member(archive, data, member="archive/data.pkl"):
@@ -259,6 +262,46 @@ def compressed():
     yield "zip with bzip2", "m.zip", bzipped, [("pickle/unreadable", None)]
 
 
+def hostile_graphs():
+    """Models of ONNX that run Python, bring programs, or name files outside of their folder."""
+    def at_operator(model, kind):
+        return model.index(content(4, kind))
+
+    for kind, rule in (("PyOp", "onnx/python"), ("PythonOp", "onnx/python"),
+                       ("PythonOpGrad", "onnx/python"), ("EPContext", "onnx/program")):
+        inner = onnx.graph((), [onnx.node(kind, ["y"], (), domain="com.microsoft")])
+        for title, model in {
+                "in the graph": onnx.model(inner),
+                "in a branch": onnx.model(onnx.graph((), [onnx.node("If", ["z"], [
+                    onnx.attribute("then_branch", content(6, inner))])])),
+                "in a function": onnx.model(onnx.graph(), content(25, content(1, "f") + content(
+                    7, onnx.node(kind, ["y"]))))}.items():
+            yield f"{kind} {title}", "m.onnx", model, [(rule, at_operator(model, kind))]
+    t = ("w", "f32", (2,), bytes(8))
+    for path in ("/etc/passwd", "../w.bin", "a/../../w.bin", "C:\\w.bin"):
+        model = onnx.model(onnx.graph([onnx.external(t, ("location", path))]))
+        yield f"external data in {path}", "m.onnx", model, [("onnx/path", None)]
+        entry = content(13, content(2, path) + content(1, "location"))
+        model = onnx.model(onnx.graph([content(8, "w") + number(2, 1) + entry + number(14, 1)]))
+        yield f"{path}, the value first", "m", model, [("onnx/path", None)]
+        yield f"{path} in an archive", "m.zip", zipped({"m.onnx": model}), [("onnx/path", None)]
+    deep = onnx.graph()
+    for _ in range(60):
+        deep = onnx.graph((), [onnx.node("If", ["x"], [onnx.attribute("b", content(6, deep))])])
+    yield "graphs in graphs", "m.onnx", onnx.model(deep), [("pickle/unreadable", None)]
+
+
+def harmless_graphs():
+    t = ("w", "f32", (2,), bytes(8))
+    yield "plain.onnx", onnx.model(onnx.graph([onnx.raw(t)], [
+        onnx.node("MatMul", ["y"]), onnx.node("Custom", ["z"], domain="my.ops")]))
+    for i, path in enumerate(("w.bin", "a/w.bin", "..w", "a..b/w")):
+        yield f"external{i}.onnx", onnx.model(onnx.graph([onnx.external(t, ("location", path))]))
+    yield "text.onnx", onnx.model(onnx.graph([onnx.raw(t)], [
+        onnx.node("Constant", ["PyOp"], [onnx.attribute("PythonOp", content(4, "PyOp"))])]))
+    yield "cut.onnx", onnx.model(onnx.graph((), [onnx.node("PyOp", ["y"])]))[:12]
+
+
 def harmless():
     """Yield (name, bytes) of files without a finding."""
     value = {"a": [1, 2.5, "text", b"bytes", None, True], "b": ({1, 2}, frozenset((3,)))}
@@ -277,6 +320,7 @@ def harmless():
         yield f"member{i}.zip", zipped({"archive/data/0": weights})
     yield from harmless_of_torch()
     yield from harmless_of_numpy()
+    yield from harmless_graphs()
 
 
 def harmless_of_torch():

@@ -13,10 +13,17 @@ import tempfile
 import threading
 import time
 
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / "py"))
+from onnx_proto import content, number, tensor  # noqa: E402
 from loopback import Server, check, heft, run, safetensors, skip
 
 OLDER_CURL = sys.argv[2]
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/bin")
+
+
+def onnx_model(location, size):
+    entry = content(13, content(1, "location") + content(2, location))
+    return number(1, 8) + content(7, content(5, tensor("w", 2, (size,), entry + number(14, 1))))
 
 
 big = os.urandom(9 << 20)
@@ -62,6 +69,21 @@ def reading():
           code, err, len(server.requests))
     code, out, err = heft("ls", f"{server.url}/missing.safetensors")
     check("a missing file", code == 4 and "HTTP status 404" in err, code, err)
+
+
+def external_data():
+    """Read and move data of an ONNX model that are in a folder beside it on the server."""
+    data = os.urandom(2 << 20)
+    server.files["/onnx/m.onnx"] = onnx_model("weights/a b.bin", len(data))
+    server.files["/onnx/weights/a%20b.bin"] = data
+    code, out, err = heft("cat", f"{server.url}/onnx/m.onnx", "w")
+    check("external data in a folder on a server", (code, out) == (0, data), code, err)
+    with tempfile.TemporaryDirectory() as scratch:
+        path = pathlib.Path(scratch) / "m.onnx"
+        code, out, err = heft("convert", "--inline", f"{server.url}/onnx/m.onnx", path)
+        check("external data from a server, inline", code == 0, code, err)
+        code, out, err = heft("cat", path, "w")
+        check("the data are those of the server", (code, out) == (0, data), code, err)
 
 
 def beyond_memory():
@@ -351,4 +373,4 @@ def nginx():
             child.wait()
 
 
-run(f"{server.url}/small.safetensors", (reading, beyond_memory, shard_heads, long_addresses, loading, plans, secrets, settings, routes, hub, s3, nginx))
+run(f"{server.url}/small.safetensors", (reading, external_data, beyond_memory, shard_heads, long_addresses, loading, plans, secrets, settings, routes, hub, s3, nginx))

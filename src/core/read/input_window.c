@@ -117,6 +117,20 @@ void heft_input_clear(heft_input *b)
     b->over_limit = b->no_memory = false;
 }
 
+bool heft_input_missing(const heft_input *b, heft_range *rest, heft_range *missing)
+{
+    uint64_t at = rest->offset, end = at + rest->length;
+    const segment *s = segment_at(b, at);
+    at = s ? s->off + s->len : at;
+    uint32_t next = segments_up_to(b, at);
+    uint64_t stop = next < b->segments.len ? segments(b)[next].off : end;
+    stop = stop < end ? stop : end;
+    bool is_missing = at < stop;
+    *missing = (heft_range){ at, is_missing ? stop - at : 0 };
+    *rest = (heft_range){ stop, is_missing ? end - stop : 0 };
+    return is_missing;
+}
+
 static bool grow(heft_input *b, segment *s, size_t len)
 {
     if (len > SIZE_MAX - s->len)

@@ -25,6 +25,9 @@ void heft_input_init(heft_input *b, heft_memory *mem, uint64_t file_size, uint64
 void heft_input_free(heft_input *b);
 /* Drop the recorded needs; call before a parser runs. */
 void heft_input_clear(heft_input *b);
+/* Set *missing to the first bytes of *rest that are not present, and *rest to what follows; return
+ * false if all are present.  The ranges that a parser needs may overlap. */
+bool heft_input_missing(const heft_input *b, heft_range *rest, heft_range *missing);
 /* Reserve space for len bytes at off, none present yet; set *to to that space. */
 heft_status heft_input_reserve(heft_input *b, uint64_t off, size_t len, uint8_t **to,
                                heft_error *err);

@@ -480,9 +480,11 @@ static heft_status fetch(heft_file *f, heft_error *err)
         if (r.length > SIZE_MAX)
             return heft_error_plain(err, HEFT_E_LIMIT,
                                     "cannot read %U bytes at once on this system", r.length);
-        HEFT_TRY(heft_input_reserve(&f->input, r.offset, (size_t)r.length, &to, err));
-        HEFT_TRY(f->source->ops->read(f->source, r.offset, to, (size_t)r.length, err));
-        HEFT_TRY(heft_input_join(&f->input, r.offset, err));
+        for (heft_range m; heft_input_missing(&f->input, &r, &m);) {
+            HEFT_TRY(heft_input_reserve(&f->input, m.offset, (size_t)m.length, &to, err));
+            HEFT_TRY(f->source->ops->read(f->source, m.offset, to, (size_t)m.length, err));
+            HEFT_TRY(heft_input_join(&f->input, m.offset, err));
+        }
     }
     return HEFT_OK;
 }

@@ -134,10 +134,12 @@ static heft_status check_size(heft_shard *shard, const heft_ix_shard *s, heft_er
                             shard->name, size, s->size);
 }
 
-/* A format that joins ranks may have them in folders of the model's folder. */
+/* A format that joins ranks, and one that says so, may have files in folders of the model's
+ * folder. */
 static bool is_inside(const heft_file *f, heft_str name)
 {
-    return f->has_ranks ? heft_str_is_inner_path(name) : heft_str_is_file_name(name);
+    return f->has_ranks || f->x.has_inner_paths ? heft_str_is_inner_path(name)
+                                                : heft_str_is_file_name(name);
 }
 
 static heft_status open_shard_file(heft_file *f, heft_shard *shard, const heft_ix_shard *s,

@@ -17,6 +17,9 @@ extern const uint8_t heft_flax_empty[HEFT_FLAX_EMPTY_BYTES];
 /* Key of a map that stands for an array in pieces. */
 extern const char heft_flax_chunked[];
 
+/* Largest array that is written in one piece, a multiple of every element's size; flax_piece.c. */
+extern const uint64_t heft_flax_piece_bytes;
+
 /* Return the type with a name of NumPy or ml_dtypes, or HEFT_UNTYPED. */
 heft_dtype heft_flax_type(heft_str name);
 /* Return the name of a type, or NULL if arrays of NumPy do not have the type. */

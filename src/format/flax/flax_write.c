@@ -25,29 +25,14 @@ typedef struct tree { /* heft_plan.priv */
     uint32_t *place;      /* by tensor: position in `order` */
     uint32_t *counts;     /* entries of each map, the root first, in the order of their heads */
     uint8_t *is_left_out; /* by metadata value */
+    uint64_t piece_bytes; /* most bytes of an array in one piece */
 } tree;
 
 /* ---- what can be stored ---- */
 
-static void put_payload_head(const heft_index *x, uint32_t t, heft_out *o)
+static uint64_t data_bytes(const heft_index *x, uint32_t t)
 {
-    const heft_ix_tensor_row *row = heft_ix_row(x, t);
-    const uint64_t *dims = heft_ix_dims(x, t);
-    heft_msgpack_put_head(o, HEFT_MSGPACK_ARRAY, 3);
-    heft_msgpack_put_head(o, HEFT_MSGPACK_ARRAY, row->rank);
-    for (uint32_t i = 0; i < row->rank; i++)
-        heft_msgpack_put_u64(o, dims[i]);
-    heft_msgpack_put_text(o, heft_lit(heft_flax_type_name(row->dtype)));
-    heft_msgpack_put_head(o, HEFT_MSGPACK_BYTES,
-                          (uint32_t)heft_ix_part_row_at(x, row->first_part)->length);
-}
-
-/* Return the bytes of an array's extension. */
-static uint64_t payload_bytes(const heft_index *x, uint32_t t)
-{
-    heft_out count = heft_out_counting();
-    put_payload_head(x, t, &count);
-    return count.total + heft_ix_part_row_at(x, heft_ix_row(x, t)->first_part)->length;
+    return heft_ix_part_row_at(x, heft_ix_row(x, t)->first_part)->length;
 }
 
 static uint32_t depth_of(heft_str name)
@@ -71,6 +56,14 @@ static const char *unsupported_reason(const heft_plan *p, uint32_t t)
     return NULL;
 }
 
+/* An edit copies arrays as they are stored, and writes none in pieces. */
+static bool is_large_addition(const heft_plan *p, uint32_t t)
+{
+    const heft_ix_part_row *part = heft_ix_part_row_at(p->x, heft_ix_row(p->x, t)->first_part);
+    return p->existing && part->length > heft_flax_piece_bytes &&
+           heft_global_offset_file(p->existing, part->offset);
+}
+
 static heft_status plan_tensor(heft_plan *p, uint32_t t)
 {
     const char *reason = unsupported_reason(p, t);
@@ -78,9 +71,9 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
         return heft_loss_tensor(p, "flax/tensor", t, reason);
     if (!heft_flax_type_name(heft_ix_row(p->x, t)->dtype))
         return heft_loss_type(p, "flax/dtype", t, "Flax");
-    if (!heft_msgpack_can_count(payload_bytes(p->x, t)))
+    if (is_large_addition(p, t))
         return heft_loss_tensor(p, "flax/size", t,
-                                "an array of 4 GiB or more cannot be stored in one piece");
+                                "an array of more than 1 GiB cannot be appended: use heft merge");
     return HEFT_OK;
 }
 
@@ -249,6 +242,124 @@ static heft_status plan_counts(heft_plan *p, tree *w)
     return HEFT_OK;
 }
 
+/* ---- arrays ---- */
+
+typedef struct array { /* an array that is stored, or a piece of one */
+    heft_dtype dtype;
+    uint32_t rank;
+    const uint64_t *dims;
+    uint64_t bytes;
+} array;
+
+static void put_payload_head(heft_out *o, const array *a)
+{
+    heft_msgpack_put_head(o, HEFT_MSGPACK_ARRAY, 3);
+    heft_msgpack_put_head(o, HEFT_MSGPACK_ARRAY, a->rank);
+    for (uint32_t i = 0; i < a->rank; i++)
+        heft_msgpack_put_u64(o, a->dims[i]);
+    heft_msgpack_put_text(o, heft_lit(heft_flax_type_name(a->dtype)));
+    heft_msgpack_put_head(o, HEFT_MSGPACK_BYTES, (uint32_t)a->bytes);
+}
+
+/* Emit an array up to its bytes. */
+static void put_array_head(heft_out *o, const array *a)
+{
+    heft_out count = heft_out_counting();
+    put_payload_head(&count, a);
+    heft_msgpack_put_ext(o, HEFT_FLAX_ARRAY, (uint32_t)(count.total + a->bytes));
+    put_payload_head(o, a);
+}
+
+static void put_number_key(heft_out *o, uint64_t n)
+{
+    char digits[20];
+    heft_msgpack_put_text(o, (heft_str){ digits, heft_u64_text(digits, n) });
+}
+
+/* ---- arrays in pieces ---- */
+
+static bool is_in_pieces(const heft_plan *p, uint32_t t)
+{
+    return data_bytes(p->x, t) > ((const tree *)p->priv)->piece_bytes;
+}
+
+static uint64_t pieces_of(const heft_plan *p, uint32_t t)
+{
+    uint64_t most = ((const tree *)p->priv)->piece_bytes;
+    return heft_div(data_bytes(p->x, t) + most - 1, most);
+}
+
+/* Emit piece i of an array up to its bytes. */
+static void put_piece_head(const heft_plan *p, uint32_t t, uint64_t i, heft_out *o)
+{
+    uint64_t most = ((const tree *)p->priv)->piece_bytes, left = data_bytes(p->x, t) - i * most;
+    heft_dtype dtype = heft_ix_row(p->x, t)->dtype;
+    uint64_t bytes = left < most ? left : most;
+    uint64_t count = heft_div(bytes, heft_dtype_size(dtype));
+    put_number_key(o, i);
+    put_array_head(o, &(array){ dtype, 1, &count, bytes });
+}
+
+/* Emit the map that stands for an array in pieces, up to the bytes of the first one. */
+static void put_pieces_head(const heft_plan *p, uint32_t t, heft_out *o)
+{
+    enum { MEMBERS = 3 };
+    uint32_t rank = heft_ix_row(p->x, t)->rank;
+    heft_msgpack_put_head(o, HEFT_MSGPACK_MAP, MEMBERS);
+    heft_msgpack_put_text(o, heft_lit(heft_flax_chunked));
+    heft_msgpack_put_bool(o, true);
+    heft_msgpack_put_text(o, heft_lit("shape"));
+    heft_msgpack_put_head(o, HEFT_MSGPACK_MAP, rank);
+    for (uint32_t i = 0; i < rank; i++) {
+        put_number_key(o, i);
+        heft_msgpack_put_u64(o, heft_ix_dims(p->x, t)[i]);
+    }
+    heft_msgpack_put_text(o, heft_lit("chunks"));
+    heft_msgpack_put_head(o, HEFT_MSGPACK_MAP, (uint32_t)pieces_of(p, t));
+    put_piece_head(p, t, 0, o);
+}
+
+/* Let the engine insert the heads of the pieces after the first one. */
+static heft_status insert_pieces(heft_plan *p, uint32_t t, heft_insertion *all)
+{
+    enum { HEAD = 64 };
+    uint64_t most = ((const tree *)p->priv)->piece_bytes;
+    uint64_t from = heft_ix_part_row_at(p->x, heft_ix_row(p->x, t)->first_part)->offset;
+    for (uint64_t i = 1; i < pieces_of(p, t); i++) {
+        uint8_t *buf = heft_plan_alloc(p, HEAD);
+        if (!buf)
+            return HEFT_E_NOMEM;
+        heft_out o = { .buf = buf, .cap = HEAD };
+        put_piece_head(p, t, i, &o);
+        HEFT_TRY(o.st);
+        uint32_t n = p->insertion_count++;
+        uint64_t before = n ? all[n - 1].before + all[n - 1].bytes.len : 0;
+        all[n] = (heft_insertion){ from + i * most, before, { (const char *)buf, o.len } };
+    }
+    return HEFT_OK;
+}
+
+/* After the parts have their offsets. */
+static heft_status plan_pieces(heft_plan *p)
+{
+    const tree *w = p->priv;
+    uint64_t count = 0;
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x); t++)
+        count += is_in_pieces(p, t) ? pieces_of(p, t) - 1 : 0;
+    if (count > UINT32_MAX / sizeof(heft_insertion))
+        return heft_error_plain(p->err, HEFT_E_LOSSY, "arrays have too many pieces");
+    heft_insertion *all = count ? heft_plan_alloc(p, (size_t)count * sizeof *all) : NULL;
+    if (count && !all)
+        return HEFT_E_NOMEM;
+    p->insertions = all;
+    for (uint32_t i = 0; i < w->count && count; i++) {
+        const entry *e = &w->entries[w->order[i]];
+        if (e->is_tensor && is_in_pieces(p, e->number))
+            HEFT_TRY(insert_pieces(p, e->number, all));
+    }
+    return HEFT_OK;
+}
+
 /* ---- writing ---- */
 
 static void put_scalar(heft_out *o, const heft_value *v)
@@ -334,8 +445,12 @@ static void put_entry(const heft_plan *p, const entry *e, heft_out *o)
         put_value(o, p->x, e->number);
         return;
     }
-    heft_msgpack_put_ext(o, HEFT_FLAX_ARRAY, (uint32_t)payload_bytes(p->x, e->number));
-    put_payload_head(p->x, e->number, o);
+    const heft_ix_tensor_row *row = heft_ix_row(p->x, e->number);
+    if (is_in_pieces(p, e->number))
+        put_pieces_head(p, e->number, o);
+    else
+        put_array_head(o, &(array){ row->dtype, row->rank, heft_ix_dims(p->x, e->number),
+                                    data_bytes(p->x, e->number) });
 }
 
 /* Emit the values before position i, back to the tensor before them. */
@@ -407,6 +522,7 @@ heft_status heft_flax_plan(heft_plan *p)
     p->order = heft_plan_alloc(p, tensors * sizeof *p->order);
     if (!w->entries || !w->order || !w->place || !w->is_left_out || !p->order)
         return HEFT_E_NOMEM;
+    w->piece_bytes = p->existing ? UINT64_MAX : heft_flax_piece_bytes;
     p->priv = w;
     p->align = 1;
     HEFT_TRY(plan_losses(p, w));
@@ -417,6 +533,7 @@ heft_status heft_flax_plan(heft_plan *p)
     HEFT_TRY(heft_plan_place(p, p->header_bytes, 1));
     count = heft_out_counting();
     HEFT_TRY(heft_flax_write_trailer(p, &count));
+    HEFT_TRY(plan_pieces(p));
     return heft_add(&p->file_bytes, p->data_end, count.total)
                ? HEFT_OK
                : heft_error_plain(p->err, HEFT_E_LOSSY, "the file would exceed 2^64 bytes");

@@ -208,7 +208,10 @@ static heft_status add_tensor(walk *w, heft_range message, bool is_named)
     heft_str name;
     HEFT_TRY(heft_onnx_read_tensor(&w->o, message, &t));
     HEFT_TRY(tensor_name(w, is_named ? t.name : (heft_str){ "", 0 }, &name));
-    return heft_onnx_add_tensor(&w->o, &t, name);
+    w->o.is_initializer = is_named;
+    heft_status st = heft_onnx_add_tensor(&w->o, &t, name);
+    w->o.is_initializer = false;
+    return st;
 }
 
 /* The name of a sparse initializer is that of its values. */
@@ -327,10 +330,10 @@ static heft_status add_counts(walk *w)
     return w->functions ? heft_onnx_add_count(&w->o, "onnx.functions", w->functions) : HEFT_OK;
 }
 
-static heft_status parse(heft_window *in, heft_index *x)
+heft_status heft_onnx_parse(heft_window *in, heft_index *x, heft_vec *listed)
 {
     enum { TIMES = 8, BASE = 32 << 10 };
-    walk w = { .o = { .in = in, .x = x } };
+    walk w = { .o = { .in = in, .x = x, .listed = listed } };
     heft_protobuf_field root = { .bytes = { 0, in->size } };
     w.budget = in->size > (UINT64_MAX - BASE) / TIMES ? UINT64_MAX : in->size * TIMES + BASE;
     heft_status st = enter(&w, &root, MODEL);
@@ -344,6 +347,11 @@ static heft_status parse(heft_window *in, heft_index *x)
     if (!st)
         st = add_counts(&w);
     return st ? st : heft_meta_unique(x, what);
+}
+
+static heft_status parse(heft_window *in, heft_index *x)
+{
+    return heft_onnx_parse(in, x, NULL);
 }
 
 /* ---- recognition ---- */
@@ -384,5 +392,3 @@ const heft_format heft_format_onnx = {
     .probe = probe,
     .parse = parse,
 };
-
-const heft_format_writer heft_format_writer_onnx = { .plan = NULL };

@@ -11,7 +11,16 @@ typedef struct heft_onnx {
     heft_names files; /* numbers of the shards of external data, from 0 */
     heft_names used;  /* numbers of uses, by the name of the weight; onnx_uses.c */
     heft_vec uses;
+    heft_vec *listed;    /* heft_onnx_message of each TensorProto; NULL: they are not listed */
+    bool is_initializer; /* the tensor that is added is an initializer of a graph */
 } heft_onnx;
+
+/* The place of a TensorProto, for onnx_move.c. */
+typedef struct heft_onnx_message {
+    heft_range where;
+    uint32_t part; /* its elements; HEFT_NONE: they are left out */
+    bool is_initializer, is_external;
+} heft_onnx_message;
 
 /* A TensorProto, without its dimensions. */
 typedef struct heft_onnx_tensor {
@@ -23,6 +32,7 @@ typedef struct heft_onnx_tensor {
     bool is_one_record;  /* it is packed in one record */
     heft_range packed;   /* content of the last record */
     bool is_external;
+    bool is_attribute; /* the message is not a TensorProto, but numbers of an attribute */
     heft_str location;
     uint64_t offset, length; /* external data; length HEFT_UNKNOWN_LENGTH: not stated */
 } heft_onnx_tensor;
@@ -38,6 +48,11 @@ typedef struct heft_onnx_type {
 
 /* Return the row of an element type, or NULL. */
 const heft_onnx_type *heft_onnx_type_of(uint64_t number);
+
+/* ---- the whole model: onnx.c ---- */
+
+/* Fill x; listed: gets each TensorProto, or NULL. */
+heft_status heft_onnx_parse(heft_window *in, heft_index *x, heft_vec *listed);
 
 /* ---- TensorProto: onnx_tensor.c ---- */
 

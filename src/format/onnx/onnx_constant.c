@@ -57,7 +57,7 @@ static heft_status add_numbers(heft_onnx *o, const heft_onnx_tensor *t, heft_str
 
 heft_status heft_onnx_add_constant(heft_onnx *o, heft_range attribute, heft_str name)
 {
-    heft_onnx_tensor t = { .message = attribute, .name = name }, inner;
+    heft_onnx_tensor t = { .message = attribute, .name = name, .is_attribute = true }, inner;
     uint64_t count = 0;
     heft_cur c = heft_protobuf_open(o->in, attribute, what);
     for (heft_protobuf_field f; heft_protobuf_next(&c, &f);)

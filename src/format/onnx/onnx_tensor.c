@@ -45,15 +45,23 @@ static heft_status read_external(heft_onnx *o, heft_cur *c, const heft_protobuf_
     return HEFT_OK;
 }
 
-/* Return the number of the file of external data, for heft_global_offset(). */
+/* ONNX Runtime names its own memory so. */
+static const char memory_address[] = "*/_ORT_MEM_ADDR_/*";
+
+/* Set *number to that of the file of external data, for heft_global_offset(). */
 static heft_status number_of_file(heft_onnx *o, const heft_onnx_tensor *t, uint32_t *number)
 {
-    return heft_str_is_file_name(t->location)
-               ? heft_names_add_file(&o->files, o->x, t->location, number)
-               : heft_error_set(o->x->err, HEFT_E_FORMAT, t->message.offset,
-                                "tensor %q: external data in %q, which is not the name of a file "
-                                "in the folder of the model",
-                                t->name, t->location);
+    heft_str path = t->location;
+    while (path.len > 2 && path.ptr[0] == '.' && path.ptr[1] == '/')
+        path = (heft_str){ path.ptr + 2, path.len - 2 };
+    if (!heft_str_is_inner_path(path) || heft_str_path_risk(path) != HEFT_PATH_PLAIN ||
+        heft_str_is(path, memory_address))
+        return heft_error_set(o->x->err, HEFT_E_FORMAT, t->message.offset,
+                              "tensor %q: external data in %q, which is not the path of a file "
+                              "inside of the folder of the model",
+                              t->name, t->location);
+    o->x->has_inner_paths = true;
+    return heft_names_add_file(&o->files, o->x, path, number);
 }
 
 /* ---- reading ---- */
@@ -156,6 +164,15 @@ static heft_status fill_dims(heft_onnx *o, const heft_onnx_tensor *t, uint64_t *
     return c.st;
 }
 
+/* Note where the TensorProto is whose elements are this part. */
+static heft_status list_message(heft_onnx *o, const heft_onnx_tensor *t, uint32_t part)
+{
+    heft_onnx_message m = { t->message, part, o->is_initializer, t->is_external };
+    if (!o->listed || t->is_attribute)
+        return HEFT_OK;
+    return heft_vec_add(&o->x->mem, o->listed, &m, sizeof m) ? HEFT_OK : heft_ix_no_memory(o->x);
+}
+
 heft_status heft_onnx_leave_out(heft_onnx *o, const heft_onnx_tensor *t, heft_str name)
 {
     heft_range where = t->data_field ? t->data : t->message;
@@ -167,7 +184,7 @@ heft_status heft_onnx_leave_out(heft_onnx *o, const heft_onnx_tensor *t, heft_st
                      name, t->type);
     HEFT_TRY(heft_ix_part(o->x, HEFT_NONE, name, HEFT_UNTYPED, where, where.length, HEFT_RAW));
     heft_ix_part_is_left_out(o->x);
-    return HEFT_OK;
+    return list_message(o, t, HEFT_NONE);
 }
 
 /* ---- elements of 2 and 4 bits ---- */
@@ -241,6 +258,7 @@ heft_status heft_onnx_add_part(heft_onnx *o, const heft_onnx_tensor *t, uint32_t
         return heft_error_set(o->x->err, HEFT_E_FORMAT, t->message.offset,
                               "tensor %q: %U bytes of data, the shape needs %U", name, where.length,
                               bytes);
+    HEFT_TRY(list_message(o, t, o->x->parts.len));
     return heft_ix_part(o->x, id, role, type, where, bytes, e);
 }
 

@@ -1,20 +1,22 @@
 /* onnx_uses.c - which initializers are quantised: the nodes that decode them say how.
  *
- * DequantizeLinear and MatMulNBits have the weight, its scale and its zero point as inputs.  Their
- * names and the attributes of the node become attributes of the weight. */
+ * DequantizeLinear and MatMulNBits have the weight, its scale and its zero point as inputs, the
+ * second one also the block of each column.  Their names and the attributes of the node become
+ * attributes of the weight. */
 #include "format/onnx/onnx.h"
 
-enum { NODE = 1, INPUT = 1, OPERATOR = 4, ATTRIBUTE = 5, MOST_INPUTS = 4 };
+enum { NODE = 1, INPUT = 1, OPERATOR = 4, ATTRIBUTE = 5, INPUTS = 4 };
 
-/* Operators, and the numbers of their inputs: weight, scale, zero point. */
+/* Operators, the number of the first of their inputs that are noted, and how many these are:
+ * weight, scale, zero point, blocks of the columns. */
 static const struct {
     const char *name;
-    uint8_t weight;
-} operators[] = { { "DequantizeLinear", 0 }, { "MatMulNBits", 1 } };
+    uint8_t weight, inputs;
+} operators[] = { { "DequantizeLinear", 0, 3 }, { "MatMulNBits", 1, INPUTS } };
 enum { OPERATORS = sizeof operators / sizeof *operators };
 
 typedef struct use {
-    heft_str inputs[3]; /* names of weight, scale, zero point; empty: none */
+    heft_str inputs[INPUTS]; /* names, as above; empty: none */
     uint32_t op;
     int64_t axis, block, columns, bits; /* 0: not stated */
 } use;
@@ -66,7 +68,7 @@ static heft_status read_use(heft_onnx *o, heft_range node, heft_str path, use *u
     for (heft_protobuf_field f; heft_protobuf_next(&c, &f);) {
         if (f.number == INPUT) {
             heft_str name = heft_protobuf_text(&c, &f);
-            if (!c.st && input >= first && input - first < 3)
+            if (!c.st && input >= first && input - first < operators[u->op].inputs)
                 HEFT_TRY(full_name(o, path, name, &u->inputs[input - first]));
             input++;
         } else if (f.number == ATTRIBUTE && f.wire == HEFT_WIRE_BYTES)
@@ -90,7 +92,9 @@ static heft_status add_use(heft_onnx *o, const use *u)
 
 static heft_status take_node(heft_onnx *o, heft_range node, heft_str path)
 {
-    use u = { .inputs = { { "", 0 }, { "", 0 }, { "", 0 } }, .axis = 1, .op = OPERATORS };
+    use u = { .inputs = { { "", 0 }, { "", 0 }, { "", 0 }, { "", 0 } },
+              .axis = 1,
+              .op = OPERATORS };
     heft_cur c = heft_protobuf_open(o->in, node, "a node");
     for (heft_protobuf_field f; u.op == OPERATORS && heft_protobuf_next(&c, &f);) {
         heft_str name = f.number == OPERATOR ? heft_protobuf_text(&c, &f) : (heft_str){ "", 0 };
@@ -116,7 +120,8 @@ heft_status heft_onnx_find_uses(heft_onnx *o, heft_range graph, heft_str path)
 
 heft_status heft_onnx_add_use(heft_onnx *o, uint32_t id)
 {
-    static const char *const keys[] = { "onnx.operator", "onnx.scale", "onnx.zero_point" };
+    static const char *const keys[] = { "onnx.operator", "onnx.scale", "onnx.zero_point",
+                                        "onnx.group_index" };
     heft_names_of of = { use_name, o };
     heft_str name = heft_ix_name(o->x, id);
     uint32_t i = o->uses.len
@@ -125,7 +130,7 @@ heft_status heft_onnx_add_use(heft_onnx *o, uint32_t id)
     if (i == HEFT_NONE)
         return HEFT_OK;
     const use *u = (const use *)o->uses.ptr + i;
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < INPUTS; k++) {
         heft_str text = k ? u->inputs[k] : heft_lit(operators[u->op].name);
         if (text.len)
             HEFT_TRY(heft_ix_attr_text(o->x, id, heft_lit(keys[k]), text));

@@ -228,7 +228,7 @@ heft_status heft_model_folder_inner_source(heft_source **out, heft_model_folder 
     heft_status st = HEFT_OK;
     *out = NULL;
     err = err ? err : &own;
-    if (!heft_str_is_inner_path(heft_str_from(name)))
+    if (!heft_str_is_inner_path(heft_str_from(name)) || strlen(name) >= sizeof w.path)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "is not a file name");
     begin_walk(&w);
     strcpy(w.path, name);

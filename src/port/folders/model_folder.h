@@ -27,7 +27,7 @@ bool heft_is_file_name(const char *name);
  * they stay in the folder or, in a Hugging Face cache, in the folder of the repository. */
 heft_status heft_model_folder_source(heft_source **out, heft_model_folder *f, const char *name,
                                      heft_access access, heft_error *err);
-/* Do the same for a file that may be in one or two folders of the folder, joined by slashes. */
+/* Do the same for a file that may be in folders of the folder; heft_str_is_inner_path(). */
 heft_status heft_model_folder_inner_source(heft_source **out, heft_model_folder *f,
                                            const char *name, heft_access access, heft_error *err);
 

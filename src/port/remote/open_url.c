@@ -37,7 +37,7 @@ static heft_status address_of(char *out, const url_folder *f, const char *name, 
     bool is_encoded = !strncmp(f->url, "http", 4);
     memcpy(out, f->url, (size_t)(slash - f->url));
     out[slash - f->url] = '\0';
-    bool fits = is_encoded ? heft_url_append(out, HEFT_URL_MAX, heft_str_from(name), "")
+    bool fits = is_encoded ? heft_url_append(out, HEFT_URL_MAX, heft_str_from(name), "/")
                            : strlen(out) + strlen(name) < HEFT_URL_MAX && strcat(out, name);
     if (is_encoded)
         fits = fits && strlen(out) + strlen(query) < HEFT_URL_MAX && strcat(out, query);

@@ -417,9 +417,11 @@ static heft_status copy_payload(heft_conversion *c, const heft_copy_context *cop
     return st;
 }
 
-heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink)
+heft_status heft_conversion_write(heft_conversion *c, heft_sink *target)
 {
     const heft_plan *plan = &c->p.plan;
+    heft_inserting_sink inserting;
+    heft_sink *sink = target;
     heft_ledger ledger;
     heft_progress progress = { .fn = c->opt.progress, .ctx = progress_ctx(c) };
     heft_copy_context copying = { &c->p, c->in, c->origins.ptr,   sink,          &ledger, &progress,
@@ -429,6 +431,8 @@ heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink)
     if (!sink)
         return heft_error_plain(c->err, HEFT_E_ARGUMENT, "no sink is given");
     heft_status st = heft_sink_check(sink, c->err);
+    if (!st)
+        copying.sink = sink = heft_sink_inserting(&inserting, target, plan);
     if (checks_origin(c))
         heft_file_begin_origin_digests(c->in);
     if (!st)
@@ -470,7 +474,7 @@ heft_status heft_conversion_end(heft_conversion *c, heft_sink *take, heft_status
     st = heft_file_end_reading(c->in, st, c->err);
     bool is_written = !st && !c->opt.dry_run;
     if (is_written && c->opt.planned_bytes) /* the size of compressed parts is known now */
-        *c->opt.planned_bytes = c->p.plan.file_bytes;
+        *c->opt.planned_bytes = heft_plan_size(&c->p.plan);
     heft_conversion_release(c);
     if (is_written)
         st = heft_sink_finish(take, c->err);

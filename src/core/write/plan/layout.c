@@ -166,7 +166,7 @@ uint64_t heft_planner_max_bytes(const heft_planner *p)
     };
     uint64_t sum, trailer;
     if (!p->plan.appended)
-        return p->plan.file_bytes;
+        return heft_plan_size(&p->plan);
     if (heft_planner_trailer_bytes(p, &trailer) ||
         !heft_add(&sum, p->plan.header_bytes + p->plan.align, trailer))
         return HEFT_UNKNOWN_LENGTH;

@@ -228,6 +228,17 @@ heft_status heft_sink_fill(heft_sink *s, uint64_t at, uint64_t len, uint8_t byte
 heft_status heft_sink_reserve(heft_sink *s, uint64_t size, heft_error *err);
 heft_status heft_sink_read_back(heft_sink *s, uint64_t at, void *buf, size_t len, heft_error *err);
 heft_status heft_sink_finish(heft_sink *take, heft_error *err);
+/* Adds the insertions of a plan to what is written. */
+typedef struct heft_inserting_sink {
+    heft_sink base;
+    heft_sink *to;
+    const heft_plan *plan;
+    uint64_t at; /* next byte of a stream, as the plan counts */
+} heft_inserting_sink;
+/* Return the sink to write to: `s` over `to`, or `to` if the plan has no insertions. */
+heft_sink *heft_sink_inserting(heft_inserting_sink *s, heft_sink *to, const heft_plan *plan);
+/* Return the size of the planned file, with its insertions; inserting_sink.c. */
+uint64_t heft_plan_size(const heft_plan *plan);
 /* Finish the sink after work that returned st; discard the sink after a failure. */
 heft_status heft_sink_end(heft_sink *take, heft_status st, heft_error *err);
 

@@ -78,6 +78,8 @@ heft_status heft_writer_begin(heft_writer *w, heft_error *err)
         st = heft_planner_run(&w->p, err);
     if (!st)
         st = heft_writer_build_order(w, err);
+    if (!st)
+        w->sink = heft_sink_inserting(&w->inserting, w->sink, &w->p.plan);
     if (!st && !w->p.plan.appended && !heft_writer_grows(w))
         st = heft_sink_reserve(w->sink, w->p.plan.file_bytes, err);
     if (!st)

@@ -12,6 +12,7 @@
 struct heft_writer {
     heft_planner p;
     heft_sink *sink;
+    heft_inserting_sink inserting;
     bool begun;
     heft_error failed;    /* error that left the model or the file incomplete; status 0: none */
     uint32_t *file_order; /* parts sorted by offset */
