@@ -10,6 +10,7 @@
 #include <heft/share.h>
 #include <sys/stat.h>
 
+#include "models/adapters.h"
 #include "models/companions.h"
 #include "models/quantised_model.h"
 #include "options/command.h"
@@ -57,6 +58,7 @@ typedef struct job {
     const char *dequantize; /* element type, "": of each tensor its own; NULL: not asked */
     quantise_options quantise;
     job_mix mix;
+    adapter_options adapters;
     uint64_t align, max_bytes, count;
     bool may_be_folder; /* the command writes folders, too */
     bool allow_loss, dry_run, force, no_sync, finish, abort, resume;
