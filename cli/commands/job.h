@@ -12,6 +12,7 @@
 
 #include "models/adapters.h"
 #include "models/companions.h"
+#include "models/extracted.h"
 #include "models/quantised_model.h"
 #include "options/command.h"
 #include "options/opt.h"
@@ -59,6 +60,7 @@ typedef struct job {
     quantise_options quantise;
     job_mix mix;
     adapter_options adapters;
+    extract_options extract;
     uint64_t align, max_bytes, count;
     bool may_be_folder; /* the command writes folders, too */
     bool allow_loss, dry_run, force, no_sync, finish, abort, resume;

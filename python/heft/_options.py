@@ -189,7 +189,7 @@ SPECIAL = Kind("Mapping[str, int | None] | None", _special)
 
 # Kinds of the command, and names of options with a kind of their own in Python.
 KINDS = {"flag": FLAG, "maybe": MAYBE, "text": TEXT, "choice": TEXT, "file": PATH, "output": PATH,
-         "records": PATH, "profile": PATH, "secret": PATH, "list": TEXTS, "key_files": SET_FILES,
+         "records": PATH, "profile": PATH, "model": PATH, "secret": PATH, "list": TEXTS, "key_files": SET_FILES,
          "number": NUMBER, "size": SIZE, "real": REAL, "models": MODELS}
 NAMES = {"share": SHARE, "ignore": PATHS, "id-seed": NUMBER, "rename": RENAMES, "cast": RULES,
          "sparsify": RULES, "compress": RULES, "digest": RULES, "requires-grad": GRADS,
