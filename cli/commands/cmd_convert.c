@@ -248,6 +248,22 @@ static int quantise_check(const request *r)
     return CODE_DONE;
 }
 
+/* Refuse to write one of the files of --lora or --base. Return an exit code. */
+static int check_lora_inputs(const request *r, const adapters *a, const extracted *x)
+{
+    const job *j = &r->job;
+    struct stat out;
+    if (j->to_stdout ? fstat(STDOUT_FILENO, &out) : stat(j->out, &out))
+        return CODE_DONE;
+    const input base = { j->extract.base, "the model of --base", x->base };
+    int code = inputs_check(j->out, &base, 1, &out);
+    for (size_t i = 0; i < a->count && !code; i++) {
+        const input one = { j->adapters.list.item[2 * i], "an adapter of --lora", a->files[i] };
+        code = inputs_check(j->out, &one, 1, &out);
+    }
+    return code;
+}
+
 static int prepare(request *r)
 {
     job *j = &r->job;
@@ -465,6 +481,8 @@ static int convert(request *r)
     if (!code)
         code = extracted_open(&x, &j->extract, j->session, in, r->in);
     in = x.plan ? extracted_file(&x) : in;
+    if (!code)
+        code = check_lora_inputs(r, &a, &x);
     if (!code)
         code = mapped_open(&m, j->session, in, r->in, output_kind_of(r));
     in = m.model ? m.model : in;
