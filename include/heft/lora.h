@@ -56,6 +56,7 @@ typedef struct heft_lora_options {
 typedef struct heft_lora heft_lora;
 /* Merge adapters into `base`, in their order.  base: quantised weights must be decoded first
  * (heft_schemes_decode()).  All files must outlive the object; settings need not.
+ *   HEFT_E_ARGUMENT     a scale is not finite
  *   HEFT_E_FORMAT       the adapter is for another model: the first shape that differs; a matrix is
  *                       missing; a rank contradicts the config; the config is wrong
  *   HEFT_E_NOTFOUND     a tensor matches nothing (rule "heft/unmatched"), and allow_unmatched is

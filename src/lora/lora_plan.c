@@ -194,7 +194,7 @@ static heft_status join_mid(const plan *p, pair *m, heft_lora_step *s, const hef
     bool is_good = ranks && m->mid.dims[1] == m->rank && kernel * ranks * m->rank == m->mid.count &&
                    heft_mul(&numbers, inputs, kernel) && numbers == t->columns &&
                    m->up.dims[0] == t->rows && m->up.count == t->rows * ranks &&
-                   numbers <= MOST / ranks && m->mid.count <= HEFT_COMBINE_STRIP &&
+                   numbers <= heft_div(MOST, ranks) && m->mid.count <= HEFT_COMBINE_STRIP &&
                    m->down.count <= MOST;
     if (!is_good)
         return refuse_shape(p, m, t);

@@ -22,6 +22,7 @@ except ImportError:
     print("1..0 # SKIP NumPy is not here")
     sys.exit(0)
 
+import lora_large
 import quantised_models as models
 from lora_refusals import REFUSALS
 from quantised_decoders import numbers, rounded
@@ -346,6 +347,20 @@ def check_case(case):
     return title, complaints
 
 
+def check_large(title, base, adapter):
+    with tempfile.TemporaryDirectory() as tmp:
+        folder = pathlib.Path(tmp)
+        models.write(folder / "base", base, {})
+        lora = lora_options(folder, [(adapter, None)])
+        ran = heft("convert", *lora, folder / "base", folder / "out.safetensors")
+        if ran.returncode:
+            return title, [ran.stderr]
+        values = {name: value(t) for name, t in base.items()}
+        adapter.apply(values)
+        wanted = {name: stored(values[name], t.dtype) for name, t in base.items()}
+        return title, differences(folder / "out.safetensors", wanted)
+
+
 # ---- the same from every kind of file, in every way -------------------------------------------
 
 WAYS = [ # title, options of the conversion of the base, its suffix, options of the merge
@@ -511,6 +526,20 @@ def check_shares():
     return "shares", complaints
 
 
+def check_scale():
+    complaints = []
+    with tempfile.TemporaryDirectory() as tmp:
+        folder = pathlib.Path(tmp)
+        models.write(folder / "base", BASE, {})
+        lora = lora_options(folder, [(peft(), None)])
+        for scale in ("inf", "nan"):
+            ran = heft("convert", "--lora", f"{lora[1]}={scale}", folder / "base",
+                       folder / "out.safetensors")
+            if ran.returncode != 2 or "is not finite" not in ran.stderr:
+                complaints.append(f"{scale}: {ran.returncode}: {ran.stderr}")
+    return "refused: a scale that is not finite", complaints
+
+
 def check_kept():
     """An adapter is an input, which is never overwritten."""
     complaints = []
@@ -599,9 +628,10 @@ def check_list():
 
 def main():
     results = [check_case(case) for case in CASES]
+    results += [check_large(*case) for case in lora_large.cases(sys.modules[__name__])]
     results += [check_way(way) for way in WAYS]
     results += [check_quantised(), check_blocks(), check_list(), check_gguf(), check_metadata(),
-                check_shares(), check_kept()]
+                check_shares(), check_kept(), check_scale()]
     results += [check_refusal(row) for row in REFUSALS]
     try:
         import torch
