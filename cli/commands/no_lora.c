@@ -17,10 +17,10 @@ const heft_file *adapters_file(const adapters *a)
     return NULL;
 }
 
-void adapters_print(outbuf *o, const adapters *a, const adapter_options *opt, const session *s,
+void adapters_print(outbuf *o, const adapters *a, const adapter_options *asked, const session *s,
                     bool as_json)
 {
-    (void)o, (void)a, (void)opt, (void)s, (void)as_json;
+    (void)o, (void)a, (void)asked, (void)s, (void)as_json;
 }
 
 void adapters_release(adapters *a)
