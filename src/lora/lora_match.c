@@ -74,15 +74,20 @@ static bool make_flat_names(heft_lora_base *b)
     if (b->flat)
         return true;
     b->flat = heft_arena_alloc(b->arena, ((size_t)tensors + 1) * sizeof *b->flat, sizeof(void *));
-    if (!b->flat || !heft_names_reserve(b->mem, &b->flat_names, tensors + 1))
+    b->is_shared = heft_arena_alloc(b->arena, (size_t)tensors + 1, 1);
+    if (!b->flat || !b->is_shared || !heft_names_reserve(b->mem, &b->flat_names, tensors + 1))
         return false;
+    memset(b->is_shared, 0, (size_t)tensors + 1);
     for (uint32_t i = 0; i < tensors; i++) {
         b->flat[i] = flatten(b->arena, heft_ix_name(&b->f->x, i));
         if (!b->flat[i].ptr)
             return false;
-        if (b->flat[i].len)
-            (void)heft_names_add(&b->flat_names, of, heft_names_hash(&b->f->x.key, b->flat[i]),
-                                 b->flat[i], i);
+        if (!b->flat[i].len)
+            continue;
+        uint32_t first = heft_names_add(&b->flat_names, of,
+                                        heft_names_hash(&b->f->x.key, b->flat[i]), b->flat[i], i);
+        if (first != HEFT_NONE)
+            b->is_shared[first] = 1;
     }
     return true;
 }
@@ -107,7 +112,7 @@ static uint32_t find_flat(heft_lora_base *b, heft_str module, bool *no_memory)
         if (name.ptr)
             found = heft_names_find(&b->flat_names, of, heft_names_hash(&b->f->x.key, name), name);
     }
-    return found;
+    return found != HEFT_NONE && b->is_shared[found] ? HEFT_NONE : found;
 }
 
 /* ---- the call ---- */

@@ -57,7 +57,8 @@ typedef struct heft_lora_base {
     const heft_file *f;
     heft_memory *mem;
     heft_arena *arena;
-    heft_str *flat; /* by tensor: its module with underscores; NULL: not needed yet */
+    heft_str *flat;     /* by tensor: its module with underscores; NULL: not needed yet */
+    uint8_t *is_shared; /* by tensor: another one has the same flat name, so that none is meant */
     heft_names flat_names;
     char *text; /* memory for a name */
     size_t text_bytes;

@@ -526,6 +526,22 @@ def check_shares():
     return "shares", complaints
 
 
+def check_shared_name():
+    """Two weights of one flat name: the adapter says of neither that it is meant."""
+    with tempfile.TemporaryDirectory() as tmp:
+        folder = pathlib.Path(tmp)
+        models.write(folder / "base", {n: stored(drawn(n, (48, 24)))
+                                       for n in ("a.b_c.weight", "a_b.c.weight")}, {})
+        a = Adapter()
+        a.linear("a_b_c", "a.b_c.weight", 48, 24, names=("lora_down", "lora_up"),
+                 prefix="lora_unet_")
+        ran = heft("convert", *lora_options(folder, [(a, None)]), folder / "base",
+                   folder / "out.safetensors")
+        complaints = [] if ran.returncode == 2 and "match nothing" in ran.stderr else [
+            f"{ran.returncode}: {ran.stderr}"]
+    return "refused: a flat name of two weights", complaints
+
+
 def check_scale():
     complaints = []
     with tempfile.TemporaryDirectory() as tmp:
@@ -631,7 +647,8 @@ def main():
     results += [check_large(*case) for case in lora_large.cases(sys.modules[__name__])]
     results += [check_way(way) for way in WAYS]
     results += [check_quantised(), check_blocks(), check_list(), check_gguf(), check_metadata(),
-                check_shares(), check_kept(), check_scale()]
+                check_shares(), check_kept(), check_scale(),
+                check_shared_name()]
     results += [check_refusal(row) for row in REFUSALS]
     try:
         import torch
