@@ -10,7 +10,9 @@
 #include <heft/share.h>
 #include <sys/stat.h>
 
+#include "models/adapters.h"
 #include "models/companions.h"
+#include "models/extracted.h"
 #include "models/quantised_model.h"
 #include "options/command.h"
 #include "options/opt.h"
@@ -59,6 +61,8 @@ typedef struct job {
     const char *dequantize;    /* element type, "": of each tensor its own; NULL: not asked */
     quantise_options quantise;
     job_mix mix;
+    adapter_options adapters;
+    extract_options extract;
     uint64_t align, max_bytes, count;
     bool may_be_folder; /* the command writes folders, too */
     bool allow_loss, dry_run, force, no_sync, finish, abort, resume;
