@@ -58,7 +58,9 @@ typedef struct job {
     quantise_options quantise;
     job_mix mix;
     uint64_t align, max_bytes, count;
-    bool may_be_folder; /* the command writes folders, too */
+    bool may_be_folder;        /* the command writes folders, too */
+    opt_list tensors;          /* --tensor */
+    bool rounds, allow_change; /* tensors that are replaced keep their types, or change */
     bool allow_loss, dry_run, force, no_sync, finish, abort, resume;
     bool verify_quality, quality_as_json;
     const char *share_text; /* "I/N", "auto" or NULL */

@@ -182,7 +182,7 @@ SPECIAL = Kind("Mapping[str, int | None] | None", _special)
 KINDS = {"flag": FLAG, "maybe": MAYBE, "text": TEXT, "choice": TEXT, "file": PATH, "output": PATH,
          "records": PATH, "profile": PATH, "secret": PATH, "list": TEXTS, "key_files": SET_FILES,
          "number": NUMBER, "size": SIZE, "real": REAL}
-NAMES = {"share": SHARE, "ignore": PATHS, "id-seed": NUMBER, "rename": RENAMES, "cast": RULES,
+NAMES = {"share": SHARE, "ignore": PATHS, "id-seed": NUMBER, "rename": RENAMES, "cast": RULES, "tensor": RULES,
          "sparsify": RULES, "compress": RULES, "digest": RULES, "requires-grad": GRADS,
          "set": SETTINGS, "set-id": IDS, "special": SPECIAL, "view": VIEWS}
 # What is different in Python: texts for an option, or for the option of a command.
@@ -203,6 +203,7 @@ TEXTS_OF = {
     "drop": "leave out tensors that match one of the patterns",
     "rename": "new names of tensors: {old: new}, or s/RE/TEXT/ as in sed -E",
     "cast": "element type, or {pattern: element type}",
+    "tensor": "tensors to replace: {name: \"FILE\" or \"FILE:NAME\"}",
     "sparsify": "csr or coo, or {pattern: layout}",
     "requires-grad": "whether tensors are trained (gpt-rs): a bool, or {pattern: bool or None}",
     "set": "metadata: {key: value} or {key: (type, value)}",
