@@ -12,6 +12,7 @@
 #include "model/float.h"
 #include "model/number.h"
 #include "model/packed_loops.h"
+#include "model/products.h"
 #include "test_memory.h"
 
 #include "guarded.h"
@@ -513,6 +514,48 @@ static void the_chosen_kernels_are_supported(void **state)
     assert_true(s->is_supported());
 }
 
+/* ---- products ---- */
+
+enum { MOST_ROWS = 11, MOST_COLUMNS = 75, MOST_RANK = 19, GAP = 3 };
+
+static void fill_floats(float *x, size_t n, uint32_t seed)
+{
+    for (size_t i = 0; i < n; i++) {
+        seed = seed * 1664525 + 1013904223;
+        x[i] = (float)(int32_t)seed * 0x1p-29F;
+    }
+}
+
+static void check_products(const heft_kernels *k, size_t rows, size_t columns, size_t rank)
+{
+    enum { STRIDE = MOST_COLUMNS + GAP };
+    static float got[MOST_ROWS * STRIDE], expected[MOST_ROWS * STRIDE];
+    static float left[MOST_ROWS * MOST_RANK], right[MOST_RANK * STRIDE];
+    fill_floats(got, MOST_ROWS * STRIDE, (uint32_t)(rows * 100 + columns));
+    fill_floats(left, MOST_ROWS * MOST_RANK, 3);
+    fill_floats(right, MOST_RANK * STRIDE, 5);
+    memcpy(expected, got, sizeof got);
+    heft_products p = { got, STRIDE, rows, columns, left, rank, right, STRIDE, 0.3F };
+    k->products(&p);
+    p.out = expected;
+    heft_products_portable(&p);
+    if (memcmp(got, expected, sizeof got) != 0)
+        fail_msg("%s: %zu x %zu of rank %zu differs", k->name, rows, columns, rank);
+}
+
+static void products_equal_the_portable_form(void **state)
+{
+    (void)state;
+    for (const heft_simd_set *s = heft_simd_sets;; s++) {
+        for (size_t rows = 0; rows <= MOST_ROWS && s->is_supported(); rows++)
+            for (size_t columns = 0; columns <= MOST_COLUMNS; columns++)
+                for (size_t rank = 0; rank <= MOST_RANK; rank += 1 + rank / 4)
+                    check_products(s->kernels, rows, columns, rank);
+        if (s->kernels == &heft_portable_kernels)
+            break;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -522,6 +565,7 @@ int main(void)
         cmocka_unit_test(whole_blocks_are_cast_up_to_a_loss),
         cmocka_unit_test(blocks_equal_the_portable_form),
         cmocka_unit_test(packed_numbers_are_those_of_the_definition),
+        cmocka_unit_test(products_equal_the_portable_form),
         cmocka_unit_test(the_chosen_kernels_are_supported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

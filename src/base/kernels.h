@@ -24,6 +24,8 @@ typedef size_t heft_cast_function(uint8_t *dst, heft_dtype to, const uint8_t *sr
  * heft_block_is_known() returns true. */
 typedef void heft_decode_function(float *out, heft_dtype from, const uint8_t *blocks, size_t count);
 
+struct heft_products; /* model/products.h */
+
 typedef struct heft_kernels {
     const char *name; /* of the instruction set */
     /* Compute the chaining values of `count` whole chunks of BLAKE3 at p; `number` is the first
@@ -36,6 +38,7 @@ typedef struct heft_kernels {
     const struct heft_float_functions *floats; /* defined in simd/float_loops.h */
     const struct heft_fits *fits;              /* defined in model/encode_fits.h */
     const struct heft_packed_loops *packed;    /* defined in model/packed_loops.h */
+    void (*products)(const struct heft_products *p);
 } heft_kernels;
 
 /* Return the kernels for the processor; never NULL.  Static. */

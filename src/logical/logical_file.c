@@ -87,18 +87,13 @@ static heft_status find_tensors(logical_file *l)
 static heft_status add_instead(void *ctx, uint32_t tensor)
 {
     logical_file *l = ctx;
-    heft_index *x = &l->out->x;
-    uint32_t i = heft_schemes_find(l->s, tensor), id;
+    uint32_t i = heft_schemes_find(l->s, tensor);
     const heft_logical_tensor *t = l->all + l->number[i];
-    uint64_t *dims;
     if (t->d.part[HEFT_ROLE_WEIGHT].tensor != tensor)
         return HEFT_OK;
-    heft_str name = heft_ix_copy(x, t->d.name);
-    HEFT_TRY(name.ptr ? heft_ix_tensor(x, name, t->as, t->d.rank, &dims, &id) : HEFT_E_NOMEM);
-    if (t->d.rank)
-        memcpy(dims, t->d.dims, t->d.rank * sizeof *dims);
-    heft_range where = { heft_global_offset(l->shard, t->start), t->bytes };
-    return heft_ix_part(x, id, heft_ix_data, t->as, where, t->bytes, HEFT_RAW);
+    heft_str name = heft_ix_copy(&l->out->x, t->d.name);
+    heft_tensor row = { .name = name, .dtype = t->as, .rank = t->d.rank, .dims = t->d.dims };
+    return name.ptr ? heft_join_computed(l->out, &row, l->shard, t->start, t->bytes) : HEFT_E_NOMEM;
 }
 
 static heft_status add_source(logical_file *l)
@@ -108,10 +103,7 @@ static heft_status add_source(logical_file *l)
     l->is_taken = true;
     HEFT_TRY(heft_logical_source(&source, l->all, l->count, bytes_of_all(l), f->host->allocator,
                                  l->err));
-    heft_ix_shard shard = { heft_lit("decoded tensors"), NULL, source->size, false, NULL };
-    f->opened_shards[f->opened_shard_count++] = (heft_shard){ .name = shard.label,
-                                                              .source = source };
-    return heft_ix_shard_add(&f->x, shard, &l->shard);
+    return heft_join_source(f, heft_lit("decoded tensors"), source, &l->shard);
 }
 
 /* A model that keeps quantised tensors keeps what describes them. */

@@ -203,33 +203,25 @@ static heft_str name_of(heft_index *x, const heft_encoded *e, const heft_encoded
 static heft_status add_instead(void *ctx, uint32_t tensor)
 {
     heft_quantisation *q = ctx;
-    heft_index *x = &q->out->x;
     if (!q->number[tensor])
         return HEFT_OK;
     const heft_encoded *e = &q->all[q->number[tensor] - 1];
     for (uint32_t k = 0; k < e->part_count; k++) {
         const heft_encoded_part *p = &e->parts[k];
-        heft_str name = name_of(x, e, p);
-        uint64_t *dims;
-        uint32_t id;
-        HEFT_TRY(name.ptr ? heft_ix_tensor(x, name, p->dtype, p->rank, &dims, &id) : HEFT_E_NOMEM);
-        if (p->rank)
-            memcpy(dims, p->dims, p->rank * sizeof *dims);
-        heft_range where = { heft_global_offset(q->shard, p->start), p->bytes };
-        HEFT_TRY(heft_ix_part(x, id, heft_ix_data, p->dtype, where, p->bytes, HEFT_RAW));
+        heft_str name = name_of(&q->out->x, e, p);
+        heft_tensor row = { .name = name, .dtype = p->dtype, .rank = p->rank, .dims = p->dims };
+        HEFT_TRY(name.ptr ? heft_join_computed(q->out, &row, q->shard, p->start, p->bytes)
+                          : HEFT_E_NOMEM);
     }
     return HEFT_OK;
 }
 
 static heft_status add_source(heft_quantisation *q)
 {
-    heft_file *f = q->out;
     heft_source *source;
     HEFT_TRY(heft_quantised_source(&source, q, q->err));
-    heft_ix_shard shard = { heft_lit("quantised tensors"), NULL, source->size, false, NULL };
     /* Errors name the tensor: no file has its bytes. */
-    f->opened_shards[f->opened_shard_count++] = (heft_shard){ .name = { "", 0 }, .source = source };
-    return heft_ix_shard_add(&f->x, shard, &q->shard);
+    return heft_join_source(q->out, heft_lit(""), source, &q->shard);
 }
 
 static heft_status fill(heft_quantisation *q)

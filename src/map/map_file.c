@@ -51,29 +51,20 @@ static bool is_before(const void *ctx, uint32_t i, uint32_t k)
 
 static heft_status add_source(heft_map_run *a)
 {
-    heft_file *f = a->out;
     heft_source *source;
     HEFT_TRY(heft_map_source(&source, &a->gather, a->err));
-    heft_ix_shard shard = { heft_lit("rearranged tensors"), NULL, source->size, false, NULL };
-    f->opened_shards[f->opened_shard_count++] = (heft_shard){ .name = shard.label,
-                                                              .source = source };
-    return heft_ix_shard_add(&f->x, shard, &a->shard);
+    return heft_join_source(a->out, heft_lit("rearranged tensors"), source, &a->shard);
 }
 
 static heft_status add_tensor(heft_map_run *a, uint32_t i)
 {
     const heft_map_row *row = (const heft_map_row *)a->rows.ptr + i;
     const heft_map_result *r = &a->results[i];
-    uint64_t *dims;
-    uint32_t id;
+    heft_tensor t = { .name = row->name, .dtype = r->as, .rank = row->rank, .dims = row->dims };
     if (row->is_left_out)
         return HEFT_OK;
-    HEFT_TRY(heft_ix_tensor(&a->out->x, row->name, r->as, row->rank, &dims, &id));
-    if (row->rank)
-        memcpy(dims, row->dims, row->rank * sizeof *dims);
-    a->rule_of[id] = row->rule;
-    heft_range where = { heft_global_offset(a->shard, r->start), r->bytes };
-    return heft_ix_part(&a->out->x, id, heft_ix_data, r->as, where, r->bytes, HEFT_RAW);
+    a->rule_of[heft_ix_tensors(&a->out->x)] = row->rule;
+    return heft_join_computed(a->out, &t, a->shard, r->start, r->bytes);
 }
 
 /* Add the results whose first input is the tensor. */

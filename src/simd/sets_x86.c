@@ -1,6 +1,7 @@
 /* sets_x86.c - the instruction sets of 64-bit x86. */
 #include <cpuid.h>
 
+#include "model/products.h"
 #include "simd/blake3_kernels.h"
 #include "simd/block_loops.h"
 #include "simd/cast_loops.h"
@@ -18,6 +19,7 @@ static const heft_kernels vbmi = {
     .floats = &heft_float_loops_avx512,
     .fits = &heft_fits_avx512,
     .packed = &heft_packed_set_vbmi,
+    .products = heft_products_loops_avx512,
 };
 
 static const heft_kernels avx512 = {
@@ -29,6 +31,7 @@ static const heft_kernels avx512 = {
     .floats = &heft_float_loops_avx512,
     .fits = &heft_fits_avx512,
     .packed = &heft_packed_set_avx512,
+    .products = heft_products_loops_avx512,
 };
 
 /* Compilers unroll loops over 16 codes.  The result for AVX2 has 0.3 to 0.6 of the speed of the
@@ -50,6 +53,7 @@ static const heft_kernels avx2 = {
     .floats = &heft_float_loops_avx2,
     .fits = &heft_fits_avx2,
     .packed = &heft_packed_set_avx2,
+    .products = heft_products_loops_avx2,
 };
 
 /* Block types and statistics gain nothing by SSE4.1, so that the baseline does them. */
@@ -62,6 +66,7 @@ static const heft_kernels sse4_1 = {
     .floats = &heft_float_loops,
     .fits = &heft_fits_baseline,
     .packed = &heft_packed_set,
+    .products = heft_products_loops,
 };
 
 /* Ask the processor, because clang 14 has no name for F16C.  has_avx2() tells whether the operating

@@ -2,6 +2,7 @@
 #include "simd/simd.h"
 
 #include "base/compiler.h"
+#include "model/products.h"
 #include "simd/block_loops.h"
 #include "simd/cast_loops.h"
 #include "simd/encode_sets.h"
@@ -15,6 +16,7 @@ const heft_kernels heft_portable_kernels = {
     .floats = &heft_float_loops,
     .fits = &heft_fits_baseline,
     .packed = &heft_packed_set,
+    .products = heft_products_loops,
 };
 
 /* The set is chosen once: in a virtual machine a question to the processor takes as long as a

@@ -92,6 +92,25 @@ heft_status heft_join_begin(heft_file **out, const heft_file *const *files, uint
     return add_files(f, files, count, more, err);
 }
 
+heft_status heft_join_source(heft_file *f, heft_str label, heft_source *take, uint32_t *shard)
+{
+    heft_ix_shard row = { label, NULL, take->size, false, NULL };
+    f->opened_shards[f->opened_shard_count++] = (heft_shard){ .name = label, .source = take };
+    return heft_ix_shard_add(&f->x, row, shard);
+}
+
+heft_status heft_join_computed(heft_file *f, const heft_tensor *t, uint32_t shard, uint64_t start,
+                               uint64_t bytes)
+{
+    uint64_t *dims;
+    uint32_t id;
+    HEFT_TRY(heft_ix_tensor(&f->x, t->name, t->dtype, t->rank, &dims, &id));
+    if (t->rank)
+        memcpy(dims, t->dims, t->rank * sizeof *dims);
+    heft_range where = { heft_global_offset(shard, start), bytes };
+    return heft_ix_part(&f->x, id, heft_ix_data, t->dtype, where, bytes, HEFT_RAW);
+}
+
 heft_status heft_join_end(heft_file **out, heft_status st, heft_error *err)
 {
     if (!st && !heft_ix_list_tensor_checksums(&(*out)->x))

@@ -28,6 +28,13 @@ heft_status heft_note_pieces(heft_file *f, heft_error *err);
  * shards may follow. After an error, too, the caller calls heft_join_end(); file_join.c. */
 heft_status heft_join_begin(heft_file **out, const heft_file *const *files, uint32_t count,
                             uint32_t more, heft_error *err);
+/* Add a source that computes the bytes of tensors, as the last shard of a file that was begun so;
+ * *shard becomes its number.  label: how errors name the source.  Takes the source, also after an
+ * error. */
+heft_status heft_join_source(heft_file *f, heft_str label, heft_source *take, uint32_t *shard);
+/* Append a tensor whose elements are bytes [start, start + bytes) of that source. */
+heft_status heft_join_computed(heft_file *f, const heft_tensor *t, uint32_t shard, uint64_t start,
+                               uint64_t bytes);
 /* Finish the file after work that returned st, or close it. */
 heft_status heft_join_end(heft_file **out, heft_status st, heft_error *err);
 /* Make a file of `bytes` bytes another file of an open file without shards, whose number is
