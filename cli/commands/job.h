@@ -10,6 +10,7 @@
 #include <heft/share.h>
 #include <sys/stat.h>
 
+#include "models/blend_request.h"
 #include "models/companions.h"
 #include "models/quantised_model.h"
 #include "options/command.h"
@@ -57,6 +58,7 @@ typedef struct job {
     const char *dequantize; /* element type, "": of each tensor its own; NULL: not asked */
     quantise_options quantise;
     job_mix mix;
+    blend_request blend;
     uint64_t align, max_bytes, count;
     bool may_be_folder;        /* the command writes folders, too */
     opt_list tensors;          /* --tensor */
@@ -85,7 +87,14 @@ typedef struct job {
 } job;
 
 /* The options of the commands, which have requests that begin with a job. */
-enum { JOB_CONVERT = 1, JOB_MERGE = 2, JOB_SPLIT = 4, JOB_APPEND = 8, JOB_EDIT = 16 };
+enum {
+    JOB_CONVERT = 1,
+    JOB_MERGE = 2,
+    JOB_SPLIT = 4,
+    JOB_APPEND = 8,
+    JOB_EDIT = 16,
+    JOB_BLEND = 32
+};
 extern const shared_opt job_options[];
 
 /* Fill a zeroed job: the member `begin` of a command whose request begins with a job. */
