@@ -131,8 +131,8 @@ FREESTANDING = [
     "src/base", "src/model", "src/grammar", "src/format", "src/core/read", "src/core/shards",
     "src/core/check", "src/core/write/plan", "src/core/write/append", "src/core/write/convert",
     "src/core/write/writer", "src/core/write/split", "src/core/edit", "src/companion", "src/folder",
-    "src/scheme", "src/logical", "src/map", "src/combine", "src/blend", "src/mix", "src/gguf", "src/scan",
-    "src/sign", "src/share", "src/port_none", "src/without"
+    "src/scheme", "src/logical", "src/map", "src/combine", "src/blend", "src/mix", "src/gguf",
+    "src/scan", "src/sign", "src/share", "src/port_none", "src/without"
 ]
 INSTRUCTIONS = {"cpuid.h", "immintrin.h", "arm_neon.h"}  # only src/simd
 EXTENDED = ("src/port", "src/local", "cli")  # may ask the C library for more than C11

@@ -129,17 +129,27 @@ static void say_kept(const request *r)
             kept == 1 ? "is" : "are", r->job.session->verbose ? "" : " (-v lists them)");
 }
 
+static bool step(void *ctx, uint64_t done, uint64_t total)
+{
+    request *r = ctx;
+    return progress_step(&r->job.bar, done, total);
+}
+
 static int open_blend(request *r)
 {
     job *j = &r->job;
     heft_error err;
     heft_blend_options o = HEFT_BLEND_OPTIONS_INIT;
     o.on_loss = on_loss;
+    o.progress = step;
     o.ctx = r;
     o.verify = !j->session->no_verify;
     o.allow_nan = j->blend.allow_nan;
     o.plan_only = j->dry_run;
-    if (heft_blend_open(&r->blend, r->settings, r->files, &o, &err))
+    progress_begin(&j->bar, j->out);
+    heft_status st = heft_blend_open(&r->blend, r->settings, r->files, &o, &err);
+    progress_end(&j->bar);
+    if (st)
         return say_status(err.status, j->source, "%s%s", err.message, way_out(&err));
     return r->has_warnings && j->session->strict ? CODE_CANNOT : CODE_DONE;
 }

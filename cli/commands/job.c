@@ -37,7 +37,7 @@ const shared_opt job_options[] = {
       { "t", 0, OPT_LIST, AT(job, blend.shares), "[FILTER=]N",
         "slerp: from the base, 0, to the model, 1" } },
     { B,
-      { "lambda", 0, OPT_TEXT, AT(job, blend.lambda), "N", "factor of the sum of differences" } },
+      { "factor", 0, OPT_TEXT, AT(job, blend.lambda), "N", "factor of the sum of differences" } },
     { B,
       { "normalize", 0, OPT_TEXT, AT_WORD(job, blend.normalize, "true false"), "true|false",
         "divide by the sum of the weights" } },

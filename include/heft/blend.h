@@ -47,22 +47,22 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_yaml_to_json(heft_blob *out, heft_str 
 
 typedef struct heft_blend_options {
     size_t size; /* = sizeof(heft_blend_options) */
-    /* Report what is not blended: rules "heft/blend-base" (a tensor is taken from the base),
-     * "heft/blend-left-out" (a tensor that the base lacks), "heft/blend-ignored" (a key of the
-     * settings).  May be NULL. */
+    /* Report what is not blended from all models, rules "heft/blend-..." of docs/findings.md.  May
+     * be NULL. */
     heft_loss_fn on_loss;
-    void *ctx;      /* passed to on_loss */
+    heft_progress_fn progress; /* progress of heft_blend_open(); may be NULL */
+    void *ctx;                 /* passed to the callbacks */
     bool verify;    /* compare the stored checksums of the tensors first, by reading them */
     bool allow_nan; /* results that are not finite are kept; else reading them is HEFT_E_LOSSY */
     bool plan_only; /* read no data: the bytes of the result must not be read */
     uint8_t reserved[21]; /* 0 */
 } heft_blend_options;
-#define HEFT_BLEND_OPTIONS_INIT                                      \
-    {                                                                \
-        sizeof(heft_blend_options), NULL, NULL, false, false, false, \
-        {                                                            \
-            0                                                        \
-        }                                                            \
+#define HEFT_BLEND_OPTIONS_INIT                                            \
+    {                                                                      \
+        sizeof(heft_blend_options), NULL, NULL, NULL, false, false, false, \
+        {                                                                  \
+            0                                                              \
+        }                                                                  \
     }
 
 typedef struct heft_blend heft_blend;
@@ -74,7 +74,8 @@ typedef struct heft_blend heft_blend;
  *   HEFT_E_ARGUMENT     shapes differ (tensor and both shapes); a tensor that not all models have
  *                       (the first is named); weights with the sum zero, normalised; tensors that
  *                       share their bytes and would differ
- *   HEFT_E_UNSUPPORTED  the result would have a block type */
+ *   HEFT_E_UNSUPPORTED  the result would have a block type
+ *   HEFT_E_CANCELLED    opt->progress returned false */
 HEFT_API HEFT_MUST_CHECK heft_status heft_blend_open(heft_blend **out, const heft_blend_settings *s,
                                                      const heft_file *const *files,
                                                      const heft_blend_options *opt,

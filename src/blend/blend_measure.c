@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "blend/blending.h"
+#include "core/read/progress.h"
 #include "model/float.h"
 
 enum {
@@ -18,6 +19,7 @@ typedef struct measure { /* a thread has one */
     heft_combine_reader base, other;
     float x[PIECE], y[PIECE];
     uint64_t counts[1 << LOW_BITS];
+    heft_progress *progress; /* counts elements */
 } measure;
 
 /* ---- the generator: SplitMix64 ---- */
@@ -107,15 +109,30 @@ static void add_products(double *total, const float *x, const float *y, size_t n
     *total += piece;
 }
 
+/* Read the next piece of both tensors; *n is 0 if the work is to end. */
+static heft_status read_pair(measure *m, const heft_blend_tensor *t, const heft_blend_input *in,
+                             uint64_t at, size_t *n, heft_error *err)
+{
+    uint64_t left = heft_progress_halted(m->progress) ? 0 : in->in.count - at;
+    *n = left < PIECE ? (size_t)left : PIECE;
+    if (*n)
+        HEFT_TRY(heft_combine_read(&m->base, &t->base, at, *n, m->x, err));
+    if (*n)
+        HEFT_TRY(heft_combine_read(&m->other, &in->in, at, *n, m->y, err));
+    heft_progress_add(m->progress, *n);
+    return HEFT_OK;
+}
+
 static heft_status find_angle(const heft_blend *b, heft_blend_tensor *t, measure *m,
                               heft_error *err)
 {
     const heft_blend_input *in = heft_blend_inputs(b, t);
     double xx = 0, yy = 0, xy = 0;
-    for (uint64_t at = 0; at < t->base.count; at += PIECE) {
-        size_t n = t->base.count - at < PIECE ? (size_t)(t->base.count - at) : PIECE;
-        HEFT_TRY(heft_combine_read(&m->base, &t->base, at, n, m->x, err));
-        HEFT_TRY(heft_combine_read(&m->other, &in->in, at, n, m->y, err));
+    size_t n;
+    for (uint64_t at = 0;; at += n) {
+        HEFT_TRY(read_pair(m, t, in, at, &n, err));
+        if (!n)
+            break;
         add_products(&xx, m->x, m->x, n);
         add_products(&yy, m->y, m->y, n);
         add_products(&xy, m->x, m->y, n);
@@ -133,15 +150,15 @@ typedef bool (*visit_fn)(void *ctx, uint64_t at, uint32_t magnitude);
 static heft_status each_difference(const heft_blend_tensor *t, const heft_blend_input *in,
                                    measure *m, visit_fn visit, void *ctx, heft_error *err)
 {
-    for (uint64_t at = 0; at < in->in.count; at += PIECE) {
-        size_t n = in->in.count - at < PIECE ? (size_t)(in->in.count - at) : PIECE;
-        HEFT_TRY(heft_combine_read(&m->base, &t->base, at, n, m->x, err));
-        HEFT_TRY(heft_combine_read(&m->other, &in->in, at, n, m->y, err));
+    size_t n;
+    for (uint64_t at = 0;; at += n) {
+        HEFT_TRY(read_pair(m, t, in, at, &n, err));
+        if (!n)
+            return HEFT_OK;
         for (size_t i = 0; i < n; i++)
             if (!visit(ctx, at + i, heft_f32_bits(m->y[i] - m->x[i]) & INT32_MAX))
                 return HEFT_OK;
     }
-    return HEFT_OK;
 }
 
 typedef struct selection {
@@ -216,6 +233,7 @@ static heft_status find_largest(const heft_blend_tensor *t, heft_blend_input *in
 typedef struct measuring {
     heft_blend *b;
     size_t has_failed; /* atomic */
+    heft_progress progress;
 } measuring;
 
 static heft_status measure_with(heft_blend *b, heft_blend_tensor *t, measure *m, heft_error *err)
@@ -229,13 +247,15 @@ static heft_status measure_with(heft_blend *b, heft_blend_tensor *t, measure *m,
     return HEFT_OK;
 }
 
-static heft_status measure_tensor(heft_blend *b, uint32_t i, heft_error *err)
+static heft_status measure_tensor(heft_blend *b, uint32_t i, heft_progress *progress,
+                                  heft_error *err)
 {
     const heft_allocator *al = b->base->host->allocator;
     measure *m = heft_alloc(al, sizeof *m, ALIGN);
     if (!m)
         return heft_error_no_memory(err, purpose);
     m->base = m->other = (heft_combine_reader){ .in = NULL };
+    m->progress = progress;
     heft_status st = measure_with(b, (heft_blend_tensor *)b->tensors.ptr + i, m, err);
     heft_combine_reader_free(&m->base);
     heft_combine_reader_free(&m->other);
@@ -247,8 +267,21 @@ static void run_measure(void *arg, size_t i)
 {
     measuring *all = arg;
     heft_error err;
-    if (measure_tensor(all->b, (uint32_t)i, &err))
+    if (measure_tensor(all->b, (uint32_t)i, &all->progress, &err))
         heft_atomic_publish(&all->has_failed, 1);
+}
+
+/* Return how many elements are read of all tensors: two passes for a threshold. */
+static uint64_t count_elements(const heft_blend *b)
+{
+    const heft_blend_tensor *all = b->tensors.ptr;
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < b->tensors.len; i++)
+        for (uint32_t k = 0; k < all[i].count; k++) {
+            const heft_blend_input *in = heft_blend_inputs(b, &all[i]) + k;
+            total += b->s->method->is_slerp ? in->in.count : in->density < 1 ? 2 * in->in.count : 0;
+        }
+    return total;
 }
 
 heft_status heft_blend_measure(heft_blend *b)
@@ -256,9 +289,11 @@ heft_status heft_blend_measure(heft_blend *b)
     measuring all = { .b = b };
     if (!b->s->method->is_slerp && !b->s->method->trims)
         return HEFT_OK;
+    all.progress =
+        (heft_progress){ .fn = b->opt.progress, .ctx = b->opt.ctx, .total = count_elements(b) };
     heft_host_run(b->base->host, b->tensors.len, run_measure, &all);
     /* The first tensor that fails is named, whatever the order of the threads. */
     for (uint32_t i = 0; all.has_failed && i < b->tensors.len; i++)
-        HEFT_TRY(measure_tensor(b, i, b->err));
-    return HEFT_OK;
+        HEFT_TRY(measure_tensor(b, i, &all.progress, b->err));
+    return heft_progress_end(&all.progress, b->err);
 }

@@ -63,12 +63,37 @@ static heft_status wrong(const reader *r, heft_str key, const char *what)
 
 /* ---- numbers ---- */
 
-/* Powers of ten up to 10^22 and numbers up to 2^53 are doubles, so that one operation rounds. */
-bool heft_blend_number(double *out, heft_str text)
+/* Return a * b, and the rounding error, by halves of 26 bits (Dekker). */
+static double multiply(double a, double b, double *error)
+{
+    const double split = 134217729; /* 2^27 + 1 */
+    double p = a * b, ah = split * a, bh = split * b;
+    ah = ah - (ah - a);
+    bh = bh - (bh - b);
+    double al = a - ah, bl = b - bh;
+    *error = ((ah * bh - p) + ah * bl + al * bh) + al * bl;
+    return p;
+}
+
+/* Return digits * 10^scale.  Powers of ten up to 10^22 are doubles, and the digits are the sum of
+ * two: the error of the first operation is computed and added. */
+static double scaled(uint64_t digits, int scale)
 {
     static const double tens[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
+    double high = (double)(digits & ~UINT64_C(0x7FF)), low = (double)(digits & 0x7FF), error;
+    double ten = tens[scale < 0 ? -scale : scale];
+    if (scale >= 0) {
+        double product = multiply(high, ten, &error);
+        return product + (error + low * ten);
+    }
+    double quotient = high / ten, product = multiply(quotient, ten, &error);
+    return quotient + ((high - product - error) + low) / ten;
+}
+
+bool heft_blend_number(double *out, heft_str text)
+{
     enum { MOST = 22, LONG_EXPONENT = 1000 };
     const char *p = text.ptr, *end = text.ptr + text.len;
     uint64_t digits = 0;
@@ -79,7 +104,7 @@ bool heft_blend_number(double *out, heft_str text)
         has_point = has_point || *p == '.';
         if (*p == '.')
             continue;
-        if (digits > UINT64_C(900719925474098)) /* times ten it stays below 2^53 */
+        if (digits >= UINT64_C(1000000000000000000)) /* 19 digits */
             return false;
         digits = digits * 10 + (uint64_t)(*p - '0');
         scale -= has_point;
@@ -94,9 +119,7 @@ bool heft_blend_number(double *out, heft_str text)
     }
     if (p != end || !seen || (digits && (scale > MOST || scale < -MOST)))
         return false;
-    double v = (double)digits;
-    if (digits)
-        v = scale < 0 ? v / tens[-scale] : v * tens[scale];
+    double v = digits ? scaled(digits, scale) : 0;
     *out = is_negative ? -v : v;
     return true;
 }
@@ -121,7 +144,7 @@ static heft_status add_number(const reader *r, const parameter *p, const heft_va
         (p->is_flag && n != 0 && n != 1))
         return wrong(r, heft_lit(p->name),
                      p->is_flag ? "true or false is expected here"
-                                : "a number of at most 15 digits is expected here");
+                                : "a number of at most 19 digits is expected here");
     if (n < p->least || n > p->most)
         return wrong(r, heft_lit(p->name),
                      p->most == 1 ? "a number from 0 to 1 is expected here"

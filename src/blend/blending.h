@@ -78,7 +78,8 @@ struct heft_blend_settings {
     uint32_t ignored_count;
 };
 
-/* Read a decimal number exactly rounded; false for other text, and more than 15 digits. */
+/* Read a decimal number, rounded to nearest; false for other text, more than 19 digits, and powers
+ * of ten beyond 10^22. */
 bool heft_blend_number(double *out, heft_str text);
 
 /* ---- values for a tensor ------------------------------------------------------------------ */

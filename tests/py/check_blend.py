@@ -261,7 +261,7 @@ def differences(b):
     compare(b("--method", "task_arithmetic", "--weight", "0.5,1.25,-0.75", *files),
             every(lambda n: deltas(base[n], xs(n), ws, plain, False, False)))
     compare(b("--method", "task_arithmetic", "--weight", "0.5,1.25,-0.75", "--normalize", "true",
-              "--lambda", "0.7", *files),
+              "--factor", "0.7", *files),
             every(lambda n: deltas(base[n], xs(n), ws, plain, False, True, .7)))
 
 
@@ -274,7 +274,7 @@ def largest_differences(b):
                 every(lambda n: deltas(base[n], xs(n), [1, 2, .5], lambda i, v: trim(v, d), True,
                                        True)))
     densities = [.3, .6, .9]
-    compare(b("--method", "ties", "--density", "0.3,0.6,0.9", "--normalize", "false", "--lambda",
+    compare(b("--method", "ties", "--density", "0.3,0.6,0.9", "--normalize", "false", "--factor",
               "1.5", *files),
             every(lambda n: deltas(base[n], xs(n), [1, 1, 1],
                                    lambda i, v: trim(v, densities[i]), True, False, 1.5)))

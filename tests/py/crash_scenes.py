@@ -160,6 +160,8 @@ def usual_scenes(start):
     yield scene("edit by a new file", "f.safetensors", "edit", "--set", "zz=" + LONG,
                 "f.safetensors")
     yield scene("edit, longer", "f.zt", "edit", "--set", "zz=" + LONG, "f.zt")
+    yield scene("blend", "o.zt", "blend", "-j1", "--method", "linear", "m.safetensors",
+                "f.safetensors", "o.zt")
     yield from (scene(f"replace a tensor of {t}", f"f.{t}", "edit", "--tensor",
                       "layer.3.weight=m.safetensors", f"f.{t}")
                 for t in TARGETS if t != "npy")
