@@ -407,6 +407,18 @@ static heft_status print_types(const heft_file *file, const heft_importance *imp
     return st;
 }
 
+/* lora.h: merged models */
+static heft_status print_merged(const heft_file *base, const heft_file *adapter, heft_error *err)
+{
+    heft_lora *lora;
+    heft_lora_adapter half = { .f = adapter, .config = NULL, .scale = 0.5 };
+    heft_status st = heft_lora_open(&lora, base, &half, 1, NULL, err);
+    for (uint32_t i = 0; !st && i < heft_lora_count(lora); i++)
+        puts(heft_lora_at(lora, i).how); /* heft_lora_file(lora) is read or converted */
+    heft_lora_close(st ? NULL : lora);
+    return st;
+}
+
 /* gguf_texts.h: texts */
 static void print_text_files(void)
 {
@@ -890,6 +902,7 @@ static void read_model(const char *path)
     heft_importance *importance;
     require(read_importance(&importance, file, &err) == HEFT_E_FORMAT, "no imatrix");
     require(!print_types(file, importance, &err), "mix");
+    require(print_merged(file, file, &err) == HEFT_OK, "merge a model into itself");
     print_text_files();
     require(print_config(file, &err) == HEFT_E_UNSUPPORTED, "no architecture");
     require(map_to_run(&mapped, NULL, file, NULL, &err) == HEFT_E_FORMAT, "no config.json");

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "commands/job.h"
+#include "models/adapters.h"
 #include "models/companions.h"
 #include "models/inputs.h"
 #include "models/kept_blocks.h"
@@ -214,8 +215,15 @@ static quantise_output quantise_target(const request *r)
  * code. */
 static int quality_check(const job *j)
 {
-    if (j->quality_as_json && !j->verify_quality)
-        return say_usage("convert", "--json needs --verify-quality, whose results it prints");
+    if (j->quality_as_json && !j->verify_quality && !adapters_wanted(&j->adapters))
+        return say_usage("convert",
+                         "--json needs --verify-quality or --lora, whose results it prints");
+    if (j->quality_as_json && j->verify_quality && adapters_wanted(&j->adapters))
+        return say_usage("convert", "--json prints one document: of --lora or --verify-quality");
+    if (j->quality_as_json && j->to_stdout)
+        return say_usage("convert", "--json prints to stdout: write OUT to a file");
+    if (j->adapters.peft_rounding && !adapters_wanted(&j->adapters))
+        return say_usage("convert", "--peft-rounding needs --lora");
     if (!j->verify_quality)
         return CODE_DONE;
     if (!j->quantise.args.count)
@@ -223,8 +231,6 @@ static int quality_check(const job *j)
     if (j->dry_run || j->share.number || j->finish)
         return say_usage("convert", "--verify-quality measures while the whole file is written: it "
                                     "excludes --dry-run, --share and --finish");
-    if (j->quality_as_json && j->to_stdout)
-        return say_usage("convert", "--json prints to stdout: write OUT to a file");
     return CODE_DONE;
 }
 
@@ -308,17 +314,20 @@ static int say_unused_vocab(const request *r, const heft_file *f)
     return code;
 }
 
-static int say_done(request *r, const heft_file *in)
+static int say_done(request *r, const heft_file *in, const adapters *a)
 {
     job *j = &r->job;
     if (j->session->verbose && !j->written.missing)
         say(MESSAGE_INFO, j->out, "%s, %llu bytes", heft_format_name(j->target),
             (unsigned long long)j->bytes);
-    if (!j->dry_run && !j->to_stdout)
+    bool lists_merged = a->merged && (j->quality_as_json || j->dry_run);
+    if (!j->dry_run && !j->to_stdout && !lists_merged)
         return CODE_DONE;
     outbuf o;
     out_open(&o, STDOUT_FILENO);
-    if (j->dry_run) {
+    if (lists_merged)
+        adapters_print(&o, a, &j->adapters, j->session, j->quality_as_json);
+    if (j->dry_run && !(lists_merged && j->quality_as_json)) {
         job_mix_print(&o, j, in);
         out_message(&o, j->out);
         out_format(&o, ": %llu bytes\n", (unsigned long long)j->bytes);
@@ -369,7 +378,7 @@ static int decode_for_mix(dequantised *d, const job *j, const heft_file *f)
                           "%u tensor%s quantised already: %s adds a second loss; "
                           "--requantize allows this",
                           count, count == 1 ? " is" : "s are",
-                          j->mix.info.name ? "a mix" : "--quantize after --map");
+                          j->mix.info.name ? "a mix" : "--quantize of a computed model");
     return dequantise(d, j->session, f, j->source, "f32");
 }
 
@@ -402,7 +411,7 @@ static bool keeps_blocks(const request *r)
 {
     const job *j = &r->job;
     return j->session->map && output_kind_of(r) == MAPPED_GGUF && !j->dequantize &&
-           !j->quantise.requantise && !j->rules.raw_tensors;
+           !j->quantise.requantise && !j->rules.raw_tensors && !adapters_wanted(&j->adapters);
 }
 
 static int make_folder(const request *r)
@@ -413,6 +422,12 @@ static int make_folder(const request *r)
                : CODE_DONE;
 }
 
+/* Adapters are merged into blocks of GGUF only if the result is cast or quantised. */
+static heft_dtype block_type(const job *j)
+{
+    return j->mix.info.name || j->rules.cast.args.count ? HEFT_F32 : HEFT_UNTYPED;
+}
+
 static int convert(request *r)
 {
     heft_file *f = NULL;
@@ -421,7 +436,9 @@ static int convert(request *r)
     quantised_model q = { .plan = NULL };
     mapped m = { .model = NULL };
     kept_blocks k = { NULL, NULL };
-    bool is_mapped = j->session->map && j->quantise.args.count;
+    adapters a = { .merged = NULL };
+    bool is_computed = j->session->map || adapters_wanted(&j->adapters);
+    bool is_mapped = is_computed && j->quantise.args.count;
     int code = open_input(r, &f);
     if (!code)
         code = begin_quality(j);
@@ -433,6 +450,10 @@ static int convert(request *r)
         code = dequantise(&d, j->session, f, r->in, j->dequantize);
     j->rules.is_decoded = d.model || k.plan;
     const heft_file *in = k.plan ? kept_blocks_file(&k) : d.model ? d.model : f;
+    if (!code)
+        code = adapters_open(&a, &j->adapters, j->session, in, r->in, j->quantise.allow_nan,
+                             block_type(j));
+    in = a.merged ? adapters_file(&a) : in;
     if (!code)
         code = mapped_open(&m, j->session, in, r->in, output_kind_of(r));
     in = m.model ? m.model : in;
@@ -455,11 +476,12 @@ static int convert(request *r)
     if (!code)
         code = say_quality(j);
     if (!code)
-        code = say_done(r, in);
+        code = say_done(r, in, &a);
     if (!code && r->out_folder && !j->dry_run)
         code = gguf_folder_write(&m.gguf, j->session, r->out_folder, j->force, j->no_sync);
     quantised_release(&q);
     mapped_release(&m);
+    adapters_release(&a);
     kept_blocks_release(&k);
     dequantised_release(&d);
     if (!code && !job_is_for_folder(j))

@@ -86,7 +86,13 @@ const shared_opt job_options[] = {
         "with --map to GGUF: how llama.cpp splits texts, such as qwen2" } },
     { C,
       { "allow-unmatched", 0, OPT_FLAG, SETTING(allow_unmatched), NULL,
-        "keep tensors that no rule of the map matches" } },
+        "go on with tensors that match nothing: of the map, of an adapter" } },
+    { C,
+      { "lora", 0, OPT_MODELS, AT(job, adapters.list), "ADAPTER[=SCALE]",
+        "merge an adapter (LoRA) into the weights; may be repeated" } },
+    { C,
+      { "peft-rounding", 0, OPT_FLAG, AT(job, adapters.peft_rounding), NULL,
+        "with --lora: round as PEFT does, twice" } },
     { C | A,
       { "cast", 0, OPT_LIST, AT_NAME(job, rules.cast.args, NAMES_DTYPE_OF), "[GLOB:][FROM=]DTYPE",
         "convert the element type; first match counts; also GLOB=DTYPE" } },
@@ -105,13 +111,13 @@ const shared_opt job_options[] = {
         "quantise weights that are quantised already" } },
     { C | A,
       { "allow-nan", 0, OPT_FLAG, AT(job, quantise.allow_nan), NULL,
-        "quantise weights with NaN and infinities, also by --cast" } },
+        "store NaN and infinities in quantised or merged weights" } },
     { C,
       { "verify-quality", 0, OPT_FLAG, AT(job, verify_quality), NULL,
         "print how far quantised weights are from those of IN" } },
     { C,
       { "json", 0, OPT_FLAG, AT(job, quality_as_json), NULL,
-        "with --verify-quality: all tensors, as one JSON document" } },
+        "with --verify-quality, --lora: all tensors, as one JSON document" } },
     { C,
       { "tensor-type", 0, OPT_LIST, AT_NAME(job, mix.types, NAMES_DTYPE_OF), "REGEX=TYPE",
         "with a mix: the type of tensors that match; first match counts" } },
@@ -472,7 +478,8 @@ static void name_way_out(const job *j, heft_error *err)
         way = !strcmp(j->command, "blend") ? ". --allow-nan keeps such numbers"
               : j->quantise.args.count && !j->mix.info.name
                   ? ". --allow-nan stores the nearest numbers"
-                  : ". --allow-nan quantises them as they are";
+              : adapters_wanted(&j->adapters) ? ". --allow-nan stores such numbers as they are"
+                                              : ". --allow-nan quantises them as they are";
     else if (err->rule && !strcmp(err->rule, "heft/requantise"))
         way = "; --requantize allows this";
     else if (err->status != HEFT_E_LOSSY)

@@ -10,6 +10,7 @@
 #include <heft/share.h>
 #include <sys/stat.h>
 
+#include "models/adapters.h"
 #include "models/blend_request.h"
 #include "models/companions.h"
 #include "models/quantised_model.h"
@@ -59,6 +60,7 @@ typedef struct job {
     quantise_options quantise;
     job_mix mix;
     blend_request blend;
+    adapter_options adapters;
     uint64_t align, max_bytes, count;
     bool may_be_folder;        /* the command writes folders, too */
     opt_list tensors;          /* --tensor */

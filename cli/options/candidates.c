@@ -244,8 +244,9 @@ static const struct {
 static bool names_file(const candidates *c, const opt *option)
 {
     bool is_path = has_char(c->typed, '/');
-    return option->kind == OPT_FILE || option->kind == OPT_MODEL || option->kind == OPT_OUTPUT ||
-           option->kind == OPT_RECORDS || (option->kind == OPT_PROFILE && is_path);
+    return option->kind == OPT_FILE || option->kind == OPT_MODEL || option->kind == OPT_MODELS ||
+           option->kind == OPT_OUTPUT || option->kind == OPT_RECORDS ||
+           (option->kind == OPT_PROFILE && is_path);
 }
 
 /* Move the pattern at the beginning of the typed text, up to the last =, before the candidates. */

@@ -111,7 +111,7 @@ static const char *const kinds[] = {
     [OPT_RECORDS] = "records", [OPT_PROFILE] = "profile",     [OPT_SECRET] = "secret",
     [OPT_LIST] = "list",       [OPT_KEY_FILES] = "key_files", [OPT_TENSOR_FILES] = "list",
     [OPT_NUMBER] = "number",   [OPT_SIZE] = "size",           [OPT_REAL] = "real",
-    [OPT_CHOICE] = "choice",   [OPT_COUNT] = "number",
+    [OPT_CHOICE] = "choice",   [OPT_COUNT] = "number",        [OPT_MODELS] = "models",
 };
 
 static void put_text(json *j, const char *key, const char *text)

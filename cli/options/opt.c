@@ -211,6 +211,20 @@ static bool set_real(const char *text, double *out)
     return true;
 }
 
+/* Append the path and the number of MODEL=NUMBER, whose text is cut. A path may have a = that no
+ * number follows. */
+static void add_model(opt_list *list, char *text)
+{
+    char *equals = strrchr(text, '='), *end = NULL;
+    if (equals && equals[1])
+        (void)strtod(equals + 1, &end);
+    bool has_number = end && !*end && end != equals + 1;
+    list->item[list->count++] = text;
+    list->item[list->count++] = has_number ? equals + 1 : "";
+    if (has_number)
+        *equals = 0;
+}
+
 /* Store the value. Return false if it does not suit the option. */
 static bool set_value(const session *s, const opt *p, const char *text)
 {
@@ -236,6 +250,9 @@ static bool set_value(const session *s, const opt *p, const char *text)
         return true;
     case OPT_SECRET:
         ((secret *)to)->path = text;
+        return true;
+    case OPT_MODELS:
+        add_model(list, (char *)(uintptr_t)text);
         return true;
     case OPT_LIST:
     case OPT_KEY_FILES:
@@ -386,10 +403,11 @@ static bool apply_option(const session *s, int *code, int found, char **argv)
 
 static bool is_list(const opt *o)
 {
-    return o->kind == OPT_LIST || o->kind == OPT_KEY_FILES || o->kind == OPT_TENSOR_FILES;
+    return o->kind == OPT_LIST || o->kind == OPT_KEY_FILES || o->kind == OPT_MODELS ||
+           o->kind == OPT_TENSOR_FILES;
 }
 
-/* Allocate the lists, each with capacity for every word of the command line. */
+/* Allocate the lists, each with capacity for two items for every word of the command line. */
 static bool make_lists(const session *s, int argc)
 {
     const opt *o;
@@ -397,7 +415,7 @@ static bool make_lists(const session *s, int argc)
     for (size_t i = 0; ok && (o = opt_at(s->command, i)) != NULL; i++)
         if (is_list(o)) {
             opt_list *l = opt_target(s, o);
-            *l = (opt_list){ calloc((size_t)argc, sizeof *l->item), 0 };
+            *l = (opt_list){ calloc(2 * (size_t)argc, sizeof *l->item), 0 };
             ok = l->item;
         }
     return ok;

@@ -21,6 +21,8 @@ typedef enum opt_kind {
     OPT_PROFILE,   /* const char *, path or name of a profile to read */
     OPT_SECRET,    /* secret, path of a file to read before the sandbox begins */
     OPT_LIST,      /* opt_list; the option may be repeated */
+    OPT_MODELS,    /* opt_list of pairs: path of a model to read, and the NUMBER of MODEL=NUMBER or
+                    * ""; the option may be repeated */
     OPT_KEY_FILES, /* opt_list of KEY=FILE, with files to read; the option may be repeated */
     OPT_CHOICE,    /* unsigned, number of one of the `words` */
     OPT_COUNT,     /* uint32_t, from `least` to `most` */

@@ -85,6 +85,18 @@ static int visit_tensor_files(const walk *w, const opt_list *list)
     return code;
 }
 
+/* Visit the models of MODEL=NUMBER. */
+static int visit_models(const walk *w, const opt_list *list)
+{
+    int code = CODE_DONE;
+    for (size_t i = 0; i < list->count && !code; i += 2) {
+        operand o = { .path = list->item[i], .kind = OPT_MODEL };
+        code = w->visit(w->ctx, &o);
+        list->item[i] = o.path;
+    }
+    return code;
+}
+
 static bool is_path(opt_kind kind)
 {
     return kind == OPT_FILE || kind == OPT_MODEL || kind == OPT_OUTPUT || kind == OPT_RECORDS ||
@@ -97,6 +109,8 @@ static int visit_option(const walk *w, const session *s, const opt *option)
         return visit_key_files(w, opt_target(s, option));
     if (option->kind == OPT_TENSOR_FILES)
         return visit_tensor_files(w, opt_target(s, option));
+    if (option->kind == OPT_MODELS)
+        return visit_models(w, opt_target(s, option));
     const char **path = is_path(option->kind) ? opt_target(s, option) : NULL;
     operand o = { .path = path ? *path : NULL,
                   .kind = option->kind,

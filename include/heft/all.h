@@ -13,6 +13,7 @@
 #include <heft/heft.h>
 #include <heft/heft_ext.h>
 #include <heft/ids.h>
+#include <heft/lora.h>
 #include <heft/map.h>
 #include <heft/memory_limits.h>
 #include <heft/mix.h>

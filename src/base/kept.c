@@ -3,9 +3,9 @@
 
 #include "base/compiler.h"
 
-/* Return a free object: the one that ended at `from`; one that has done part of the work; otherwise,
- * since other threads go on with those that were used recently, the one that was used least
- * recently of one more than there are threads. */
+/* Return a free object: the one that ended at `from`; one that has done part of the work;
+ * otherwise, since other threads go on with those that were used recently, the one that was used
+ * least recently of one more than there are threads. */
 static uint32_t find(const heft_kept *k, const heft_kept_wish *w)
 {
     uint32_t unused = HEFT_KEPT, oldest = HEFT_KEPT, same = HEFT_KEPT, before = HEFT_KEPT, used = 0;

@@ -38,11 +38,11 @@ heft_status heft_combine_input_open(heft_combine_input *out, const heft_file *f,
  * also in blocks. */
 bool heft_combine_is_exact(heft_dtype t);
 
-/* What a thread needs to read inputs; zeroed at first.  A reader stays with an input as long as it
- * can, since a compressed one has to be read in order. */
+/* The means of a thread to read inputs; zeroed at first.  A reader stays with an input as long as
+ * it can, since a compressed one has to be read in order. */
 typedef struct heft_combine_reader {
     const heft_combine_input *in;
-    heft_stream *stream; /* of a compressed part */
+    heft_stream *stream; /* reads a compressed part */
     uint64_t next;       /* the byte that the stream reads next */
     uint8_t *buf;
     const heft_allocator *al;
@@ -69,7 +69,7 @@ typedef struct heft_combine_tensor {
 } heft_combine_tensor;
 
 typedef struct heft_combine_ops {
-    size_t scratch_bytes; /* of a scratch object, which is zeroed before its first use */
+    size_t scratch_bytes; /* size of a scratch object, which is zeroed before its first use */
     /* Compute elements [from, from + count) of tensor i; count is at most HEFT_COMBINE_STRIP.  out
      * is not initialised.  Called on several threads, each with a scratch object of its own. */
     heft_status (*floats)(void *ctx, void *scratch, uint32_t i, uint64_t from, size_t count,
@@ -89,8 +89,8 @@ typedef struct heft_combination {
     const heft_combine_tensor *tensors; /* `count` of them, by ascending place */
     uint32_t count;
     const uint8_t *is_dropped; /* by tensor of the base: left out of the result; NULL: none */
-    heft_str label;            /* how errors name the source, such as "merged tensors" */
-    bool allow_nan;            /* results that are not finite are kept */
+    heft_str label; /* name of the source in errors, such as "merged tensors"; may be empty */
+    bool allow_nan; /* results that are not finite are kept */
     const heft_combine_ops *ops;
     void *ctx; /* taken, also after an error */
 } heft_combination;

@@ -10,7 +10,7 @@
 enum { ALIGN = 64, WIDEST = 8 }; /* bytes of the largest element of a result */
 static const char purpose[] = "to compute a tensor";
 
-typedef struct scratch { /* of one thread; the feature's part follows */
+typedef struct scratch { /* belongs to one thread; the feature's part follows */
     float numbers[HEFT_COMBINE_STRIP];
     uint8_t bytes[HEFT_COMBINE_STRIP * WIDEST]; /* a strip of which not all bytes are wanted */
 } scratch;
@@ -81,7 +81,7 @@ static heft_status find_refused(const strip *w, uint64_t first, size_t count)
         uint32_t bits = heft_f32_bits(x);
         if ((bits & INT32_MAX) >= infinite)
             return refuse(w, first + i, (bits & INT32_MAX) > infinite ? "a NaN" : "an infinity");
-        heft_f32_from_little(&x, 1); /* and back */
+        heft_f32_from_little(&x, 1); /* also turns a number back */
         (void)heft_cast_counted(out, w->row->dtype, &x, HEFT_F32, 1, lost);
         if (lost[HEFT_LOST_RANGE] || lost[HEFT_LOST_CLAMPED])
             return refuse(w, first + i, "a number too large for its type");
@@ -109,7 +109,7 @@ static heft_status compute(const strip *w, uint64_t first, size_t count, uint8_t
     HEFT_TRY(s->ops->floats(s->ctx, own_part(w->scratch), i, first, count, x, w->err));
     bool is_finite = s->allow_nan || all_finite(x, count);
     if (is_finite) {
-        heft_f32_from_little(x, count); /* which turns them back, too */
+        heft_f32_from_little(x, count); /* turns the numbers back, too */
         (void)heft_cast_counted(out, w->row->dtype, x, HEFT_F32, count, s->allow_nan ? NULL : lost);
     }
     if (is_finite && !lost[HEFT_LOST_RANGE] && !lost[HEFT_LOST_CLAMPED])

@@ -1,0 +1,147 @@
+/* lora_config.c - reads adapter_config.json, in which PEFT states what the tensors of an adapter do
+ * not: the method, alpha, and which modules have a rank or an alpha of their own. */
+#include "base/error.h"
+#include "base/text.h"
+#include "lora/merging.h"
+#include "scheme/name_pattern.h"
+
+/* ---- values ---- */
+
+/* Read a decimal number whose digits and power of ten are exact in f64. */
+static bool read_decimal(double *out, heft_str s)
+{
+    enum { MOST_POWER = 22 };
+    const double exact = 9007199254740992.0; /* 2^53 */
+    double digits = 0, power = 1;
+    size_t i = s.len && *s.ptr == '-';
+    bool has_digits = false, is_negative = i, has_point = false;
+    int32_t scale = 0;
+    for (; i < s.len && ((s.ptr[i] >= '0' && s.ptr[i] <= '9') || (s.ptr[i] == '.' && !has_point));
+         i++) {
+        if (s.ptr[i] == '.') {
+            has_point = true;
+            continue;
+        }
+        has_digits = true;
+        digits = digits * 10 + (double)(s.ptr[i] - '0');
+        scale -= has_point;
+    }
+    if (i < s.len && (s.ptr[i] == 'e' || s.ptr[i] == 'E')) {
+        bool is_below = ++i < s.len && s.ptr[i] == '-';
+        int32_t e = 0;
+        for (i += is_below || (i < s.len && s.ptr[i] == '+');
+             i < s.len && e < 1000 && s.ptr[i] >= '0' && s.ptr[i] <= '9'; i++)
+            e = e * 10 + (s.ptr[i] - '0');
+        scale += is_below ? -e : e;
+    }
+    if (!has_digits || i < s.len || digits > exact || scale > MOST_POWER || scale < -MOST_POWER)
+        return false;
+    for (int32_t k = scale < 0 ? -scale : scale; k; k--)
+        power *= 10;
+    digits = scale < 0 ? digits / power : digits * power;
+    *out = is_negative ? -digits : digits;
+    return true;
+}
+
+static bool number_of(double *out, const heft_value *v)
+{
+    *out = v->kind == HEFT_KIND_INT ? (double)v->as.i : (double)v->as.u;
+    if (v->kind == HEFT_KIND_STR)
+        return read_decimal(out, v->as.s);
+    return v->kind == HEFT_KIND_INT || v->kind == HEFT_KIND_UINT;
+}
+
+static heft_status find_number(double *out, bool *is_there, const heft_settings *s, const char *key,
+                               heft_error *err)
+{
+    heft_value v;
+    *is_there = heft_settings_find(&v, s, heft_lit(key));
+    if (!*is_there || number_of(out, &v))
+        return HEFT_OK;
+    return heft_error_plain(err, HEFT_E_FORMAT, "adapter_config.json: %q is not a number",
+                            heft_lit(key));
+}
+
+static heft_status find_bool(bool *out, const heft_settings *s, const char *key, heft_error *err)
+{
+    heft_value v;
+    *out = false;
+    if (!heft_settings_find(&v, s, heft_lit(key)))
+        return HEFT_OK;
+    *out = v.kind == HEFT_KIND_BOOL && v.as.b;
+    if (v.kind == HEFT_KIND_BOOL)
+        return HEFT_OK;
+    return heft_error_plain(err, HEFT_E_FORMAT, "adapter_config.json: %q is neither true nor false",
+                            heft_lit(key));
+}
+
+/* ---- the document ---- */
+
+heft_status heft_lora_config_read(heft_lora_config *out, const heft_settings *s, heft_error *err)
+{
+    heft_value v;
+    *out = (heft_lora_config){ .settings = s };
+    if (!s)
+        return HEFT_OK;
+    bool has_type = heft_settings_find(&v, s, heft_lit("peft_type"));
+    if (has_type && (v.kind != HEFT_KIND_STR || !heft_str_is(v.as.s, "LORA")))
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                                "the adapter is of the type %q: only LORA is merged",
+                                v.kind == HEFT_KIND_STR ? v.as.s : heft_lit("?"));
+    HEFT_TRY(find_number(&out->rank, &out->has_rank, s, "r", err));
+    HEFT_TRY(find_number(&out->alpha, &out->has_alpha, s, "lora_alpha", err));
+    HEFT_TRY(find_bool(&out->use_rslora, s, "use_rslora", err));
+    HEFT_TRY(find_bool(&out->use_dora, s, "use_dora", err));
+    HEFT_TRY(find_bool(&out->fan_in_fan_out, s, "fan_in_fan_out", err));
+    if (out->has_alpha)
+        return HEFT_OK;
+    return heft_error_plain(err, HEFT_E_FORMAT,
+                            "adapter_config.json has no lora_alpha: the scale is not known");
+}
+
+/* Return whether a pattern names the module: it matches the whole name, or what follows a dot. */
+static bool names_module(heft_str pattern, heft_str module)
+{
+    enum { WORK = 1 << 16, LONGEST = 512 };
+    char text[LONGEST];
+    heft_name_pattern p;
+    uint64_t work = WORK;
+    const char *parts[] = { "(?:.*\\.)?(?:", NULL, ")$" };
+    size_t n = 0;
+    for (int i = 0; i < 3; i++) {
+        heft_str s = parts[i] ? heft_lit(parts[i]) : pattern;
+        if (s.len > LONGEST - n)
+            return false;
+        memcpy(text + n, s.ptr, s.len);
+        n += s.len;
+    }
+    return heft_pattern_compile(&p, (heft_str){ text, n }) &&
+           heft_pattern_matches(&p, module, &work);
+}
+
+/* Replace the number by that of the first pattern in a map of the settings that names the
+ * module. */
+static void find_pattern(double *out, const heft_settings *s, const char *map, heft_str module)
+{
+    uint32_t at = heft_settings_find_path(s, heft_lit(map));
+    if (at == HEFT_NONE || heft_settings_value_at(s, at).kind != HEFT_KIND_MAP)
+        return;
+    for (uint32_t i = at + 1; i < heft_settings_next(s, at); i = heft_settings_next(s, i)) {
+        heft_value v = heft_settings_value_at(s, i);
+        double n;
+        if (!number_of(&n, &v) || !names_module(v.key, module))
+            continue;
+        *out = n;
+        return;
+    }
+}
+
+void heft_lora_config_of(const heft_lora_config *c, heft_str module, double *rank, double *alpha)
+{
+    *rank = c->rank;
+    *alpha = c->alpha;
+    if (!c->settings)
+        return;
+    find_pattern(rank, c->settings, "rank_pattern", module);
+    find_pattern(alpha, c->settings, "alpha_pattern", module);
+}
