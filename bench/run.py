@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 
+import adapters
 import builds
 import indexes
 import mapped_models
@@ -33,7 +34,8 @@ SECTIONS = [
     payloads.loading, payloads.cold, slow_files.slow_files, payloads.writing,
     ranks_of_run.gathering, mapped_models.mapping, payloads.compressing, payloads.casting,
     payloads.decoding, payloads.encoding,
-    quantised.dequantising, payloads.growing, servers.remote, others.python, others.package,
+    quantised.dequantising, adapters.merging, payloads.growing, servers.remote, others.python,
+    others.package,
     others.tensors_in_python,
     others.hashing, others.summarising, others.comparing, others.parameters, others.embedding,
     others.browser, builds.peers

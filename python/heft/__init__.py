@@ -13,6 +13,7 @@ from ._blocks import dequantize, quantize
 from ._commands import *
 from ._exceptions import LossWarning
 from ._load import load
+from ._lora import merge_lora
 from ._params import Parameter, ParamStats, ParamStore
 from ._save import save
 from ._writer import Part, Writer
@@ -23,6 +24,6 @@ __all__ = [
     "ArgumentError", "CancelledError", "ChecksumError", "Error", "File", "FormatError", "IOError",
     "LimitError", "LossError", "NoMemoryError", "NotFoundError", "Tensor", "UnsupportedError",
     "LossWarning", "ParamStats", "ParamStore", "Parameter", "Part", "Writer", "__version__",
-    "dequantize", "load", "open", "quantize", "save"
+    "dequantize", "load", "merge_lora", "open", "quantize", "save"
 ]
 __all__ += _commands.__all__

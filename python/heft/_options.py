@@ -152,6 +152,13 @@ def _renames(value):
     return [_rename(old, new) for old, new in value.items()]
 
 
+def _models(value):
+    """Models, or {model: factor}; a path with a = gets a factor, which the last = precedes."""
+    if isinstance(value, dict):
+        return [f"{os.fsdecode(path)}={_real(factor)[0]}" for path, factor in value.items()]
+    return [f"{path}=1" if "=" in path else path for path in _paths(value)]
+
+
 def _ids(value):
     return [f"{_text(name)[0]}={_plain(v)}" for name, v in value.items()]
 
@@ -187,13 +194,15 @@ SETTINGS = Kind("Mapping[str, object] | None", _settings)
 SET_FILES = Kind("Mapping[str, str | os.PathLike[str]] | None", _set_files)
 VIEWS = Kind("Mapping[str, str] | None", _views)
 RENAMES = Kind("str | Iterable[str] | Mapping[str, str] | None", _renames)
+MODELS = Kind("str | os.PathLike[str] | Iterable[str | os.PathLike[str]] "
+              "| Mapping[str, float] | None", _models)
 IDS = Kind("Mapping[str, int | str | None] | None", _ids)
 SPECIAL = Kind("Mapping[str, int | None] | None", _special)
 
 # Kinds of the command, and names of options with a kind of their own in Python.
 KINDS = {"flag": FLAG, "maybe": MAYBE, "text": TEXT, "choice": TEXT, "file": PATH, "output": PATH,
          "records": PATH, "profile": PATH, "secret": PATH, "list": TEXTS, "key_files": SET_FILES,
-         "number": NUMBER, "size": SIZE, "real": REAL}
+         "number": NUMBER, "size": SIZE, "real": REAL, "models": MODELS}
 NAMES = {"share": SHARE, "weight": WEIGHTS, "density": WEIGHTS, "t": WEIGHTS, "factor": REAL,
          "base": PATH, "normalize": TRUTH, "seed": NUMBER, "tied": NAMES_OF_TENSORS,
          "ignore": PATHS, "id-seed": NUMBER, "rename": RENAMES, "cast": RULES, "tensor": RULES,
@@ -224,6 +233,7 @@ TEXTS_OF = {
     "density": "what ties and dare keep, of each model or of all, as weight",
     "t": "slerp: from the base, 0, to the model, 1; {part of a name or pattern: number}",
     "tied": "where a model lacks a tensor: {name: other name}",
+    "lora": "adapters to merge, or {adapter: factor}",
     "set": "metadata: {key: value} or {key: (type, value)}",
     "set-file": "metadata: {key: path of a file with the text}",
     "unset": "keys of metadata to remove",

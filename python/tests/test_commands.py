@@ -79,6 +79,8 @@ def test_signature_and_documentation_come_from_the_table(name):
       f"--set=f:u64={2**63}", "--set=g:f32=1"]),
     ({"set_id": {"a=b": 7, "c": None}}, ["--set-id=a=b=7", "--set-id=c=none"]),
     ({"special": {"pad": 0, "unk": None}}, ["--special=pad=0,unk=none"]),
+    ({"lora": {"a": 0.5, "b=c": -1}}, ["--lora=a=0.5", "--lora=b=c=-1.0"]),
+    ({"lora": ["a", "b=2"]}, ["--lora=a", "--lora=b=2=1"]),
     ({"align": 64, "max_bytes": "2GiB"}, ["--align=64", "--max-bytes=2GiB"]),
     ({"force": True, "strict": False, "no_verify": True}, ["--force", "--no-verify"]),
 ])
@@ -224,6 +226,21 @@ def test_values_of_metadata_keep_their_types(model, tmp_path):
     metadata = heft.info(done.file).metadata
     assert {key: metadata[key] for key in values} == values
     assert all(type(metadata[key]) is type(value) for key, value in values.items())
+
+
+def test_adapters_are_merged(tmp_path):
+    np = pytest.importorskip("numpy")
+    base, adapter = tmp_path / "base.safetensors", tmp_path / "adapter.safetensors"
+    w = np.arange(12, dtype=np.float32).reshape(4, 3)
+    down, up = np.ones((2, 3), np.float32), np.full((4, 2), 0.5, np.float32)
+    heft.save({"w.weight": w}, base)
+    heft.save({"w.lora_down.weight": down, "w.lora_up.weight": up}, adapter)
+    target = tmp_path / "merged.safetensors"
+    assert heft.merge_lora(base, {str(adapter): 3}, target).file == target
+    with heft.open(target) as f:
+        assert np.array_equal(f["w.weight"].numpy(), w + 3)
+    with pytest.raises(heft.NotFoundError, match="match nothing"):
+        heft.merge_lora(adapter, adapter, target, force=True)
 
 
 def test_convert_split_merge_edit_and_append(model, tmp_path):

@@ -52,6 +52,10 @@ static heft_status set_row(opening *o, uint32_t i)
         end >> HEFT_GLOBAL_OFFSET_BITS)
         return heft_error_plain(o->err, HEFT_E_LIMIT, "the computed tensors exceed 2^%U bytes",
                                 (uint64_t)HEFT_GLOBAL_OFFSET_BITS);
+    if (!t->is_bytes && !heft_dtype_size(t->dtype))
+        return heft_error_plain(o->err, HEFT_E_UNSUPPORTED,
+                                "tensor %q: elements of %s share bytes and cannot be computed",
+                                row->name, heft_dtype_name(t->dtype));
     if (t->place != HEFT_NONE)
         o->is_kept[t->place] = 0;
     return HEFT_OK;

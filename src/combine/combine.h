@@ -99,7 +99,8 @@ typedef struct heft_combination {
  * files must outlive *out; `c` and its arrays need not.
  * Reading a computed tensor fails with HEFT_E_LOSSY, rule "heft/not-finite", if an element is NaN,
  * infinite, or too large for the type.
- *   HEFT_E_LIMIT  the computed tensors exceed the range of offsets */
+ *   HEFT_E_LIMIT        the computed tensors exceed the range of offsets
+ *   HEFT_E_UNSUPPORTED  elements of a computed type share bytes, and is_bytes is not set */
 heft_status heft_combine_open(heft_file **out, const heft_combination *c, heft_error *err);
 
 /* ---- within the room ---------------------------------------------------------------------- */

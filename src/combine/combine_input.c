@@ -85,7 +85,8 @@ heft_status heft_combine_read_bytes(heft_combine_reader *r, const heft_combine_i
 static void convert(float *out, heft_dtype from, const uint8_t *src, size_t count)
 {
     (void)heft_dtype_cast(out, HEFT_F32, src, from, count);
-    heft_f32_from_little(out, count);
+    if (heft_is_big_endian())
+        heft_f32_from_little(out, count);
 }
 
 /* Return the bytes in place, where that is faster than reading them. */

@@ -4,8 +4,8 @@
 #include "base/error.h"
 #include "base/kept.h"
 #include "combine/combine.h"
+#include "model/cast_batch.h"
 #include "model/float.h"
-#include "model/number.h"
 
 enum { ALIGN = 64, WIDEST = 8 }; /* bytes of the largest element of a result */
 static const char purpose[] = "to compute a tensor";
@@ -89,14 +89,23 @@ static heft_status find_refused(const strip *w, uint64_t first, size_t count)
     return HEFT_OK;
 }
 
+/* The exponent of a NaN or an infinity has only ones. */
 static bool all_finite(const float *x, size_t n)
 {
-    uint32_t most = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t bits = heft_f32_bits(x[i]) & INT32_MAX;
-        most = bits > most ? bits : most;
+    const uint32_t exponent = UINT32_C(0x7F800000);
+    heft_u32_lanes found = { 0 }, v;
+    uint32_t each[HEFT_U32_LANES], any = 0;
+    size_t i = 0;
+    for (; i + HEFT_U32_LANES <= n; i += HEFT_U32_LANES) {
+        memcpy(&v, x + i, sizeof v);
+        found |= (heft_u32_lanes)((v & exponent) == exponent);
     }
-    return most < UINT32_C(0x7F800000);
+    for (; i < n; i++)
+        any |= (heft_f32_bits(x[i]) & exponent) == exponent;
+    memcpy(each, &found, sizeof each);
+    for (size_t k = 0; k < HEFT_U32_LANES; k++)
+        any |= each[k];
+    return !any;
 }
 
 /* Compute elements [first, first + count) as elements of the tensor's type. */
@@ -109,7 +118,8 @@ static heft_status compute(const strip *w, uint64_t first, size_t count, uint8_t
     HEFT_TRY(s->ops->floats(s->ctx, own_part(w->scratch), i, first, count, x, w->err));
     bool is_finite = s->allow_nan || all_finite(x, count);
     if (is_finite) {
-        heft_f32_from_little(x, count); /* turns the numbers back, too */
+        if (heft_is_big_endian())
+            heft_f32_from_little(x, count); /* turns the numbers back, too */
         (void)heft_cast_counted(out, w->row->dtype, x, HEFT_F32, count, s->allow_nan ? NULL : lost);
     }
     if (is_finite && !lost[HEFT_LOST_RANGE] && !lost[HEFT_LOST_CLAMPED])

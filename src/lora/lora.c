@@ -47,7 +47,7 @@ static heft_status list_items(heft_lora *l)
 static heft_combine_tensor row_of(const heft_lora *l, const heft_lora_target *t)
 {
     const heft_lora_step *last = heft_lora_step_at(l, t->last);
-    bool is_bytes = last->replaces && !heft_combine_is_exact(t->dtype);
+    bool is_bytes = last->replaces && last->left.in.dtype == t->dtype;
     return (heft_combine_tensor){ .place = t->tensor,
                                   .dtype = t->dtype,
                                   .rank = t->rank,

@@ -54,7 +54,8 @@ static heft_status check_type(const plan *p, const heft_combine_input *in)
 {
     HEFT_TRY(heft_refuse_cast(in->f, in->tensor, p->err));
     bool is_block = heft_dtype_kind_of(in->dtype) == HEFT_DTYPE_BLOCK;
-    if (heft_combine_is_exact(in->dtype) && (!is_block || p->l->opt.block_type))
+    bool is_plain = heft_dtype_size(in->dtype);
+    if (heft_combine_is_exact(in->dtype) && (is_block ? p->l->opt.block_type : is_plain))
         return HEFT_OK;
     heft_status st = heft_error_plain(p->err, HEFT_E_UNSUPPORTED,
                                       "tensor %q is %s: adapters are merged into floating-point "
@@ -424,7 +425,8 @@ static heft_status add_whole(plan *p, const heft_lora_module *m)
     bool is_same = in->rank == t->rank;
     for (uint32_t i = 0; is_same && i < t->rank; i++)
         is_same = in->dims[i] == t->dims[i];
-    bool is_number = heft_combine_is_exact(in->dtype) && heft_combine_is_exact(t->dtype);
+    bool is_number = heft_combine_is_exact(in->dtype) && heft_combine_is_exact(t->dtype) &&
+                     heft_dtype_size(t->dtype);
     if ((!is_number && in->dtype != t->dtype) || (!is_same && t->first != HEFT_NONE))
         return heft_error_plain(p->err, HEFT_E_UNSUPPORTED,
                                 "tensor %q (%s) cannot replace that of the model (%s)", in->name,
@@ -474,6 +476,9 @@ static heft_status open_pair(const plan *p, const heft_lora_module *m, pair *out
         open_part(p, &out->up, m->part[out->is_embedding ? HEFT_LORA_EMBEDDING_UP : HEFT_LORA_UP]));
     HEFT_TRY(open_part(p, &out->mid, m->part[HEFT_LORA_MID]));
     out->rank = out->down.rank > 1 ? out->down.dims[0] : 0;
+    if (out->rank > UINT32_MAX)
+        return heft_error_plain(p->err, HEFT_E_LIMIT, "module %q has the rank %U", m->name,
+                                out->rank);
     bool is_good = out->rank &&
                    out->rank <= HEFT_COMBINE_STRIP / 4 * (uint64_t)HEFT_COMBINE_STRIP &&
                    out->up.rank > 1 &&
