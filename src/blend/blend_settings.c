@@ -82,7 +82,8 @@ static double scaled(uint64_t digits, int scale)
     static const double tens[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
-    double high = (double)(digits & ~UINT64_C(0x7FF)), low = (double)(digits & 0x7FF), error;
+    uint64_t rest = digits >> 53 ? digits & 0x7FF : 0; /* what a double cannot hold as well */
+    double high = (double)(digits - rest), low = (double)rest, error;
     double ten = tens[scale < 0 ? -scale : scale];
     if (scale >= 0) {
         double product = multiply(high, ten, &error);
@@ -110,7 +111,7 @@ bool heft_blend_number(double *out, heft_str text)
         scale -= has_point;
         seen++;
     }
-    if (p < end && (*p == 'e' || *p == 'E')) {
+    if (seen && p < end && (*p == 'e' || *p == 'E')) {
         bool is_small = ++p < end && *p == '-';
         p += p < end && (*p == '-' || *p == '+');
         for (seen = 0; p < end && *p >= '0' && *p <= '9'; p++, seen++)
