@@ -162,8 +162,9 @@ def usual_scenes(start):
     yield scene("edit, longer", "f.zt", "edit", "--set", "zz=" + LONG, "f.zt")
     yield scene("blend", "o.zt", "blend", "-j1", "--method", "linear", "m.safetensors",
                 "f.safetensors", "o.zt")
-    yield from (scene(f"replace a tensor of {t}", f"f.{t}", "edit", "--tensor",
-                      "layer.3.weight=m.safetensors", f"f.{t}")
+    yield from (scene(f"replace tensors of {t}", f"f.{t}", "edit", "--tensor",
+                      "layer.1.weight=m.safetensors", "--tensor", "layer.8.weight=m.safetensors",
+                      f"f.{t}")
                 for t in TARGETS if t != "npy")
     yield from (scene(f"append to {t}", f"f.{t}", "append", "-j1", f"f.{t}",
                       "other.safetensors")
