@@ -80,10 +80,24 @@ static int check_used(const request *r)
     return CODE_DONE;
 }
 
+static int check_stdout(job *j)
+{
+    j->to_stdout = !strcmp(j->out, "-");
+    if (!j->to_stdout)
+        return CODE_DONE;
+    if (!j->to)
+        return say_usage(j->command, "--to is needed to write to standard output");
+    if (j->blend.as_json)
+        return say_usage(j->command, "standard output is the model: --json needs a file");
+    if (!j->dry_run && isatty(STDOUT_FILENO) && !j->force)
+        return say_usage(j->command, "standard output is a terminal: --force writes to it");
+    return CODE_DONE;
+}
+
 static int check_output(const request *r)
 {
     struct stat out;
-    if (stat(r->job.out, &out))
+    if (r->job.to_stdout || stat(r->job.out, &out))
         return CODE_DONE;
     for (uint32_t i = 0; i < r->count; i++) {
         const input one = { r->models[i].path, "one of the models", r->models[i].f };
@@ -197,6 +211,8 @@ static int prepare(request *r)
     const session *s = j->session;
     int code = job_prepare(j);
     if (!code)
+        code = check_stdout(j);
+    if (!code)
         code = blend_settings(&r->settings, s, &j->blend, s->args.item,
                               (uint32_t)s->args.count - 1);
     if (!code)
@@ -261,7 +277,7 @@ const command command_blend = {
     .example = "heft blend --method linear --weight 0.7,0.3 a.safetensors b.gguf out.safetensors",
     .group = GROUP_CHANGE,
     .traits = COMMAND_WRITES | COMMAND_REPORTS_LOSSES,
-    .operands = { 0, -2, -1, FILE_OUTPUT },
+    .operands = { 0, -2, -1, STDOUT_OUTPUT },
     .shared = job_options,
     .sharer = JOB_BLEND,
     .request_bytes = sizeof(request),

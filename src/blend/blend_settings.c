@@ -41,8 +41,19 @@ static const parameter parameters[HEFT_BLEND_PARAMETERS] = {
 static const char *const ignored[] = { "tokenizer_source", "tokenizer", "chat_template", "name",
                                        "architecture",     "int8_mask" };
 
+/* Keys of the document; those with the same number are one. */
+static const struct key {
+    const char *name;
+    uint32_t number;
+} keys[] = {
+    { "merge_method", 0 }, { "method", 0 }, { "models", 1 },    { "slices", 1 },
+    { "base_model", 2 },   { "dtype", 3 },  { "out_dtype", 4 }, { "parameters", 5 },
+    { "missing", 6 },      { "tied", 7 },   { "untie", 8 },     { "seed", 9 },
+};
+
 typedef struct reader {
     heft_blend_settings *s;
+    uint32_t seen; /* a bit for each number of a key */
     heft_error *err;
 } reader;
 
@@ -62,68 +73,6 @@ static heft_status wrong(const reader *r, heft_str key, const char *what)
 }
 
 /* ---- numbers ---- */
-
-/* Return a * b, and the rounding error, by halves of 26 bits (Dekker). */
-static double multiply(double a, double b, double *error)
-{
-    const double split = 134217729; /* 2^27 + 1 */
-    double p = a * b, ah = split * a, bh = split * b;
-    ah = ah - (ah - a);
-    bh = bh - (bh - b);
-    double al = a - ah, bl = b - bh;
-    *error = ((ah * bh - p) + ah * bl + al * bh) + al * bl;
-    return p;
-}
-
-/* Return digits * 10^scale.  Powers of ten up to 10^22 are doubles, and the digits are the sum of
- * two: the error of the first operation is computed and added. */
-static double scaled(uint64_t digits, int scale)
-{
-    static const double tens[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                   1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                   1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
-    uint64_t rest = digits >> 53 ? digits & 0x7FF : 0; /* what a double cannot hold as well */
-    double high = (double)(digits - rest), low = (double)rest, error;
-    double ten = tens[scale < 0 ? -scale : scale];
-    if (scale >= 0) {
-        double product = multiply(high, ten, &error);
-        return product + (error + low * ten);
-    }
-    double quotient = high / ten, product = multiply(quotient, ten, &error);
-    return quotient + ((high - product - error) + low) / ten;
-}
-
-bool heft_blend_number(double *out, heft_str text)
-{
-    enum { MOST = 22, LONG_EXPONENT = 1000 };
-    const char *p = text.ptr, *end = text.ptr + text.len;
-    uint64_t digits = 0;
-    int scale = 0, exponent = 0, seen = 0;
-    bool is_negative = p < end && *p == '-', has_point = false;
-    for (p += is_negative; p < end && ((*p >= '0' && *p <= '9') || (*p == '.' && !has_point));
-         p++) {
-        has_point = has_point || *p == '.';
-        if (*p == '.')
-            continue;
-        if (digits >= UINT64_C(1000000000000000000)) /* 19 digits */
-            return false;
-        digits = digits * 10 + (uint64_t)(*p - '0');
-        scale -= has_point;
-        seen++;
-    }
-    if (seen && p < end && (*p == 'e' || *p == 'E')) {
-        bool is_small = ++p < end && *p == '-';
-        p += p < end && (*p == '-' || *p == '+');
-        for (seen = 0; p < end && *p >= '0' && *p <= '9'; p++, seen++)
-            exponent = exponent < LONG_EXPONENT ? exponent * 10 + (*p - '0') : exponent;
-        scale += is_small ? -exponent : exponent;
-    }
-    if (p != end || !seen || (digits && (scale > MOST || scale < -MOST)))
-        return false;
-    double v = digits ? scaled(digits, scale) : 0;
-    *out = is_negative ? -v : v;
-    return true;
-}
 
 static bool read_number(double *out, const heft_value *v)
 {
@@ -145,7 +94,8 @@ static heft_status add_number(const reader *r, const parameter *p, const heft_va
         (p->is_flag && n != 0 && n != 1))
         return wrong(r, heft_lit(p->name),
                      p->is_flag ? "true or false is expected here"
-                                : "a number of at most 19 digits is expected here");
+                                : "a number of at most 19 digits, and with an exponent from -22 to "
+                                  "22, is expected here");
     if (n < p->least || n > p->most)
         return wrong(r, heft_lit(p->name),
                      p->most == 1 ? "a number from 0 to 1 is expected here"
@@ -485,12 +435,26 @@ static heft_status check(const reader *r, heft_str base)
     return HEFT_OK;
 }
 
-static heft_status read_settings(const reader *r)
+static heft_status refuse_twice(reader *r, heft_str key)
+{
+    uint32_t bit = 0;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (heft_str_is(key, keys[i].name))
+            bit = UINT32_C(1) << keys[i].number;
+    if (r->seen & bit)
+        return wrong(r, key, "is there twice");
+    r->seen |= bit;
+    return HEFT_OK;
+}
+
+static heft_status read_settings(reader *r)
 {
     heft_str base = { NULL, 0 };
     const heft_settings *json = r->s->json;
-    for (uint32_t i = 0; i < heft_settings_value_count(json); i = heft_settings_next(json, i))
+    for (uint32_t i = 0; i < heft_settings_value_count(json); i = heft_settings_next(json, i)) {
+        HEFT_TRY(refuse_twice(r, value_at(r, i).key));
         HEFT_TRY(read_key(r, i, &base));
+    }
     return check(r, base);
 }
 
@@ -508,7 +472,7 @@ heft_status heft_blend_settings_read(heft_blend_settings **out, heft_str text,
         return heft_error_end(err, heft_error_no_memory(err, "for the settings of a blend"));
     memset(s, 0, sizeof *s);
     s->mem = (heft_memory){ host->allocator, UINT64_MAX, 0 };
-    reader r = { s, err };
+    reader r = { .s = s, .err = err };
     st = heft_settings_parse_json(&s->json, text, host, err);
     if (!st)
         st = read_settings(&r);

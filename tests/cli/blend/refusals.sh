@@ -73,6 +73,10 @@ try --settings slice a b
 try --settings layers a b
 try --settings layers --method linear a b
 try --settings missing a b
+printf 'method: linear\nmethod: ties\nmodels: [{model: a}]\n' > twice
+try --settings twice a b
+$HEFT blend --method linear a b - | od -An -c
+$HEFT blend --json --to gguf --method linear a b - | od -An -c
 ls out* 2> /dev/null
 cp a out.safetensors
 try --method linear a b
