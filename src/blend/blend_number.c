@@ -1,5 +1,5 @@
-/* blend_number.c - decimal numbers of settings, correctly rounded: one operation on two doubles, and
- * its rounding error. */
+/* blend_number.c - decimal numbers of settings, rounded correctly by one operation on two
+ * doubles and its rounding error. */
 #include "blend/blending.h"
 
 /* Return a * b, and the rounding error, by halves of 26 bits (Dekker). */

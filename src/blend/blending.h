@@ -1,10 +1,10 @@
-/* blend.h - what is blended: settings, values for tensors, and the plan that src/combine computes.
+/* blending.h - what is blended: settings, values for tensors, and the plan that src/combine computes.
  *
- * blend_settings.c reads settings, blend_number.c their numbers, blend_values.c says what holds for a tensor, blend_plan.c finds
- * the tensors, blend_measure.c reads whole tensors for what the formulas need, and
- * blend_strips.c has the formulas. docs/blend.md is their specification. */
-#ifndef HEFT_BLEND_INTERNAL_H
-#define HEFT_BLEND_INTERNAL_H
+ * blend_settings.c reads settings, blend_number.c their numbers, blend_values.c says what holds for
+ * a tensor, blend_plan.c finds the tensors, blend_measure.c reads whole tensors for what the
+ * formulas need, and blend_strips.c has the formulas.  docs/blend.md is their specification. */
+#ifndef HEFT_BLENDING_H
+#define HEFT_BLENDING_H
 #include <heft/blend.h>
 #include <heft/companion.h>
 
