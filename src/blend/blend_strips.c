@@ -10,7 +10,7 @@ static const char purpose[] = "to blend a tensor";
 
 typedef struct pieces {           /* the scratch object of a thread */
     heft_combine_reader *readers; /* one for the base, then one for each input */
-    float *numbers;               /* PIECE of the base, then of each input */
+    float *numbers;               /* PIECE of the base, then of each input, then sums of weights */
     const heft_allocator *al;
     uint32_t count;
 } pieces;
@@ -22,7 +22,7 @@ static size_t bytes_of_readers(uint32_t count)
 
 static size_t bytes_of_numbers(uint32_t count)
 {
-    return ((size_t)count + 1) * PIECE * sizeof(float);
+    return ((size_t)count + 2) * PIECE * sizeof(float);
 }
 
 static heft_status begin(pieces *p, const heft_blend *b, heft_error *err)
@@ -136,7 +136,7 @@ static void blend_differences(const heft_blend *b, const heft_blend_tensor *t, f
                               float *x, float *out, uint64_t from, size_t n)
 {
     const heft_blend_input *in = heft_blend_inputs(b, t);
-    float weights[PIECE];
+    float *weights = x + (size_t)b->most_inputs * PIECE;
     for (uint32_t k = 0; k < t->count; k++)
         weigh_differences(b, t, &in[k], base, x + (size_t)k * PIECE, from, n);
     if (b->s->method->has_election)
