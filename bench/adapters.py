@@ -28,8 +28,8 @@ def write(path, shapes):
 
 
 def merging(r, inputs, formats, quick):
-    """heft convert --lora of an adapter of rank 16 with two threads, compared with cp of the output;
-    1 GiB of bf16, page cache warm."""
+    """heft convert --lora of an adapter of rank 16 with two threads, compared with cp of the
+    output; 1 GiB of bf16, page cache warm."""
     if "safetensors" not in formats:
         return
     layers = 4 if quick else 32

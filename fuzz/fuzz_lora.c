@@ -75,7 +75,7 @@ static void end(model *m, uint32_t seed)
     m->size = PREFIX + m->header.len + m->at;
 }
 
-static void make_base(model *m)
+static void make_base(model *m, uint32_t seed)
 {
     put(&m->header, "{");
     add(m, "model.q.weight", "F32", 4, (const uint32_t[4]){ 6, 5 });
@@ -84,7 +84,7 @@ static void make_base(model *m)
     add(m, "model.c.weight", "F16", 2, (const uint32_t[4]){ 4, 2, 3, 3 });
     add(m, "model.x.down", "BF16", 2, (const uint32_t[4]){ 3, 4, 5 });
     add(m, "model.i.weight", "I32", 4, (const uint32_t[4]){ 3, 4 });
-    end(m, 1);
+    end(m, seed);
 }
 
 static void make_adapter(model *m, fuzz_script *s)
@@ -183,28 +183,61 @@ static void merge(const heft_file *base, const heft_file *adapter, const heft_se
     heft_lora_close(l);
 }
 
+/* ---- extraction ---- */
+
+static void extract(const heft_file *base, const heft_file *tuned, fuzz_script *s)
+{
+    heft_extract_options opt = HEFT_EXTRACT_OPTIONS_INIT;
+    heft_error err = fuzz_no_error();
+    heft_extraction *x = NULL;
+    heft_blob config;
+    opt.rank = fuzz_next(s) % 9;
+    opt.seed = fuzz_next(s);
+    heft_status st = heft_extraction_open(&x, base, tuned, &opt, &err);
+    fuzz_require_error(st, &err);
+    fuzz_require(st ? !x : x != NULL);
+    if (!x)
+        return;
+    const heft_file *f = heft_extraction_file(x);
+    for (uint32_t i = 0; i < heft_tensor_count(f) && fuzz_is_small(f); i++)
+        fuzz_require_sections(f, heft_tensor_at(f, i).first_part, s);
+    for (uint32_t i = 0; i < heft_extraction_count(x); i++)
+        fuzz_require(heft_extraction_at(x, i).name.ptr != NULL);
+    fuzz_require(!heft_extraction_config(&config, x, NULL));
+    heft_blob_free(&config);
+    heft_extraction_close(x);
+}
+
 static void run(const uint8_t *data, size_t size, fuzz_script *s)
 {
-    static model base, adapter;
+    static model base, tuned, adapter;
     fuzz_memory m;
     base.header.len = base.at = adapter.header.len = adapter.at = 0;
+    tuned.header.len = tuned.at = 0;
     fuzz_memory_init(&m, UINT32_MAX);
-    make_base(&base);
+    make_base(&base, 1);
+    make_base(&tuned, fuzz_next(s));
     make_adapter(&adapter, s);
     heft_file *b = fuzz_open_model(&m.host, base.bytes, base.size);
     heft_file *made = fuzz_open_model(&m.host, adapter.bytes, adapter.size);
     heft_file *given = fuzz_open_model(&m.host, data, size);
     heft_settings *config = fuzz_next(s) % 4 ? make_config(&m.host, s) : NULL;
-    fuzz_require(b != NULL);
+    heft_file *t = fuzz_open_model(&m.host, tuned.bytes, tuned.size);
+    fuzz_require(b && t);
+    if (fuzz_next(s) % 8 == 0)
+        extract(b, t, s);
     if (made)
         merge(b, made, config, s);
     if (given) {
         merge(b, given, config, s);
         merge(given, given, NULL, s);
+        if (fuzz_next(s) % 8 == 0)
+            extract(b, given, s);
     }
     heft_settings_close(config);
     heft_file_close(given);
     heft_file_close(made);
+    heft_file_close(t);
     heft_file_close(b);
     fuzz_require(!m.live);
 }

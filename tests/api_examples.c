@@ -419,6 +419,23 @@ static heft_status print_merged(const heft_file *base, const heft_file *adapter,
     return st;
 }
 
+/* lora.h: adapters made of two models */
+static heft_status print_remainders(const heft_file *base, const heft_file *tuned, heft_sink *take,
+                                    heft_error *err)
+{
+    heft_extraction *x = NULL;
+    const heft_format *to = heft_format_find(HEFT_STR("safetensors"));
+    heft_status st = heft_extraction_open(&x, base, tuned, NULL, err);
+    if (st)
+        heft_sink_discard(take);
+    else
+        st = heft_file_convert(heft_extraction_file(x), to, take, NULL, err);
+    for (uint32_t i = 0; !st && i < heft_extraction_count(x); i++)
+        printf("%g\n", heft_extraction_at(x, i).remainder);
+    heft_extraction_close(x);
+    return st;
+}
+
 /* gguf_texts.h: texts */
 static void print_text_files(void)
 {
@@ -902,6 +919,9 @@ static void read_model(const char *path)
     heft_importance *importance;
     require(read_importance(&importance, file, &err) == HEFT_E_FORMAT, "no imatrix");
     require(!print_types(file, importance, &err), "mix");
+    heft_sink *adapter;
+    require(!heft_sink_open_file(&adapter, "adapter.safetensors", HEFT_SINK_REPLACE, &err), "sink");
+    require(print_remainders(file, file, adapter, &err) == HEFT_E_NOTFOUND, "equal models");
     require(print_merged(file, file, &err) == HEFT_OK, "merge a model into itself");
     print_text_files();
     require(print_config(file, &err) == HEFT_E_UNSUPPORTED, "no architecture");

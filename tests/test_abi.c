@@ -56,6 +56,8 @@ static const size_row sizes[] = {
     { "heft_lora_adapter", sizeof(heft_lora_adapter), 24 },
     { "heft_lora_options", sizeof(heft_lora_options), 56 },
     { "heft_lora_item", sizeof(heft_lora_item), 64 },
+    { "heft_extract_options", sizeof(heft_extract_options), 72 },
+    { "heft_extracted", sizeof(heft_extracted), 64 },
     { "heft_map_options", sizeof(heft_map_options), 72 },
     { "heft_blend_options", sizeof(heft_blend_options), 56 },
     { "heft_blend_item", sizeof(heft_blend_item), 48 },

@@ -71,7 +71,8 @@ MAY_INCLUDE = {
         "src/companion", "src/combine"
     ],
     "src/lora": [
-        "heft.h", "heft_ext.h", "companion.h", "lora.h", "src/base", "src/model", "src/core/read",
+        "heft.h", "heft_ext.h", "companion.h", "lora.h", "write.h", "src/base", "src/model",
+        "src/grammar", "src/core/read",
         "src/scheme", "src/combine"
     ],
     "src/mix": [

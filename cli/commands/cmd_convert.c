@@ -215,11 +215,10 @@ static quantise_output quantise_target(const request *r)
  * code. */
 static int quality_check(const job *j)
 {
-    if (j->quality_as_json && !j->verify_quality && !adapters_wanted(&j->adapters))
-        return say_usage("convert",
-                         "--json needs --verify-quality or --lora, whose results it prints");
-    if (j->quality_as_json && j->verify_quality && adapters_wanted(&j->adapters))
-        return say_usage("convert", "--json prints one document: of --lora or --verify-quality");
+    int lists = j->verify_quality + (adapters_wanted(&j->adapters) > 0) + (j->extract.rank > 0);
+    if (j->quality_as_json && lists != 1)
+        return say_usage("convert", "--json prints what one of --verify-quality, --lora and "
+                                    "--extract-lora lists");
     if (j->quality_as_json && j->to_stdout)
         return say_usage("convert", "--json prints to stdout: write OUT to a file");
     if (j->adapters.peft_rounding && !adapters_wanted(&j->adapters))
@@ -247,6 +246,22 @@ static int quantise_check(const request *r)
         return say_usage("convert", "--quantize excludes --rename: config.json lists modules by "
                                     "the names of IN. Rename in a conversion before it");
     return CODE_DONE;
+}
+
+/* Refuse to write one of the files of --lora or --base. Return an exit code. */
+static int check_lora_inputs(const request *r, const adapters *a, const extracted *x)
+{
+    const job *j = &r->job;
+    struct stat out;
+    if (j->to_stdout ? fstat(STDOUT_FILENO, &out) : stat(j->out, &out))
+        return CODE_DONE;
+    const input base = { j->extract.base, "the model of --base", x->base };
+    int code = inputs_check(j->out, &base, 1, &out);
+    for (size_t i = 0; i < a->count && !code; i++) {
+        const input one = { j->adapters.list.item[2 * i], "an adapter of --lora", a->files[i] };
+        code = inputs_check(j->out, &one, 1, &out);
+    }
+    return code;
 }
 
 static int prepare(request *r)
@@ -314,20 +329,28 @@ static int say_unused_vocab(const request *r, const heft_file *f)
     return code;
 }
 
-static int say_done(request *r, const heft_file *in, const adapters *a)
+/* Print what was merged or extracted. Return whether the size of OUT follows. */
+static bool print_lora(outbuf *o, const job *j, const adapters *a, const extracted *x)
+{
+    if (a->merged && (j->quality_as_json || j->dry_run))
+        adapters_print(o, a, &j->adapters, j->session, j->quality_as_json);
+    if (x->plan && (j->quality_as_json || !j->session->quiet))
+        extracted_print(o, x, j->session, j->quality_as_json);
+    return !j->quality_as_json;
+}
+
+static int say_done(request *r, const heft_file *in, const adapters *a, const extracted *x)
 {
     job *j = &r->job;
     if (j->session->verbose && !j->written.missing)
         say(MESSAGE_INFO, j->out, "%s, %llu bytes", heft_format_name(j->target),
             (unsigned long long)j->bytes);
-    bool lists_merged = a->merged && (j->quality_as_json || j->dry_run);
+    bool lists_merged = (a->merged && j->quality_as_json) || x->plan;
     if (!j->dry_run && !j->to_stdout && !lists_merged)
         return CODE_DONE;
     outbuf o;
     out_open(&o, STDOUT_FILENO);
-    if (lists_merged)
-        adapters_print(&o, a, &j->adapters, j->session, j->quality_as_json);
-    if (j->dry_run && !(lists_merged && j->quality_as_json)) {
+    if (print_lora(&o, j, a, x) && j->dry_run) {
         job_mix_print(&o, j, in);
         out_message(&o, j->out);
         out_format(&o, ": %llu bytes\n", (unsigned long long)j->bytes);
@@ -437,6 +460,7 @@ static int convert(request *r)
     mapped m = { .model = NULL };
     kept_blocks k = { NULL, NULL };
     adapters a = { .merged = NULL };
+    extracted x = { .plan = NULL };
     bool is_computed = j->session->map || adapters_wanted(&j->adapters);
     bool is_mapped = is_computed && j->quantise.args.count;
     int code = open_input(r, &f);
@@ -454,6 +478,11 @@ static int convert(request *r)
         code = adapters_open(&a, &j->adapters, j->session, in, r->in, j->quantise.allow_nan,
                              block_type(j));
     in = a.merged ? adapters_file(&a) : in;
+    if (!code)
+        code = extracted_open(&x, &j->extract, j->session, in, r->in);
+    in = x.plan ? extracted_file(&x) : in;
+    if (!code)
+        code = check_lora_inputs(r, &a, &x);
     if (!code)
         code = mapped_open(&m, j->session, in, r->in, output_kind_of(r));
     in = m.model ? m.model : in;
@@ -476,11 +505,14 @@ static int convert(request *r)
     if (!code)
         code = say_quality(j);
     if (!code)
-        code = say_done(r, in, &a);
-    if (!code && r->out_folder && !j->dry_run)
+        code = say_done(r, in, &a, &x);
+    if (!code && x.plan && !j->dry_run)
+        code = extracted_end(&x, j->session, r->out_folder, j->force, j->no_sync);
+    else if (!code && r->out_folder && !j->dry_run)
         code = gguf_folder_write(&m.gguf, j->session, r->out_folder, j->force, j->no_sync);
     quantised_release(&q);
     mapped_release(&m);
+    extracted_release(&x);
     adapters_release(&a);
     kept_blocks_release(&k);
     dequantised_release(&d);
@@ -488,6 +520,22 @@ static int convert(request *r)
         job_say_result(j);
     heft_file_close(f);
     return f ? resume_end(j, r->in, code) : code;
+}
+
+/* An adapter is written into a folder, for PEFT. Return an exit code. */
+static int choose_adapter_folder(request *r)
+{
+    job *j = &r->job;
+    if (!j->extract.base)
+        return say_usage("convert", "--extract-lora needs --base, the model before it was tuned");
+    if (j->session->map || j->quantise.args.count || j->to || j->dequantize || j->share.number ||
+        j->share_text || j->finish || j->resume || heft_is_url(j->out) || !strcmp(j->out, "-"))
+        return say_usage("convert", "--extract-lora writes safetensors into a folder: it excludes "
+                                    "--map, --quantize, --dequantize, --to, --resume and shares");
+    r->out_folder = j->out;
+    r->out_file = path_in(j->out, "adapter_model.safetensors");
+    j->out = r->out_file;
+    return r->out_file ? CODE_DONE : CODE_SYSTEM;
 }
 
 /* With --map, OUT may be a folder: the weights are in it, and the texts of a GGUF file. Return an
@@ -498,6 +546,10 @@ static int choose_folder(request *r)
     size_t len = strlen(j->out);
     bool is_folder = len && j->out[len - 1] == '/';
     int code = CODE_DONE;
+    if (j->extract.rank)
+        return choose_adapter_folder(r);
+    if (j->extract.base)
+        return say_usage("convert", "--base needs --extract-lora");
     if (!j->session->map || heft_is_url(j->out) || j->share.number || j->finish)
         return CODE_DONE;
     if (!is_folder && (!j->to || !strcmp(j->to, "safetensors")))

@@ -93,6 +93,13 @@ const shared_opt job_options[] = {
     { C,
       { "peft-rounding", 0, OPT_FLAG, AT(job, adapters.peft_rounding), NULL,
         "with --lora: round as PEFT does, twice" } },
+    { C,
+      { "extract-lora", 0, OPT_COUNT, offsetof(job, extract.rank), false, NULL, 1, 4096,
+        NAMES_NOTHING, "RANK",
+        "write an adapter that leads from --base to IN, into the folder OUT" } },
+    { C,
+      { "base", 0, OPT_MODEL, AT(job, extract.base), "BASE",
+        "with --extract-lora: the model before it was tuned" } },
     { C | A,
       { "cast", 0, OPT_LIST, AT_NAME(job, rules.cast.args, NAMES_DTYPE_OF), "[GLOB:][FROM=]DTYPE",
         "convert the element type; first match counts; also GLOB=DTYPE" } },
@@ -117,7 +124,7 @@ const shared_opt job_options[] = {
         "print how far quantised weights are from those of IN" } },
     { C,
       { "json", 0, OPT_FLAG, AT(job, quality_as_json), NULL,
-        "with --verify-quality, --lora: all tensors, as one JSON document" } },
+        "with --verify-quality or LoRA: all tensors, as one JSON document" } },
     { C,
       { "tensor-type", 0, OPT_LIST, AT_NAME(job, mix.types, NAMES_DTYPE_OF), "REGEX=TYPE",
         "with a mix: the type of tensors that match; first match counts" } },
@@ -553,7 +560,8 @@ int job_convert(job *j, const heft_file *f)
 bool job_makes_folders(const void *of)
 {
     const job *j = of;
-    return j->share_text || j->finish || j->abort || (j->to && is_folder(find_format(j->to)));
+    return j->share_text || j->finish || j->abort || j->extract.rank ||
+           (j->to && is_folder(find_format(j->to)));
 }
 
 void job_say_result(const job *j)

@@ -13,6 +13,7 @@
 #include "models/adapters.h"
 #include "models/blend_request.h"
 #include "models/companions.h"
+#include "models/extracted.h"
 #include "models/quantised_model.h"
 #include "options/command.h"
 #include "options/opt.h"
@@ -61,6 +62,7 @@ typedef struct job {
     job_mix mix;
     blend_request blend;
     adapter_options adapters;
+    extract_options extract;
     uint64_t align, max_bytes, count;
     bool may_be_folder;        /* the command writes folders, too */
     opt_list tensors;          /* --tensor */

@@ -177,7 +177,7 @@ static void print_json(outbuf *o, const merged_rows *r)
     json_close(&j);
 }
 
-void adapters_print(outbuf *o, const adapters *a, const adapter_options *opt, const session *s,
+void adapters_print(outbuf *o, const adapters *a, const adapter_options *asked, const session *s,
                     bool as_json)
 {
     static const column columns[] = {
@@ -185,7 +185,7 @@ void adapters_print(outbuf *o, const adapters *a, const adapter_options *opt, co
         { "RANK", true, FIELD_RANK },        { "SCALE", true, FIELD_SCALE },
         { "ADAPTER", false, FIELD_ADAPTER },
     };
-    merged_rows r = { a, opt };
+    merged_rows r = { a, asked };
     table t = { .columns = columns,
                 .width = sizeof columns / sizeof *columns,
                 .cell = put_cell,

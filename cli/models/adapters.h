@@ -32,7 +32,7 @@ int adapters_open(adapters *a, const adapter_options *o, const session *s, const
 /* Return the merged model. */
 const heft_file *adapters_file(const adapters *a);
 /* Print what is merged into which tensor: a table, or one JSON document. */
-void adapters_print(outbuf *o, const adapters *a, const adapter_options *opt, const session *s,
+void adapters_print(outbuf *o, const adapters *a, const adapter_options *asked, const session *s,
                     bool as_json);
 void adapters_release(adapters *a);
 

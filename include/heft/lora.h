@@ -14,6 +14,7 @@
 #ifndef HEFT_LORA_H
 #define HEFT_LORA_H
 #include <heft/companion.h>
+#include <heft/write.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -55,6 +56,7 @@ typedef struct heft_lora_options {
 typedef struct heft_lora heft_lora;
 /* Merge adapters into `base`, in their order.  base: quantised weights must be decoded first
  * (heft_schemes_decode()).  All files must outlive the object; settings need not.
+ *   HEFT_E_ARGUMENT     a scale is not finite
  *   HEFT_E_FORMAT       the adapter is for another model: the first shape that differs; a matrix is
  *                       missing; a rank contradicts the config; the config is wrong
  *   HEFT_E_NOTFOUND     a tensor matches nothing (rule "heft/unmatched"), and allow_unmatched is
@@ -87,6 +89,62 @@ typedef struct heft_lora_item {
 HEFT_API uint32_t heft_lora_count(const heft_lora *l);
 /* Return item i; how is NULL past the last. */
 HEFT_API heft_lora_item heft_lora_at(const heft_lora *l, uint32_t i);
+
+/* ---- adapters made of two models ---------------------------------------------------------- */
+
+typedef struct heft_extract_options {
+    size_t size;          /* = sizeof(heft_extract_options) */
+    uint32_t rank;        /* weights with less rows or columns have a smaller one */
+    bool verify;          /* compare the stored checksums of weights first, by reading them */
+    uint64_t seed;        /* number from which the random numbers follow */
+    heft_str base_name;   /* base_model_name_or_path in the settings; may be empty */
+    uint64_t reserved[4]; /* 0; for further choices */
+} heft_extract_options;
+#define HEFT_EXTRACT_OPTIONS_INIT                                \
+    {                                                            \
+        sizeof(heft_extract_options), 16, false, 0, { NULL, 0 }, \
+        {                                                        \
+            0                                                    \
+        }                                                        \
+    }
+
+/* An adapter that leads from one model to another. */
+typedef struct heft_extraction heft_extraction;
+/* Make an adapter of the difference of two models with the same names: for each weight with two
+ * dimensions that differs, the product of two matrices that is nearest to the difference, by
+ * subspace iteration.  The models are compared now; the matrices are computed when they are read,
+ * and are the same for the same seed.  Both files must outlive the object.
+ *   HEFT_E_ARGUMENT     the rank is 0, or above 4096
+ *   HEFT_E_NOTFOUND     no weight differs
+ *   HEFT_E_UNSUPPORTED  a weight that differs is quantised, or f32 does not represent it */
+HEFT_API HEFT_MUST_CHECK heft_status heft_extraction_open(heft_extraction **out,
+                                                          const heft_file *base,
+                                                          const heft_file *tuned,
+                                                          const heft_extract_options *opt,
+                                                          heft_error *err);
+/* Close the object and its file.  NULL is ignored. */
+HEFT_API void heft_extraction_close(heft_extraction *x);
+/* Return the adapter: tensors of f32 with the names of PEFT, for adapter_model.safetensors. */
+HEFT_API const heft_file *heft_extraction_file(const heft_extraction *x);
+/* Make the text of adapter_config.json; the caller frees it with heft_blob_free(). */
+HEFT_API HEFT_MUST_CHECK heft_status heft_extraction_config(heft_blob *out,
+                                                            const heft_extraction *x,
+                                                            heft_error *err);
+
+/* A tensor that differs. */
+typedef struct heft_extracted {
+    heft_str name;      /* borrowed from the tuned model */
+    const char *reason; /* why it is not in the adapter, "not a matrix"; NULL: it is.  Static. */
+    uint32_t rank;
+    bool is_known; /* its matrices were computed, and the numbers below are known */
+    /* The Frobenius norm of the difference, and of what the product leaves of it. */
+    double difference, remainder;
+    uint64_t reserved[2]; /* 0 */
+} heft_extracted;
+/* Return the number of tensors that differ, or that only one of the models has. */
+HEFT_API uint32_t heft_extraction_count(const heft_extraction *x);
+/* Return tensor i; name.ptr is NULL past the last. */
+HEFT_API heft_extracted heft_extraction_at(const heft_extraction *x, uint32_t i);
 
 #ifdef __cplusplus
 }

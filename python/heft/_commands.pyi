@@ -427,6 +427,8 @@ def convert(
     allow_unmatched: bool = ...,
     lora: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Mapping[str, float] | None = ...,
     peft_rounding: bool = ...,
+    extract_lora: int | None = ...,
+    base: str | os.PathLike[str] | None = ...,
     cast: str | Iterable[str] | Mapping[str, str] | None = ...,
     raw_tensors: bool = ...,
     dequantize: bool | str | None = ...,

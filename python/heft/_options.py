@@ -201,7 +201,7 @@ SPECIAL = Kind("Mapping[str, int | None] | None", _special)
 
 # Kinds of the command, and names of options with a kind of their own in Python.
 KINDS = {"flag": FLAG, "maybe": MAYBE, "text": TEXT, "choice": TEXT, "file": PATH, "output": PATH,
-         "records": PATH, "profile": PATH, "secret": PATH, "list": TEXTS, "key_files": SET_FILES,
+         "records": PATH, "profile": PATH, "model": PATH, "secret": PATH, "list": TEXTS, "key_files": SET_FILES,
          "number": NUMBER, "size": SIZE, "real": REAL, "models": MODELS}
 NAMES = {"share": SHARE, "weight": WEIGHTS, "density": WEIGHTS, "t": WEIGHTS, "factor": REAL,
          "base": PATH, "normalize": TRUTH, "seed": NUMBER, "tied": NAMES_OF_TENSORS,

@@ -1,4 +1,4 @@
-/* blending.h - what is blended: settings, values for tensors, and the plan that src/combine computes.
+/* blending.h - settings of a blend, values for tensors, and the plan that src/combine computes.
  *
  * blend_settings.c reads settings, blend_number.c their numbers, blend_values.c says what holds for
  * a tensor, blend_plan.c finds the tensors, blend_measure.c reads whole tensors for what the

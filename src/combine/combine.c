@@ -44,6 +44,8 @@ static heft_status set_row(opening *o, uint32_t i)
     heft_combine_row *row = &o->rows[i];
     uint64_t elements, start = i ? row[-1].start + row[-1].bytes : 0, end;
     *row = (heft_combine_row){ .dtype = t->dtype, .is_bytes = t->is_bytes, .start = start };
+    row->group = t->group;
+    row->first = i && t->group && row[-1].group == t->group ? row[-1].first : i;
     row->name = heft_ix_copy(&o->out->x, name_of(o, t));
     if (!row->name.ptr)
         return HEFT_E_NOMEM;
@@ -116,7 +118,8 @@ static heft_status fill(opening *o)
                                 o->is_kept, add_instead, o));
     while (o->next < o->c->count)
         HEFT_TRY(add_tensor(o, o->next++));
-    for (uint32_t i = 0; i < from->values.len; i = heft_ix_value_next(from, i))
+    for (uint32_t i = 0; i < from->values.len && !o->c->leaves_values;
+         i = heft_ix_value_next(from, i))
         HEFT_TRY(heft_ix_copy_value(x, from, i, HEFT_NONE));
     HEFT_TRY(heft_ix_build_name_table(x));
     return x->lost_notes ? heft_error_no_memory(o->err, purpose) : HEFT_OK;

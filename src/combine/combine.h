@@ -66,6 +66,9 @@ typedef struct heft_combine_tensor {
     uint32_t rank;        /* number of dims */
     const uint64_t *dims; /* copied */
     bool is_bytes;        /* the feature computes bytes, not f32 */
+    /* Tensors next to each other with the same number are computed together: a read prefers the
+     * scratch object of another one.  0: none. */
+    uint32_t group;
 } heft_combine_tensor;
 
 typedef struct heft_combine_ops {
@@ -89,8 +92,9 @@ typedef struct heft_combination {
     const heft_combine_tensor *tensors; /* `count` of them, by ascending place */
     uint32_t count;
     const uint8_t *is_dropped; /* by tensor of the base: left out of the result; NULL: none */
-    heft_str label; /* name of the source in errors, such as "merged tensors"; may be empty */
-    bool allow_nan; /* results that are not finite are kept */
+    heft_str label;     /* name of the source in errors, such as "merged tensors"; may be empty */
+    bool allow_nan;     /* results that are not finite are kept */
+    bool leaves_values; /* the result has no metadata of the base */
     const heft_combine_ops *ops;
     void *ctx; /* taken, also after an error */
 } heft_combination;
@@ -109,6 +113,7 @@ typedef struct heft_combine_row { /* a computed tensor */
     heft_str name;
     heft_dtype dtype;
     bool is_bytes;
+    uint32_t group, first; /* first row of the group */
     uint64_t start, bytes; /* in the source */
 } heft_combine_row;
 

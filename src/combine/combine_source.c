@@ -151,10 +151,21 @@ static heft_status read_numbers(const strip *w, uint64_t from, uint8_t *to, size
 
 /* ---- the source ---- */
 
+/* The scratch object of a group has what was computed for another tensor. */
+static bool is_of_group(const void *ctx, uint32_t i)
+{
+    (void)i;
+    return ((const heft_combine_row *)ctx)->group;
+}
+
 static heft_status read_tensor(combine_source *s, const heft_combine_row *row, uint64_t from,
                                uint8_t *to, size_t len, heft_error *err)
 {
-    heft_kept_wish wish = { .of = row, .from = from, .goes_forward = true };
+    heft_kept_wish wish = { .of = s->rows + row->first,
+                            .from = from,
+                            .goes_forward = true,
+                            .has_more = is_of_group,
+                            .ctx = row };
     uint32_t i = heft_kept_take(&s->pool, &wish);
     strip w = { .s = s, .row = row, .err = err, .scratch = i < HEFT_KEPT ? s->kept[i] : NULL };
     if (!w.scratch)

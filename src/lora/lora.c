@@ -92,6 +92,10 @@ static heft_status plan_all(heft_lora *l, const heft_lora_adapter *adapters, uin
         return heft_error_no_memory(l->err, purpose);
     memset(l->target_of, 0, bytes);
     heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < count && !st; i++)
+        if (!(adapters[i].scale - adapters[i].scale == 0))
+            st = heft_error_plain(l->err, HEFT_E_ARGUMENT, "the scale of adapter %U is not finite",
+                                  (uint64_t)i + 1);
     for (uint32_t i = 0; i < count && !st; i++) {
         heft_file_enter(adapters[i].f); /* names are mapped */
         st = heft_file_leave_after(adapters[i].f, heft_lora_plan(l, &adapters[i], i, &base),

@@ -77,12 +77,30 @@ static heft_status find_bool(bool *out, const heft_settings *s, const char *key,
 
 /* ---- the document ---- */
 
-heft_status heft_lora_config_read(heft_lora_config *out, const heft_settings *s, heft_error *err)
+/* Read what diffusers writes into the metadata of the file, in JSON. */
+static heft_status read_metadata(heft_lora_config *out, const heft_file *f, heft_error *err)
 {
+    heft_value v;
+    bool is_there = heft_meta_find(&v, f, heft_lit("lora_adapter_metadata"));
+    if (!is_there || v.kind != HEFT_KIND_STR)
+        return HEFT_OK;
+    return heft_settings_parse_json(&out->metadata, v.as.s, f->host, err);
+}
+
+void heft_lora_config_free(heft_lora_config *c)
+{
+    heft_settings_close(c->metadata);
+    c->metadata = NULL;
+}
+
+heft_status heft_lora_config_read(heft_lora_config *out, const heft_lora_adapter *a,
+                                  heft_error *err)
+{
+    const heft_settings *s = a->config;
     heft_value v;
     *out = (heft_lora_config){ .settings = s };
     if (!s)
-        return HEFT_OK;
+        return read_metadata(out, a->f, err);
     bool has_type = heft_settings_find(&v, s, heft_lit("peft_type"));
     if (has_type && (v.kind != HEFT_KIND_STR || !heft_str_is(v.as.s, "LORA")))
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
@@ -144,4 +162,44 @@ void heft_lora_config_of(const heft_lora_config *c, heft_str module, double *ran
         return;
     find_pattern(rank, c->settings, "rank_pattern", module);
     find_pattern(alpha, c->settings, "alpha_pattern", module);
+}
+
+/* Join the component of a module, its name up to the first dot, and a key; ptr NULL: too long. */
+static heft_str key_of(char *text, size_t most, heft_str module, const char *key)
+{
+    heft_str end = heft_lit(key);
+    size_t dot = 0;
+    while (dot < module.len && module.ptr[dot] != '.')
+        dot++;
+    if (dot + 1 + end.len > most)
+        return (heft_str){ NULL, 0 };
+    memcpy(text, module.ptr, dot);
+    text[dot] = '.';
+    memcpy(text + dot + 1, end.ptr, end.len);
+    return (heft_str){ text, dot + 1 + end.len };
+}
+
+bool heft_lora_config_in_file(const heft_lora_config *c, const heft_file *f, heft_str module,
+                              double *alpha, bool *use_rslora)
+{
+    enum { LONGEST = 128 };
+    char text[LONGEST];
+    heft_value v;
+    if (heft_meta_find(&v, f, heft_lit("adapter.lora.alpha")) && v.kind == HEFT_KIND_FLOAT) {
+        *alpha = v.as.f;
+        return true;
+    }
+    heft_str key = key_of(text, sizeof text, module, "lora_alpha");
+    if (!c->metadata || !key.ptr || !heft_settings_find(&v, c->metadata, key) ||
+        !number_of(alpha, &v))
+        return false;
+    key = key_of(text, sizeof text, module, "use_rslora");
+    *use_rslora = key.ptr && heft_settings_find(&v, c->metadata, key) && v.kind == HEFT_KIND_BOOL &&
+                  v.as.b;
+    key = key_of(text, sizeof text - 1, module, "alpha_pattern");
+    if (key.ptr) {
+        text[key.len] = 0;
+        find_pattern(alpha, c->metadata, text, module);
+    }
+    return true;
 }

@@ -4,6 +4,7 @@
  *   PEFT       base_model.model.MODULE.lora_A.weight, lora_B; lora_embedding_A without ".weight"
  *   diffusers  unet.MODULE.lora_A.weight; in old files MODULE.processor.to_q_lora.down.weight
  *   kohya      lora_unet_MODULE.lora_down.weight, lora_up, alpha, with underscores for dots
+ *   llama.cpp  blk.0.attn_q.weight.lora_a, lora_b, in GGUF
  *   ComfyUI    diffusion_model.MODULE.lora_down.weight, and all of the above */
 #include "lora/lora_names.h"
 
@@ -31,6 +32,8 @@ static const suffix suffixes[] = {
     { ".lora_magnitude_vector.default", HEFT_LORA_MAGNITUDE, NULL },
     { ".lora_magnitude_vector.weight", HEFT_LORA_MAGNITUDE, NULL },
     { ".lora_magnitude_vector", HEFT_LORA_MAGNITUDE, NULL },
+    { ".weight.lora_a", HEFT_LORA_DOWN, NULL },
+    { ".weight.lora_b", HEFT_LORA_UP, NULL },
     { ".lora_down.weight", HEFT_LORA_DOWN, NULL },
     { ".lora_up.weight", HEFT_LORA_UP, NULL },
     { ".lora_mid.weight", HEFT_LORA_MID, NULL },

@@ -137,6 +137,7 @@ static heft_status find_scale(const plan *p, const heft_lora_module *m, heft_str
                               uint64_t rank, double *scale)
 {
     double stated, alpha;
+    bool use_rslora = p->config.use_rslora;
     heft_lora_config_of(&p->config, name, &stated, &alpha);
     if (p->config.settings && p->config.has_rank && stated != (double)rank)
         return heft_error_plain(p->err, HEFT_E_FORMAT,
@@ -149,9 +150,10 @@ static heft_status find_scale(const plan *p, const heft_lora_module *m, heft_str
                                 "the adapter is one of PEFT, but there is no adapter_config.json: "
                                 "the scale of module %q is not known",
                                 m->name);
-    else if (!p->config.settings)
+    else if (!p->config.settings &&
+             !heft_lora_config_in_file(&p->config, p->a->f, m->name, &alpha, &use_rslora))
         alpha = (double)rank;
-    double by = p->config.use_rslora ? heft_lora_square_root((double)rank) : (double)rank;
+    double by = use_rslora ? heft_lora_square_root((double)rank) : (double)rank;
     *scale = p->a->scale * alpha / by;
     return HEFT_OK;
 }
@@ -192,7 +194,7 @@ static heft_status join_mid(const plan *p, pair *m, heft_lora_step *s, const hef
     bool is_good = ranks && m->mid.dims[1] == m->rank && kernel * ranks * m->rank == m->mid.count &&
                    heft_mul(&numbers, inputs, kernel) && numbers == t->columns &&
                    m->up.dims[0] == t->rows && m->up.count == t->rows * ranks &&
-                   numbers <= MOST / ranks && m->mid.count <= HEFT_COMBINE_STRIP &&
+                   numbers <= heft_div(MOST, ranks) && m->mid.count <= HEFT_COMBINE_STRIP &&
                    m->down.count <= MOST;
     if (!is_good)
         return refuse_shape(p, m, t);
@@ -548,12 +550,13 @@ heft_status heft_lora_plan(heft_lora *l, const heft_lora_adapter *a, uint32_t nu
 {
     plan p = { .l = l, .a = a, .number = number, .base = base, .err = l->err };
     heft_lora_modules modules = { .all = { NULL, 0, 0 } };
-    heft_status st = heft_lora_config_read(&p.config, a->config, l->err);
+    heft_status st = heft_lora_config_read(&p.config, a, l->err);
     if (!st)
         st = heft_lora_modules_read(&modules, &l->mem, a->f, l->err);
     for (uint32_t i = 0; i < modules.all.len && !st; i++)
         st = add_module(&p, (const heft_lora_module *)modules.all.ptr + i);
     heft_lora_modules_free(&modules, &l->mem);
+    heft_lora_config_free(&p.config);
     if (st || !p.unmatched || l->opt.allow_unmatched)
         return st;
     st = heft_error_plain(l->err, HEFT_E_NOTFOUND,

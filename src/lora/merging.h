@@ -14,13 +14,21 @@
 /* ---- the settings of PEFT ---- */
 
 typedef struct heft_lora_config {
-    const heft_settings *settings; /* NULL: the adapter has none */
+    const heft_settings *settings; /* adapter_config.json; NULL: the adapter has none */
+    heft_settings *metadata;       /* what diffusers writes into the metadata; or NULL */
     double rank, alpha;
     bool has_rank, has_alpha;
     bool use_rslora, use_dora, fan_in_fan_out;
 } heft_lora_config;
-/* Read the settings.  HEFT_E_UNSUPPORTED: another method than LoRA. */
-heft_status heft_lora_config_read(heft_lora_config *out, const heft_settings *s, heft_error *err);
+/* Read the settings, and those in the metadata of the file.  Call heft_lora_config_free()
+ * whatever is returned.  HEFT_E_UNSUPPORTED: another method than LoRA. */
+heft_status heft_lora_config_read(heft_lora_config *out, const heft_lora_adapter *a,
+                                  heft_error *err);
+void heft_lora_config_free(heft_lora_config *c);
+/* Find what the metadata say of the alpha of a module: diffusers by component, llama.cpp of all.
+ * *use_rslora is set where they say so.  Return false if they say nothing. */
+bool heft_lora_config_in_file(const heft_lora_config *c, const heft_file *f, heft_str module,
+                              double *alpha, bool *use_rslora);
 /* Set the rank and alpha of a module, by the patterns of the settings. */
 void heft_lora_config_of(const heft_lora_config *c, heft_str module, double *rank, double *alpha);
 

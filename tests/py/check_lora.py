@@ -22,6 +22,7 @@ except ImportError:
     print("1..0 # SKIP NumPy is not here")
     sys.exit(0)
 
+import lora_large
 import quantised_models as models
 from lora_refusals import REFUSALS
 from quantised_decoders import numbers, rounded
@@ -346,6 +347,20 @@ def check_case(case):
     return title, complaints
 
 
+def check_large(title, base, adapter):
+    with tempfile.TemporaryDirectory() as tmp:
+        folder = pathlib.Path(tmp)
+        models.write(folder / "base", base, {})
+        lora = lora_options(folder, [(adapter, None)])
+        ran = heft("convert", *lora, folder / "base", folder / "out.safetensors")
+        if ran.returncode:
+            return title, [ran.stderr]
+        values = {name: value(t) for name, t in base.items()}
+        adapter.apply(values)
+        wanted = {name: stored(values[name], t.dtype) for name, t in base.items()}
+        return title, differences(folder / "out.safetensors", wanted)
+
+
 # ---- the same from every kind of file, in every way -------------------------------------------
 
 WAYS = [ # title, options of the conversion of the base, its suffix, options of the merge
@@ -446,6 +461,102 @@ def check_blocks():
     return "weights in blocks", complaints
 
 
+def check_gguf():
+    """An adapter of llama.cpp, whose alpha is in the metadata, is merged into a GGUF file."""
+    complaints = []
+    with tempfile.TemporaryDirectory() as tmp:
+        folder = pathlib.Path(tmp)
+        name = "blk.0.attn_q.weight"
+        w, down, up = drawn("w", (32, 64)), drawn("a", (4, 64)), drawn("b", (32, 4))
+        adapter = {name + ".lora_a": stored(down), name + ".lora_b": stored(up)}
+        for file, tensors, options in (("base", {name: stored(w)}, []),
+                                       ("adapter", adapter, ["--set", "adapter.lora.alpha:f32=6"])):
+            (folder / "x.safetensors").write_bytes(models.pack(tensors))
+            ran = heft("convert", "-f", *options, folder / "x.safetensors", folder / f"{file}.gguf")
+            complaints += [ran.stderr] if ran.returncode else []
+        ran = heft("convert", "--lora", folder / "adapter.gguf", folder / "base.gguf",
+                   folder / "out.safetensors")
+        complaints += [ran.stderr] if ran.returncode else []
+        if not complaints:
+            got = value(models.unpack(folder / "out.safetensors")[name])
+            complaints += [] if np.array_equal(got, merged(w, up, down, 1.5)) else ["differs"]
+    return "an adapter of llama.cpp", complaints
+
+
+def check_metadata():
+    """The settings that diffusers writes into the metadata count."""
+    complaints = []
+    settings = {"transformer.lora_alpha": 3, "transformer.r": 4, "unet.lora_alpha": 99,
+                "transformer.alpha_pattern": {"proj": 2}}
+    w, down, up = drawn("w", (32, 64)), drawn("a", (4, 64)), drawn("b", (32, 4))
+    for module, scale in (("blocks.0.to_q", 0.75), ("blocks.0.proj", 0.5)):
+        adapter = {f"transformer.{module}.lora_A.weight": stored(down),
+                   f"transformer.{module}.lora_B.weight": stored(up)}
+        with tempfile.TemporaryDirectory() as tmp:
+            folder = pathlib.Path(tmp)
+            (folder / "base.safetensors").write_bytes(models.pack({module + ".weight": stored(w)}))
+            (folder / "adapter.safetensors").write_bytes(
+                models.pack(adapter, {"lora_adapter_metadata": json.dumps(settings)}))
+            ran = heft("convert", "--lora", folder / "adapter.safetensors",
+                       folder / "base.safetensors", folder / "out.safetensors")
+            if ran.returncode:
+                return "settings in the metadata", [ran.stderr]
+            got = value(models.unpack(folder / "out.safetensors")[module + ".weight"])
+            complaints += [] if np.array_equal(got, merged(w, up, down, scale)) else [module]
+    return "settings in the metadata", complaints
+
+
+def check_shares():
+    """Shares give the bytes of one conversion; a share with another adapter is refused."""
+    complaints = []
+    with tempfile.TemporaryDirectory() as tmp:
+        folder = pathlib.Path(tmp)
+        models.write(folder / "base", BASE, {})
+        lora = lora_options(folder, [(peft(), None)])
+        whole_, shared = folder / "whole.safetensors", folder / "shared.safetensors"
+        heft("convert", *lora, folder / "base", whole_)
+        first = heft("convert", *lora, "--share", "1/2", folder / "base", shared)
+        other = heft("convert", lora[0], lora[1] + "=0.5", "--share", "2/2", folder / "base",
+                     shared)
+        second = heft("convert", *lora, "--share", "2/2", folder / "base", shared)
+        complaints += [r.stderr for r in (first, second) if r.returncode]
+        complaints += [] if other.returncode else ["another adapter was accepted"]
+        if not complaints and whole_.read_bytes() != shared.read_bytes():
+            complaints.append("the shares differ")
+    return "shares", complaints
+
+
+def check_scale():
+    complaints = []
+    with tempfile.TemporaryDirectory() as tmp:
+        folder = pathlib.Path(tmp)
+        models.write(folder / "base", BASE, {})
+        lora = lora_options(folder, [(peft(), None)])
+        for scale in ("inf", "nan"):
+            ran = heft("convert", "--lora", f"{lora[1]}={scale}", folder / "base",
+                       folder / "out.safetensors")
+            if ran.returncode != 2 or "is not finite" not in ran.stderr:
+                complaints.append(f"{scale}: {ran.returncode}: {ran.stderr}")
+    return "refused: a scale that is not finite", complaints
+
+
+def check_kept():
+    """An adapter is an input, which is never overwritten."""
+    complaints = []
+    with tempfile.TemporaryDirectory() as tmp:
+        folder = pathlib.Path(tmp)
+        models.write(folder / "base", BASE, {})
+        lora = lora_options(folder, [(peft(), None)])
+        file = folder / "adapter0" / "adapter_model.safetensors"
+        before = file.read_bytes()
+        for path in (lora[1], file):
+            ran = heft("convert", "-f", "--lora", path, folder / "base", file)
+            if ran.returncode != 2 or "never overwritten" not in ran.stderr:
+                complaints.append(f"{ran.returncode}: {ran.stderr}")
+        complaints += ["it was overwritten"] if file.read_bytes() != before else []
+    return "an adapter is not overwritten", complaints
+
+
 # ---- PyTorch ----------------------------------------------------------------------------------
 
 
@@ -517,8 +628,10 @@ def check_list():
 
 def main():
     results = [check_case(case) for case in CASES]
+    results += [check_large(*case) for case in lora_large.cases(sys.modules[__name__])]
     results += [check_way(way) for way in WAYS]
-    results += [check_quantised(), check_blocks(), check_list()]
+    results += [check_quantised(), check_blocks(), check_list(), check_gguf(), check_metadata(),
+                check_shares(), check_kept(), check_scale()]
     results += [check_refusal(row) for row in REFUSALS]
     try:
         import torch
