@@ -15,6 +15,7 @@ import tempfile
 import time
 
 import adapters
+import blends
 import builds
 import indexes
 import mapped_models
@@ -34,7 +35,8 @@ SECTIONS = [
     payloads.loading, payloads.cold, slow_files.slow_files, payloads.writing,
     ranks_of_run.gathering, mapped_models.mapping, payloads.compressing, payloads.casting,
     payloads.decoding, payloads.encoding,
-    quantised.quantising, quantised.dequantising, adapters.merging, payloads.growing, servers.remote,
+    quantised.quantising, quantised.dequantising, adapters.merging, blends.blending,
+    payloads.growing, servers.remote,
     others.python, others.package,
     others.tensors_in_python,
     others.hashing, others.summarising, others.comparing, others.parameters, others.embedding,

@@ -162,7 +162,7 @@ static heft_str prefix(void *ctx, const heft_tensor *t)
     return (heft_str){ names[fuzz_choice(ctx, t->name, 0) % 8], 3 };
 }
 
-/* Append the tensors of the file to the file itself, under other names. */
+/* Append the tensors of the file to the file itself, under other names, or in their own place. */
 static void try_append(const edit *e, fuzz_script *s)
 {
     heft_append_options opt = HEFT_APPEND_OPTIONS_INIT;
@@ -183,6 +183,8 @@ static void try_append(const edit *e, fuzz_script *s)
     opt.convert = &r.opt;
     opt.limits = &fuzz_limits;
     opt.duplicates = fuzz_next(s) % 2 ? HEFT_DUPLICATES_FIRST : HEFT_DUPLICATES_REFUSE;
+    opt.replaces = fuzz_next(s) % 3 == 0;
+    r.opt.rename = opt.replaces ? NULL : prefix;
     heft_open_options open = HEFT_OPEN_OPTIONS_INIT;
     open.host = e->host;
     heft_status st = heft_append_convert(&tensors, e->f, e->f, fuzz_sink_at(&bytes), &opt, NULL);
@@ -192,7 +194,8 @@ static void try_append(const edit *e, fuzz_script *s)
         st = st ? st : heft_append_plan(&plan, e->f, added, &opt, NULL);
         if (!st) {
             fuzz_bytes b = bytes_of(plan, e, bytes);
-            fuzz_require(check(e, b, false) == heft_tensor_count(e->f) + tensors);
+            uint32_t more = opt.replaces ? 0 : tensors;
+            fuzz_require(check(e, b, false) == heft_tensor_count(e->f) + more);
             free(b.ptr);
         }
         heft_edit_close(plan);

@@ -518,6 +518,43 @@ static heft_status save_fp8(const heft_file *file, const char *path, heft_error 
     return st;
 }
 
+/* blend.h: settings */
+static heft_status print_models(const char *settings, heft_error *err)
+{
+    heft_blend_settings *s;
+    heft_status st = heft_blend_settings_read(&s, heft_str_from(settings), NULL, err);
+    for (uint32_t i = 0; !st && i < heft_blend_settings_models(s); i++) {
+        heft_str name = heft_blend_settings_model(s, i);
+        printf("%.*s%s\n", (int)name.len, name.ptr,
+               i == heft_blend_settings_base(s) ? " (base)" : "");
+    }
+    heft_blend_settings_close(st ? NULL : s);
+    return st;
+}
+
+/* blend.h: blending */
+static heft_status save_mean(const heft_file *a, const heft_file *b, const char *path,
+                             heft_error *err)
+{
+    static const char settings[] = "{\"method\": \"linear\", \"models\": [{\"model\": \"a\"}, "
+                                   "{\"model\": \"b\", \"parameters\": {\"weight\": 2}}]}";
+    const heft_file *files[] = { a, b };
+    heft_blend_settings *s;
+    heft_blend *blend = NULL;
+    heft_sink *sink;
+    heft_status st = heft_blend_settings_read(&s, heft_str_from(settings), NULL, err);
+    if (st)
+        return st;
+    st = heft_blend_open(&blend, s, files, NULL, err);
+    if (!st)
+        st = heft_sink_open_file(&sink, path, HEFT_SINK_REPLACE, err);
+    if (!st)
+        st = heft_file_convert(heft_blend_file(blend), heft_format_for_path(path), sink, NULL, err);
+    heft_blend_close(blend);
+    heft_blend_settings_close(s);
+    return st;
+}
+
 /* quantise.h: the quality of what is written */
 static heft_status save_and_measure(const heft_file *file, const char *path, heft_error *err)
 {
@@ -890,6 +927,9 @@ static void read_model(const char *path)
     require(print_config(file, &err) == HEFT_E_UNSUPPORTED, "no architecture");
     require(map_to_run(&mapped, NULL, file, NULL, &err) == HEFT_E_FORMAT, "no config.json");
     require(!save_fp8(file, "fp8.safetensors", &err), "quantise");
+    require(!print_models("{\"method\": \"linear\", \"models\": [{\"model\": \"a\"}]}", &err),
+            "settings");
+    require(!save_mean(file, file, "mean.safetensors", &err), "blend");
     require(!save_and_measure(file, "fp8.safetensors", &err), "quality");
     heft_file_close(file);
     file = NULL;

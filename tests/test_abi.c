@@ -59,6 +59,8 @@ static const size_row sizes[] = {
     { "heft_extract_options", sizeof(heft_extract_options), 72 },
     { "heft_extracted", sizeof(heft_extracted), 64 },
     { "heft_map_options", sizeof(heft_map_options), 80 },
+    { "heft_blend_options", sizeof(heft_blend_options), 56 },
+    { "heft_blend_item", sizeof(heft_blend_item), 48 },
     { "heft_quantise_options", sizeof(heft_quantise_options), 72 },
     { "heft_quantise_item", sizeof(heft_quantise_item), 72 },
     { "heft_source", sizeof(heft_source), 16 },

@@ -66,6 +66,10 @@ MAY_INCLUDE = {
         "heft.h", "heft_ext.h", "check.h", "src/base", "src/model", "src/core/read",
         "src/core/shards"
     ],
+    "src/blend": [
+        "heft.h", "heft_ext.h", "blend.h", "companion.h", "src/base", "src/model", "src/core/read",
+        "src/companion", "src/combine"
+    ],
     "src/lora": [
         "heft.h", "heft_ext.h", "companion.h", "lora.h", "write.h", "src/base", "src/model",
         "src/grammar", "src/core/read",
@@ -133,8 +137,8 @@ FREESTANDING = [
     "src/base", "src/model", "src/grammar", "src/format", "src/core/read", "src/core/shards",
     "src/core/check", "src/core/write/plan", "src/core/write/append", "src/core/write/convert",
     "src/core/write/writer", "src/core/write/split", "src/core/edit", "src/companion", "src/folder",
-    "src/scheme", "src/logical", "src/map", "src/combine", "src/lora", "src/mix", "src/gguf",
-    "src/scan", "src/sign", "src/share", "src/move", "src/port_none", "src/without"
+    "src/scheme", "src/logical", "src/map", "src/combine", "src/blend", "src/lora", "src/mix",
+    "src/gguf", "src/scan", "src/sign", "src/share", "src/move", "src/port_none", "src/without"
 ]
 INSTRUCTIONS = {"cpuid.h", "immintrin.h", "arm_neon.h"}  # only src/simd
 EXTENDED = ("src/port", "src/local", "cli")  # may ask the C library for more than C11

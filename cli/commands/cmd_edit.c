@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "commands/job.h"
+#include "commands/replace_tensors.h"
 #include "models/model.h"
 #include "options/command.h"
 #include "process/interrupt.h"
@@ -246,10 +247,16 @@ static int run(const session *s, void *ctx)
     bool recovered = false, has_changes = j->rules.set.args.count || j->rules.set.files.count ||
                                           j->unset.count || j->rules.rename.args.count ||
                                           j->vocab || j->special || j->config || has_identities(j);
+    if (j->tensors.count && has_changes)
+        return say_usage("edit", "--tensor replaces data, and is given without other changes");
+    if (!j->tensors.count && (j->rounds || j->allow_change))
+        return say_usage("edit", "--round and --allow-change need --tensor");
     int code = prepare(r);
     if (!code && !j->dry_run)
         code = recover_set(&recovered, j->out);
-    if (!code)
+    if (!code && j->tensors.count)
+        code = replace_tensors(j);
+    else if (!code)
         code = has_changes ? edit(r) : undo(j, recovered);
     heft_file_close(r->before);
     job_release(j);
@@ -261,13 +268,14 @@ static int run(const session *s, void *ctx)
 const command command_edit = {
     .name = "edit",
     .args = "FILE",
-    .summary = "change metadata, names and ids in the file itself",
+    .summary = "change metadata, names, ids and tensors in the file itself",
     .description =
         "Changes metadata, names and ids of tensors, vocabulary and configuration in FILE\n"
-        "itself: in place if they fit, otherwise in a new file that replaces it. Format,\n"
-        "version and data do not change. Edits are atomic. If one is interrupted, the next\n"
-        "`heft edit FILE` rolls it back, even without options. An interrupted split in the\n"
-        "folder FILE, or in the folder of FILE, is completed or rolled back.",
+        "itself: in place if they fit, otherwise in a new file that replaces it. Format and\n"
+        "version do not change, and data only by --tensor. Edits are atomic. If one is\n"
+        "interrupted, the next `heft edit FILE` rolls it back, even without options. An\n"
+        "interrupted split in the folder FILE, or in the folder of FILE, is completed or\n"
+        "rolled back.",
     .example = "heft edit --set license=MIT --rename wte=tok_embed.weight model.safetensors",
     .group = GROUP_CHANGE,
     .traits = COMMAND_WRITES,

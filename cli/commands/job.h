@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "models/adapters.h"
+#include "models/blend_request.h"
 #include "models/companions.h"
 #include "models/extracted.h"
 #include "models/quantised_model.h"
@@ -61,10 +62,13 @@ typedef struct job {
     const char *dequantize;    /* element type, "": of each tensor its own; NULL: not asked */
     quantise_options quantise;
     job_mix mix;
+    blend_request blend;
     adapter_options adapters;
     extract_options extract;
     uint64_t align, max_bytes, count;
-    bool may_be_folder; /* the command writes folders, too */
+    bool may_be_folder;        /* the command writes folders, too */
+    opt_list tensors;          /* --tensor */
+    bool rounds, allow_change; /* tensors that are replaced keep their types, or change */
     bool allow_loss, dry_run, force, no_sync, finish, abort, resume;
     bool verify_quality, quality_as_json;
     const char *share_text; /* "I/N", "auto" or NULL */
@@ -89,7 +93,14 @@ typedef struct job {
 } job;
 
 /* The options of the commands, which have requests that begin with a job. */
-enum { JOB_CONVERT = 1, JOB_MERGE = 2, JOB_SPLIT = 4, JOB_APPEND = 8, JOB_EDIT = 16 };
+enum {
+    JOB_CONVERT = 1,
+    JOB_MERGE = 2,
+    JOB_SPLIT = 4,
+    JOB_APPEND = 8,
+    JOB_EDIT = 16,
+    JOB_BLEND = 32
+};
 extern const shared_opt job_options[];
 
 /* Fill a zeroed job: the member `begin` of a command whose request begins with a job. */

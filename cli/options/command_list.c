@@ -109,9 +109,9 @@ static const char *const kinds[] = {
     [OPT_MAYBE] = "maybe",     [OPT_FLAG] = "flag",           [OPT_TEXT] = "text",
     [OPT_FILE] = "file",       [OPT_MODEL] = "model",         [OPT_OUTPUT] = "output",
     [OPT_RECORDS] = "records", [OPT_PROFILE] = "profile",     [OPT_SECRET] = "secret",
-    [OPT_LIST] = "list",       [OPT_KEY_FILES] = "key_files", [OPT_NUMBER] = "number",
-    [OPT_SIZE] = "size",       [OPT_REAL] = "real",           [OPT_CHOICE] = "choice",
-    [OPT_COUNT] = "number",    [OPT_MODELS] = "models",
+    [OPT_LIST] = "list",       [OPT_KEY_FILES] = "key_files", [OPT_TENSOR_FILES] = "list",
+    [OPT_NUMBER] = "number",   [OPT_SIZE] = "size",           [OPT_REAL] = "real",
+    [OPT_CHOICE] = "choice",   [OPT_COUNT] = "number",        [OPT_MODELS] = "models",
 };
 
 static void put_text(json *j, const char *key, const char *text)

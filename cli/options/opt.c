@@ -256,6 +256,7 @@ static bool set_value(const session *s, const opt *p, const char *text)
         return true;
     case OPT_LIST:
     case OPT_KEY_FILES:
+    case OPT_TENSOR_FILES:
         list->item[list->count++] = text;
         return true;
     case OPT_CHOICE:
@@ -402,7 +403,8 @@ static bool apply_option(const session *s, int *code, int found, char **argv)
 
 static bool is_list(const opt *o)
 {
-    return o->kind == OPT_LIST || o->kind == OPT_KEY_FILES || o->kind == OPT_MODELS;
+    return o->kind == OPT_LIST || o->kind == OPT_KEY_FILES || o->kind == OPT_MODELS ||
+           o->kind == OPT_TENSOR_FILES;
 }
 
 /* Allocate the lists, each with capacity for two items for every word of the command line. */

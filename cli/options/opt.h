@@ -26,9 +26,10 @@ typedef enum opt_kind {
     OPT_KEY_FILES, /* opt_list of KEY=FILE, with files to read; the option may be repeated */
     OPT_CHOICE,    /* unsigned, number of one of the `words` */
     OPT_COUNT,     /* uint32_t, from `least` to `most` */
-    OPT_NUMBER,    /* uint64_t, decimal */
-    OPT_SIZE,      /* uint64_t in bytes: 500, 500MB, 2GiB */
-    OPT_REAL       /* double, not negative */
+    OPT_TENSOR_FILES, /* opt_list of NAME=FILE[:NAME], with models to read */
+    OPT_NUMBER,       /* uint64_t, decimal */
+    OPT_SIZE,         /* uint64_t in bytes: 500, 500MB, 2GiB */
+    OPT_REAL          /* double, not negative */
 } opt_kind;
 
 /* Things that a value names; completion offers their words. */
@@ -108,6 +109,9 @@ typedef enum opt_common {
  * Return false, with the exit code in *code, if the command must not run: an error was printed, or
  * the help that was asked for. */
 bool opt_parse(session *s, int *code, int argc, char **argv);
+/* Cut FILE[:NAME]: return the malloc'ed path, NULL without memory.  *name points behind a colon of
+ * the text, or is NULL: a file with all of the text as its name is that file. */
+char *opt_tensor_file(const char *text, const char **name);
 /* Return option i of the command, its own first, or NULL after the last. */
 const opt *opt_at(const command *c, size_t i);
 /* Same, with the rows that are titles. */

@@ -2,6 +2,7 @@
  * pager and enters the sandbox, in this order: each step needs what the next one takes away. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <heft/remote.h>
 
@@ -60,6 +61,30 @@ static int visit_key_files(const walk *w, const opt_list *list)
     return code;
 }
 
+char *opt_tensor_file(const char *text, const char **name)
+{
+    struct stat info;
+    const char *colon = strrchr(text, ':');
+    bool is_whole = !colon || !colon[1] || !stat(text, &info);
+    *name = is_whole ? NULL : colon + 1;
+    return is_whole ? strdup(text) : strndup(text, (size_t)(colon - text));
+}
+
+/* Visit the models of NAME=FILE[:NAME]. */
+static int visit_tensor_files(const walk *w, const opt_list *list)
+{
+    int code = CODE_DONE;
+    const char *name;
+    for (size_t i = 0; i < list->count && !code; i++) {
+        const char *equals = strchr(list->item[i], '=');
+        char *path = equals ? opt_tensor_file(equals + 1, &name) : NULL;
+        if (path)
+            code = w->visit(w->ctx, &(operand){ .path = path, .kind = OPT_TENSOR_FILES });
+        free(path);
+    }
+    return code;
+}
+
 /* Visit the models of MODEL=NUMBER. */
 static int visit_models(const walk *w, const opt_list *list)
 {
@@ -82,6 +107,8 @@ static int visit_option(const walk *w, const session *s, const opt *option)
 {
     if (option->kind == OPT_KEY_FILES)
         return visit_key_files(w, opt_target(s, option));
+    if (option->kind == OPT_TENSOR_FILES)
+        return visit_tensor_files(w, opt_target(s, option));
     if (option->kind == OPT_MODELS)
         return visit_models(w, opt_target(s, option));
     const char **path = is_path(option->kind) ? opt_target(s, option) : NULL;

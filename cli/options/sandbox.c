@@ -426,7 +426,7 @@ static int allow_operand(void *ctx, operand *o)
     bool follows = o->is_argument && s->session->command->traits & COMMAND_FOLLOWS_LINKS;
     if (o->kind == OPT_OUTPUT)
         allow_written(s, o);
-    else if (o->kind == OPT_MODEL || o->kind == OPT_RECORDS)
+    else if (o->kind == OPT_MODEL || o->kind == OPT_RECORDS || o->kind == OPT_TENSOR_FILES)
         allow_model(s, o->path);
     else
         landlock_allow(&s->files, o->path, ACCESS_READ);

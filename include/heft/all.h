@@ -2,6 +2,7 @@
 #ifndef HEFT_ALL_H
 #define HEFT_ALL_H
 
+#include <heft/blend.h>
 #include <heft/block_rows.h>
 #include <heft/check.h>
 #include <heft/companion.h>

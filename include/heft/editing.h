@@ -99,11 +99,16 @@ typedef struct heft_append_options {
     const heft_convert_options *convert;
     heft_duplicates duplicates; /* FIRST: skip tensors with existing names; LAST: not allowed */
     bool no_sync;               /* do not wait for the disk: a power cut may leave a torn file */
-    const heft_limits *limits;  /* limits for the file at path; NULL: the defaults */
+    /* The tensors take the place of those with the same names, which must exist and be dense: each
+     * with its name, ids and attributes.  Duplicates are ignored.  A tensor of as many bytes is
+     * written over the old one, in any format; else the file is replaced by a new file. */
+    bool replaces;
+    bool may_differ;           /* new tensors may have other types and shapes */
+    const heft_limits *limits; /* limits for the file at path; NULL: the defaults */
 } heft_append_options;
-#define HEFT_APPEND_OPTIONS_INIT                                               \
-    {                                                                          \
-        sizeof(heft_append_options), NULL, HEFT_DUPLICATES_REFUSE, false, NULL \
+#define HEFT_APPEND_OPTIONS_INIT                                                             \
+    {                                                                                        \
+        sizeof(heft_append_options), NULL, HEFT_DUPLICATES_REFUSE, false, false, false, NULL \
     }
 
 typedef struct heft_append_result {
@@ -119,7 +124,9 @@ typedef struct heft_append_result {
  * note "heft/append".  `from` may be the file at path, opened before.  out and opt may be NULL.
  * err->about is always set: HEFT_ABOUT_SOURCE is `from`, HEFT_ABOUT_TARGET the file at path.
  * Errors as heft_file_edit(), and before a byte is written:
- *   HEFT_E_ARGUMENT  the file has a tensor of the same name (HEFT_DUPLICATES_REFUSE)
+ *   HEFT_E_ARGUMENT  the file has a tensor of the same name (HEFT_DUPLICATES_REFUSE); a tensor to
+ *                    replace has another element type or shape (rule "heft/replacement-differs")
+ *   HEFT_E_NOTFOUND  the file has no tensor of the name to replace
  *   HEFT_E_LOSSY     the format cannot represent a tensor
  *   HEFT_E_CHECKSUM  `from` is damaged */
 HEFT_API HEFT_MUST_CHECK heft_status heft_file_append(heft_append_result *out, const char *path,

@@ -1,5 +1,5 @@
 """The commands of heft as functions: convert, verify, sign, sbom, doctor, scan, diff, hash, stats,
-edit, split, merge, append and info run the command that is part of the package and give
+edit, split, merge, blend, append and info run the command that is part of the package and give
 dataclasses."""
 import inspect
 import json
@@ -223,6 +223,9 @@ _COMMANDS = [
              _unless("abort", _of_result(Converted, "target")),
              "Converted | None",
              "Write all tensors of several files, or of a folder of shards, into one file."),
+    _Command("blend", {"models": _paths, "target": path_words}, _of_result(Converted, "target"),
+             "Converted",
+             "Blend models of the same shapes into one: weighted sums, slerp, sums of differences to a base."),
     _Command("append", {"file": path_words, "sources": _paths}, _of_result(Appended, "file"),
              "Appended",
              "Add the tensors of other files to a file, all of them or none."),
@@ -292,7 +295,7 @@ def _function(command):
 
 
 FUNCTIONS = {command.name: _function(command) for command in _COMMANDS}
-append, convert, diff, doctor, edit, hash, info, merge, sbom, scan, sign, split, stats, verify = (
+append, blend, convert, diff, doctor, edit, hash, info, merge, sbom, scan, sign, split, stats, verify = (
     FUNCTIONS[name] for name in sorted(FUNCTIONS))
 
 __all__ = [*FUNCTIONS, "FileWarning", "Message", "Result", "Converted", "Split",

@@ -44,6 +44,14 @@ def _real(value):
     return [repr(float(value))]
 
 
+def _weights(value):
+    """[FILTER=]N,...: a number for all models, a list with one for each, or {filter: either}."""
+    if isinstance(value, dict):
+        return [f"{_text(part)[0]}={_weights(v)[0]}" for part, v in value.items()]
+    numbers = [value] if isinstance(value, (int, float, str)) else value
+    return [",".join(n if isinstance(n, str) else repr(float(n)) for n in numbers)]
+
+
 def _share(value):
     """A share: "2/8", (2, 8) or "auto"."""
     if isinstance(value, str):
@@ -174,6 +182,10 @@ PATHS = Kind("str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None",
 NUMBER = Kind("int | None", _number)
 SIZE = Kind("int | str | None", _size)
 REAL = Kind("float | None", _real)
+TRUTH = Kind("bool | None", lambda value: [_plain(bool(value))])
+NAMES_OF_TENSORS = Kind("Mapping[str, str] | None", _views)
+WEIGHTS = Kind("float | str | Iterable[float] | Mapping[str, float | Iterable[float]] | None",
+               _weights)
 SHARE = Kind("str | tuple[int, int] | None", _share)
 TEXTS = Kind("str | Iterable[str] | None", _texts)
 RULES = Kind("str | Iterable[str] | Mapping[str, str] | None", _rules)
@@ -191,7 +203,9 @@ SPECIAL = Kind("Mapping[str, int | None] | None", _special)
 KINDS = {"flag": FLAG, "maybe": MAYBE, "text": TEXT, "choice": TEXT, "file": PATH, "output": PATH,
          "records": PATH, "profile": PATH, "model": PATH, "secret": PATH, "list": TEXTS, "key_files": SET_FILES,
          "number": NUMBER, "size": SIZE, "real": REAL, "models": MODELS}
-NAMES = {"share": SHARE, "ignore": PATHS, "id-seed": NUMBER, "rename": RENAMES, "cast": RULES,
+NAMES = {"share": SHARE, "weight": WEIGHTS, "density": WEIGHTS, "t": WEIGHTS, "factor": REAL,
+         "base": PATH, "normalize": TRUTH, "seed": NUMBER, "tied": NAMES_OF_TENSORS,
+         "ignore": PATHS, "id-seed": NUMBER, "rename": RENAMES, "cast": RULES, "tensor": RULES,
          "sparsify": RULES, "compress": RULES, "digest": RULES, "requires-grad": GRADS,
          "set": SETTINGS, "set-id": IDS, "special": SPECIAL, "view": VIEWS}
 # What is different in Python: texts for an option, or for the option of a command.
@@ -212,8 +226,13 @@ TEXTS_OF = {
     "drop": "leave out tensors that match one of the patterns",
     "rename": "new names of tensors: {old: new}, or s/RE/TEXT/ as in sed -E",
     "cast": "element type, or {pattern: element type}",
+    "tensor": "tensors to replace: {name: \"FILE\" or \"FILE:NAME\"}",
     "sparsify": "csr or coo, or {pattern: layout}",
     "requires-grad": "whether tensors are trained (gpt-rs): a bool, or {pattern: bool or None}",
+    "weight": "of each model, [0.7, 0.3], or of all; {part of a name or pattern: either}",
+    "density": "what ties and dare keep, of each model or of all, as weight",
+    "t": "slerp: from the base, 0, to the model, 1; {part of a name or pattern: number}",
+    "tied": "where a model lacks a tensor: {name: other name}",
     "lora": "adapters to merge, or {adapter: factor}",
     "set": "metadata: {key: value} or {key: (type, value)}",
     "set-file": "metadata: {key: path of a file with the text}",

@@ -10,8 +10,8 @@ HEAD = '''"""The options as the command describes them: name, commands, kind, he
 tests/command_options.py HEFT --write."""
 DESCRIBED = (
 '''
-COMMANDS = ("info verify doctor diff hash stats sbom scan sign convert split merge append "
-            "edit").split()
+COMMANDS = ("info verify doctor diff hash stats sbom scan sign convert split merge blend "
+            "append edit").split()
 # Options that the functions give by themselves, or that only people need.
 OTHERS = {"color", "messages", "json", "raw", "help", "quantiles"}
 OTHERS_OF = {"scan": {"name", "verbose"}, "diff": {"depth", "limit", "sort", "tree"}}

@@ -466,3 +466,37 @@ def test_shares_on_a_dask_cluster(tmp_path):
         subprocess.run([sys.executable, example, "--shares", "5", file, target], check=True)
         assert target.read_bytes() == want.read_bytes()
         target.unlink()
+
+
+# ---- blends, and tensors that are replaced ----
+
+@pytest.fixture(name="pair")
+def _pair(tmp_path):
+    for name, values in (("a", [1.0, 2.0]), ("b", [3.0, 6.0])):
+        write_safetensors(tmp_path / f"{name}.safetensors", {"w": ("F32", [2], f32(*values))})
+    return [tmp_path / "a.safetensors", tmp_path / "b.safetensors"]
+
+
+def test_blend(pair, tmp_path):
+    out = tmp_path / "out.safetensors"
+    done = heft.blend(pair, out, method="linear", weight=[3, 1])
+    assert done.file == out and done.format == "safetensors"
+    assert heft.open(out)["w"].numpy().tolist() == [1.5, 3.0]
+    heft.blend(pair[1], out, method="slerp", base=pair[0], t=1, force=True)
+    assert heft.open(out)["w"].numpy().tolist() == [3.0, 6.0]
+    with pytest.raises(heft.ArgumentError, match="base"):
+        heft.blend(pair, out, method="ties", force=True)
+
+
+def test_words_of_blends():
+    words = words_of("blend", ["a", "b"], "o", method="ties", weight={"mlp": [1, 2], "*": 3},
+                     density=1 / 3, normalize=False, factor=0.5, tied={"h": "e"}, seed=7)
+    assert words == ["--method=ties", "--weight=mlp=1.0,2.0", "--weight=*=3.0",
+                     f"--density={1 / 3!r}", "--factor=0.5", "--normalize=false", "--seed=7",
+                     "--tied=h=e", "--", "a", "b", "o"]
+
+
+def test_replaced_tensor(pair):
+    done = heft.edit(pair[0], tensor={"w": f"{pair[1]}"})
+    assert done.changed and done.in_place
+    assert heft.open(pair[0])["w"].numpy().tolist() == [3.0, 6.0]

@@ -102,6 +102,8 @@ static heft_status plan_append(append_job *job, heft_error *err)
         st = heft_os_error(err, os, "a temporary file cannot be created in its directory");
     if (!st)
         st = convert(job, f, err);
+    if (job->options.append.replaces && is_dry_run)
+        job->result.edit.in_place = job->result.edit.size == heft_file_size(f);
     if (!st && !is_dry_run && job->result.tensors)
         st = plan_added(job, f, err);
     heft_file_close(f); /* unmap the file before the edit changes it */

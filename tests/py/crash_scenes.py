@@ -104,9 +104,10 @@ def with_own_folder(scene, root):
     folder = root / f"start {scene.title}"
     folder.mkdir()
     for path in scene.start.iterdir():
-        if path.name in scene.args and path.is_dir():
+        is_named = any(arg.split("=")[-1] == path.name for arg in scene.args)
+        if is_named and path.is_dir():
             shutil.copytree(path, folder / path.name)
-        elif path.name in scene.args:
+        elif is_named:
             shutil.copy(path, folder)
     return dataclasses.replace(scene, start=folder, old=contents(folder))
 
@@ -159,6 +160,12 @@ def usual_scenes(start):
     yield scene("edit by a new file", "f.safetensors", "edit", "--set", "zz=" + LONG,
                 "f.safetensors")
     yield scene("edit, longer", "f.zt", "edit", "--set", "zz=" + LONG, "f.zt")
+    yield scene("blend", "o.zt", "blend", "-j1", "--method", "linear", "m.safetensors",
+                "f.safetensors", "o.zt")
+    yield from (scene(f"replace tensors of {t}", f"f.{t}", "edit", "--tensor",
+                      "layer.1.weight=m.safetensors", "--tensor", "layer.8.weight=m.safetensors",
+                      f"f.{t}")
+                for t in TARGETS if t != "npy")
     yield from (scene(f"append to {t}", f"f.{t}", "append", "-j1", f"f.{t}",
                       "other.safetensors")
                 for t in TARGETS if t != "npy")

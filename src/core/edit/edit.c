@@ -318,7 +318,8 @@ static heft_status plan_model(heft_edit_job *g)
     g->p.x.generator = g->in->x.generator;
     g->p.warnings_are_errors = g->opt.strict;
     g->p.plan.existing = &g->in->x;
-    g->p.plan.has_added_parts = g->in != g->original;
+    g->p.plan.has_added_parts = g->adds;
+    g->p.plan.places_each_part = g->places_each;
     HEFT_TRY(collect_names(g));
     HEFT_TRY(collect_identities(g));
     HEFT_TRY(add_tensors(g));

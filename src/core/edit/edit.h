@@ -15,12 +15,23 @@ struct heft_edit {
     bool in_place;
 };
 
+/* Bytes of the file that those of a second file take the place of. */
+typedef struct heft_edit_swap {
+    heft_range at; /* in the file */
+    uint64_t from; /* global offset of the new bytes */
+    uint32_t part;
+} heft_edit_swap;
+
 typedef struct heft_edit_job {
     heft_planner p;
-    const heft_file *in;       /* the file joined with the tensors to append, if any */
-    const heft_file *original; /* the file before the edit */
-    uint32_t align;            /* alignment of appended tensors; 0: the format's own */
-    bool size_only;            /* only compute the size, and report obstacles */
+    const heft_file *in;         /* the file joined with the tensors to append, if any */
+    const heft_file *original;   /* the file before the edit */
+    uint32_t align;              /* alignment of appended tensors; 0: the format's own */
+    bool size_only;              /* only compute the size, and report obstacles */
+    bool adds;                   /* tensors of a second file follow those of the file */
+    bool places_each;            /* a tensor is replaced by one with another number of bytes */
+    const heft_edit_swap *swaps; /* in ascending order */
+    uint32_t swap_count;
     heft_edit_options opt;
     /* New names by tensor, ptr NULL: unchanged; or NULL: all names are unchanged. */
     heft_str *names;
@@ -75,6 +86,23 @@ heft_status heft_edit_add_bytes(heft_edit_job *g, uint64_t at, uint64_t length, 
 heft_status heft_edit_bytes(const heft_edit_job *g, uint64_t at, void *buf, size_t len,
                             heft_error *err);
 const heft_edit_extent *heft_edit_extent_at(const heft_edit *e, uint64_t at); /* or NULL */
+
+/* edit_tensors.c: tensors of a second file in place of those of the file with the same names. */
+typedef struct heft_edit_tensors {
+    const heft_file *f, *added;
+    heft_memory *mem;      /* allocates the swaps */
+    heft_edit_swap *swaps; /* result, for heft_edit_job; `room` of them are allocated */
+    uint32_t swap_count, room;
+    bool places_each; /* result */
+    heft_error *err;
+} heft_edit_tensors;
+/* Return an error unless each tensor of x has one in f to replace, with the same type and shape
+ * unless may_differ.  *bytes_differ: the new bytes do not fit in the place of the old ones. */
+heft_status heft_edit_check_tensors(bool *bytes_differ, const heft_file *f, const heft_index *x,
+                                    bool may_differ, heft_error *err);
+/* Let the index of `in`, a view of e->f, have the tensors of e->added. */
+heft_status heft_edit_put_tensors(heft_edit_tensors *e, heft_file *in);
+void heft_edit_tensors_free(heft_edit_tensors *e);
 
 /* edit_checksums.c */
 heft_status heft_edit_sort_checksums(heft_edit_job *g);

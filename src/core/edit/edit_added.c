@@ -59,10 +59,8 @@ static const heft_source_ops view_ops = {
     .close = close_view,
 };
 
-/* Open f a second time and join the tensors of x, which lie in a file of `bytes` bytes; source:
- * that file, or NULL. */
-static heft_status extend(heft_file **out, const heft_file *f, const heft_index *x, uint64_t bytes,
-                          heft_source *source, heft_error *err)
+/* Open f a second time. */
+static heft_status open_view(heft_file **out, const heft_file *f, heft_error *err)
 {
     const heft_allocator *al = f->host->allocator;
     heft_limits limits = f->x.limits;
@@ -76,9 +74,16 @@ static heft_status extend(heft_file **out, const heft_file *f, const heft_index 
     o.format = f->format;
     o.host = f->host;
     o.limits = &limits;
-    heft_status st = heft_file_open_source(out, &s->base, &o, err);
-    if (!st)
-        st = heft_join_added(*out, x, bytes, source, err);
+    return heft_file_open_source(out, &s->base, &o, err);
+}
+
+/* Open f a second time and join the tensors of x, which lie in a file of `bytes` bytes; source:
+ * that file, or NULL. */
+static heft_status extend(heft_file **out, const heft_file *f, const heft_index *x, uint64_t bytes,
+                          heft_source *source, heft_error *err)
+{
+    HEFT_TRY(open_view(out, f, err));
+    heft_status st = heft_join_added(*out, x, bytes, source, err);
     if (st) {
         heft_file_close(*out);
         *out = NULL;
@@ -110,7 +115,7 @@ static heft_status choose_tensors(append_job *a)
         if (o->keep && !o->keep(o->ctx, &t))
             continue;
         heft_str name = o->rename ? o->rename(o->ctx, &t) : t.name;
-        if (a->opt->append.duplicates == HEFT_DUPLICATES_REFUSE ||
+        if (a->opt->append.replaces || a->opt->append.duplicates == HEFT_DUPLICATES_REFUSE ||
             heft_ix_find(&a->f->x, name) == HEFT_NONE)
             a->chosen[a->count++] = i;
     }
@@ -127,6 +132,15 @@ static heft_status check_new(const heft_index *x, const heft_file *f, heft_error
     return HEFT_OK;
 }
 
+/* The size of the edited file is known if no tensor changes its size. */
+static heft_status check_replaced(append_job *a, const heft_index *x)
+{
+    bool bytes_differ;
+    HEFT_TRY(heft_edit_check_tensors(&bytes_differ, a->f, x, a->opt->append.may_differ, a->err));
+    a->planned = bytes_differ ? 0 : heft_file_size(a->f);
+    return HEFT_OK;
+}
+
 /* ---- contents that are not appended ---- */
 
 static void report_left_metadata(const append_job *a)
@@ -140,9 +154,9 @@ static void report_left_metadata(const append_job *a)
     if (!w->on_loss || !(values + parts))
         return;
     heft_error_plain(&text, HEFT_OK,
-                     "only tensors are appended: %U metadata and %U model-level parts of their "
-                     "file are left out",
-                     values, parts);
+                     "only tensors are %s: %U metadata and %U model-level parts of their file are "
+                     "left out",
+                     a->opt->append.replaces ? "replaced" : "appended", values, parts);
     w->on_loss(w->ctx, HEFT_NOTE, "heft/append", (heft_str){ NULL, 0 }, text.message);
 }
 
@@ -188,6 +202,7 @@ static heft_status plan_extended(append_job *a, const heft_planner *p)
         at += part->stored;
     }
     heft_edit_job g = init_job(in, a->f, a->opt, a->err);
+    g.adds = true;
     g.size_only = true;
     heft_status st = heft_edit_plan_job(&e, &g);
     if (!st)
@@ -207,7 +222,7 @@ static uint32_t choose_alignment(const heft_file *f, uint32_t requested)
 
 static heft_status check(const append_job *a)
 {
-    if (a->opt->append.duplicates == HEFT_DUPLICATES_LAST)
+    if (a->opt->append.duplicates == HEFT_DUPLICATES_LAST && !a->opt->append.replaces)
         return heft_error_plain(a->err, HEFT_E_ARGUMENT,
                                 "appending does not replace existing tensors");
     HEFT_TRY(heft_edit_check_file(a->f, a->err));
@@ -244,9 +259,10 @@ static heft_status convert_tensors(append_job *a, heft_sink *take)
     st = heft_conversion_plan(c, a->from, a->f->format, &o, &scope, a->err);
     if (!st) {
         a->appended = heft_ix_tensors(&c->p.x);
-        st = check_new(&c->p.x, a->f, a->err);
+        st = a->opt->append.replaces ? check_replaced(a, &c->p.x)
+                                     : check_new(&c->p.x, a->f, a->err);
     }
-    if (!st && o.dry_run)
+    if (!st && o.dry_run && !a->opt->append.replaces)
         st = plan_extended(a, &c->p);
     if (!st)
         st = heft_conversion_write(c, take);
@@ -296,11 +312,44 @@ heft_status heft_append_convert(uint32_t *tensors, const heft_file *f, const hef
 
 /* ---- the extended file ---- */
 
+static heft_status plan_extension(heft_edit **out, const heft_file *f, const heft_file *added,
+                                  const heft_append_settings *o, heft_error *err)
+{
+    heft_file *in;
+    HEFT_TRY(check_new(&added->x, f, err));
+    HEFT_TRY(extend(&in, f, &added->x, heft_file_size(added), added->source, err));
+    heft_edit_job g = init_job(in, f, o, err);
+    g.adds = true;
+    heft_status st = heft_edit_plan_job(out, &g);
+    heft_file_close(in);
+    return st;
+}
+
+static heft_status plan_replacing(heft_edit **out, const heft_file *f, const heft_file *added,
+                                  const heft_append_settings *o, heft_error *err)
+{
+    heft_memory mem = { f->host->allocator, UINT64_MAX, 0 };
+    heft_edit_tensors e = { .f = f, .added = added, .mem = &mem, .err = err };
+    heft_file *in;
+    bool bytes_differ;
+    HEFT_TRY(heft_edit_check_tensors(&bytes_differ, f, &added->x, o->append.may_differ, err));
+    HEFT_TRY(open_view(&in, f, err));
+    heft_status st = heft_edit_put_tensors(&e, in);
+    heft_edit_job g = init_job(in, f, o, err);
+    g.swaps = e.swaps;
+    g.swap_count = e.swap_count;
+    g.places_each = e.places_each;
+    if (!st)
+        st = heft_edit_plan_job(out, &g);
+    heft_edit_tensors_free(&e);
+    heft_file_close(in);
+    return st;
+}
+
 heft_status heft_append_plan(heft_edit **out, const heft_file *f, const heft_file *added,
                              const heft_append_options *opt, heft_error *err)
 {
     heft_error inner;
-    heft_file *in;
     heft_append_settings o;
     err = heft_error_begin(err, &inner);
     *out = NULL;
@@ -312,13 +361,7 @@ heft_status heft_append_plan(heft_edit **out, const heft_file *f, const heft_fil
                                   "the added tensors are not in a file of the same format"));
     heft_status st = heft_edit_check_file(f, err);
     if (!st)
-        st = check_new(&added->x, f, err);
-    if (!st)
-        st = extend(&in, f, &added->x, heft_file_size(added), added->source, err);
-    if (st)
-        return heft_error_end(err, st);
-    heft_edit_job g = init_job(in, f, &o, err);
-    st = heft_edit_plan_job(out, &g);
-    heft_file_close(in);
+        st = o.append.replaces ? plan_replacing(out, f, added, &o, err)
+                               : plan_extension(out, f, added, &o, err);
     return heft_error_end(err, st);
 }

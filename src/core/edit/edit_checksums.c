@@ -6,6 +6,7 @@
  * hold. */
 #include "base/bisect.h"
 #include "base/sort.h"
+#include "core/check/verification.h"
 #include "core/edit/edit.h"
 #include "core/read/stored_checksum.h"
 
@@ -91,11 +92,26 @@ static bool derive_tail(const heft_edit_job *g, const heft_digest *d, heft_range
 
 /* ---- derived checksums ---- */
 
+/* Return true for parts whose bytes in the file are replaced: their digests are the new ones. */
+static bool is_of_swap(const heft_edit_job *g, uint32_t part)
+{
+    heft_bisect b = { .end = part < g->in->x.parts.len ? g->swap_count : 0 };
+    uint64_t at = b.end ? heft_ix_part_row_at(&g->in->x, part)->offset : 0;
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, g->swaps[b.mid].at.offset < at);
+    return b.first < b.end && g->swaps[b.first].part == part;
+}
+
 heft_status heft_edit_check_all_checksums(heft_edit_job *g, heft_error *err)
 {
     if (g->all_checksums_hold)
         return HEFT_OK;
-    heft_status st = heft_source_verifier_check_now(&g->ledger, err);
+    heft_progress progress = { .fn = NULL };
+    for (uint32_t i = 0; i < g->ledger.checksums; i++) {
+        bool is_replaced = is_of_swap(g, heft_ix_checksum_part(&g->in->x, i));
+        g->ledger.ways[i] = is_replaced ? HEFT_LEDGER_NOT : HEFT_LEDGER_SWEEP;
+    }
+    heft_status st = heft_checksum_sweep(&g->ledger, &progress, err);
     if (!st)
         st = heft_ledger_require(&g->ledger, true, err);
     g->all_checksums_hold = !st;
@@ -107,6 +123,9 @@ heft_status heft_edit_carry_original(heft_edit_job *g, const heft_digest *d, hef
                                      void *state, heft_error *err)
 {
     uint32_t checksum;
+    /* The conversion has just written the bytes that replace others. */
+    if (!g->adds && heft_global_offset_file(&g->in->x, r.offset))
+        return heft_digest_stored(g->in, d, state, r, err);
     if (find_exact(g, d, r, &checksum) || derive_tail(g, d, r, &checksum)) {
         d->combine(state, &checksum, r.length);
         return HEFT_OK;

@@ -21,9 +21,27 @@ static heft_status add_extent(heft_edit_job *g, heft_edit_extent extent)
     return HEFT_OK;
 }
 
+/* Return the first of the replaced ranges that end after the offset, or NULL. */
+static const heft_edit_swap *swap_after(const heft_edit_job *g, uint64_t offset)
+{
+    heft_bisect b = { .end = g->swap_count };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, g->swaps[b.mid].at.offset + g->swaps[b.mid].at.length <= offset);
+    return b.first < g->swap_count ? g->swaps + b.first : NULL;
+}
+
 heft_status heft_edit_add_copy(heft_edit_job *g, uint64_t at, uint64_t length, uint64_t from)
 {
-    return add_extent(g, (heft_edit_extent){ at, length, from, NULL, 0 });
+    for (uint64_t n; length; at += n, from += n, length -= n) {
+        const heft_edit_swap *s = swap_after(g, from);
+        bool is_replaced = s && s->at.offset <= from;
+        uint64_t skip = is_replaced ? from - s->at.offset : 0;
+        uint64_t most = !s ? length : is_replaced ? s->at.length - skip : s->at.offset - from;
+        n = length < most ? length : most;
+        uint64_t source = is_replaced ? s->from + skip : from;
+        HEFT_TRY(add_extent(g, (heft_edit_extent){ at, n, source, NULL, 0 }));
+    }
+    return HEFT_OK;
 }
 
 heft_status heft_edit_add_bytes(heft_edit_job *g, uint64_t at, uint64_t length, uint8_t **to)

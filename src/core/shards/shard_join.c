@@ -332,18 +332,12 @@ heft_status heft_join_shards(heft_file *f, heft_error *err)
 
 /* ---- tensors appended to a file ---- */
 
-heft_status heft_join_added(heft_file *f, const heft_index *x, uint64_t bytes, heft_source *source,
-                            heft_error *err)
+heft_status heft_join_second(heft_file *f, uint64_t bytes, heft_source *source, uint32_t *number,
+                             heft_error *err)
 {
     heft_ix_shard s = { heft_lit("what is added"), NULL, bytes, true, NULL };
-    size_t count = (size_t)heft_ix_tensors(x) + 1;
-    uint32_t number;
-    uint8_t *is_kept = heft_mem_alloc(&f->x.mem, count);
-    if (!is_kept)
-        return heft_error_no_memory(err, purpose);
-    memset(is_kept, 1, count);
     f->x.err = err;
-    heft_status st = heft_ix_shard_add(&f->x, s, &number);
+    heft_status st = heft_ix_shard_add(&f->x, s, number);
     if (!st && source) {
         f->opened_shards = heft_mem_alloc(&f->x.mem, sizeof *f->opened_shards);
         st = f->opened_shards ? HEFT_OK : heft_error_no_memory(err, purpose);
@@ -354,6 +348,21 @@ heft_status heft_join_added(heft_file *f, const heft_index *x, uint64_t bytes, h
         if (source->ops->map && source->size)
             f->opened_shards->whole_file = source->ops->map(source, 0, source->size);
     }
+    f->x.err = NULL;
+    return st;
+}
+
+heft_status heft_join_added(heft_file *f, const heft_index *x, uint64_t bytes, heft_source *source,
+                            heft_error *err)
+{
+    size_t count = (size_t)heft_ix_tensors(x) + 1;
+    uint32_t number;
+    uint8_t *is_kept = heft_mem_alloc(&f->x.mem, count);
+    if (!is_kept)
+        return heft_error_no_memory(err, purpose);
+    memset(is_kept, 1, count);
+    heft_status st = heft_join_second(f, bytes, source, &number, err);
+    f->x.err = err;
     heft_file_enter(f);
     if (!st)
         st = heft_ix_merge(&f->x, x, number, (heft_str){ NULL, 0 }, is_kept);

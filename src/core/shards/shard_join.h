@@ -37,6 +37,10 @@ heft_status heft_join_computed(heft_file *f, const heft_tensor *t, uint32_t shar
                                uint64_t bytes);
 /* Finish the file after work that returned st, or close it. */
 heft_status heft_join_end(heft_file **out, heft_status st, heft_error *err);
+/* Make a file of `bytes` bytes another file of an open file without shards, whose number is
+ * *number; source as below. */
+heft_status heft_join_second(heft_file *f, uint64_t bytes, heft_source *source, uint32_t *number,
+                             heft_error *err);
 /* Add the tensors of index x to an open file without shards.  x describes a file of `bytes` bytes
  * in the same format.  source holds the bytes of that file and must outlive f; NULL if never
  * read. */

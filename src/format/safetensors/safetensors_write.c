@@ -196,7 +196,7 @@ static heft_status place_data(heft_plan *p, st_plan *s)
         uint32_t *scratch = heft_plan_alloc(p, p->order_count * sizeof *scratch);
         if (!scratch)
             return HEFT_E_NOMEM;
-        p->places_each_part = p->has_added_parts;
+        p->places_each_part = p->places_each_part || p->has_added_parts;
         heft_sort(p->order, scratch, p->order_count, is_larger, p->x);
         HEFT_TRY(heft_plan_place(p, 0, 1));
     }

@@ -1,0 +1,31 @@
+# quantised models are decoded if that is asked for; a block type is read, and not written
+$PYTHON - <<'END'
+import json, struct
+import numpy as np
+def save(path, **tensors):
+    at, head, data = 0, {}, b""
+    for name, x in tensors.items():
+        head[name] = {"dtype": {"float32": "F32"}[str(x.dtype)], "shape": list(x.shape),
+                      "data_offsets": [at, at + x.nbytes]}
+        at += x.nbytes
+        data += x.tobytes()
+    text = json.dumps(head).encode()
+    open(path, "wb").write(struct.pack("<Q", len(text)) + text + data)
+r = np.random.default_rng(1)
+save("a.safetensors", **{"up.weight": r.standard_normal((64, 128)).astype(np.float32)})
+save("b.safetensors", **{"up.weight": r.standard_normal((64, 128)).astype(np.float32)})
+END
+$HEFT convert -q --quantize fp8 a.safetensors fp8.safetensors 2> /dev/null
+$HEFT convert -q --cast q8_0 b.safetensors b.gguf 2> /dev/null
+try() { $HEFT blend -f --method linear "$@" out.safetensors; echo "exit $?"; }
+try fp8.safetensors b.safetensors
+try --dequantize=f32 fp8.safetensors b.safetensors
+try b.gguf a.safetensors
+try --dtype bf16 b.gguf a.safetensors
+$HEFT ls out.safetensors
+# the same numbers as those of the decoded files
+$HEFT convert -q --dequantize=f32 fp8.safetensors decoded.safetensors 2> /dev/null
+$HEFT convert -q --cast f32 b.gguf b32.safetensors
+$HEFT blend --method linear --dequantize=f32 --dtype f32 fp8.safetensors b.gguf first.safetensors 2> /dev/null
+$HEFT blend --method linear decoded.safetensors b32.safetensors second.safetensors
+$HEFT diff first.safetensors second.safetensors
