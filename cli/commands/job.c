@@ -269,6 +269,10 @@ static const heft_format *find_format(const char *word)
 
 static int say_no_writer(const job *j)
 {
+    const char *writer = foreign_format_writer(heft_format_name(j->target));
+    if (writer)
+        return say_status(HEFT_E_UNSUPPORTED, j->out, "%s files are read and not written: %s",
+                          heft_format_name(j->target), writer);
     return say_status(HEFT_E_UNSUPPORTED, j->out, "this build cannot write %s",
                       heft_format_name(j->target));
 }
