@@ -3,9 +3,11 @@
 
 Debian's python3-h5py makes files in the layouts of Keras 2 and 3, and files that are hostile or
 damaged; heft must list the arrays that h5py reads, or refuse the file. TAP on stdout."""
+import base64
 import hashlib
 import io
 import json
+import marshal
 import os
 import pathlib
 import subprocess
@@ -438,8 +440,73 @@ def many(scratch):
         yield f"exit {p.returncode}: {p.stderr.decode()[:200]}"
 
 
+def scanned(scratch):
+    """`heft scan` finds layers that run code, however their names are spelled, in every place."""
+    code = base64.b64encode(marshal.dumps((lambda x: x).__code__)).decode()
+
+    def layer(kind, **config):
+        return {"module": "keras.layers", "class_name": kind, "config": config}
+    bad = {
+        "lambda": ("keras/lambda", json.dumps(layer("Lambda"))),
+        "escaped": ("keras/lambda", r'{"cl\u0061ss_name" : "L\u0061mbda"}'),
+        "function": ("keras/lambda", json.dumps({"a": layer("__lambda__", value="x")})),
+        "code": ("keras/bytecode", json.dumps(layer("Dense", f=[code, None]))),
+        "module": ("keras/import", json.dumps({"module": "os", "class_name": "function",
+                                               "config": "system"})),
+    }
+    good = json.dumps({"layers": [layer("Dense", name="Lambda", activation="relu")]})
+    for name, (rule, text) in {**bad, "good": (None, good)}.items():
+        for form in ("h5", "vlen.h5", "stored.keras", "deflated.keras", "json"):
+            path = scratch / f"{name}.{form}"
+            if form.endswith("h5"):
+                with h5py.File(path, "w", userblock_size=512 if "vlen" in form else 0) as f:
+                    f.attrs["model_config"] = text if "vlen" in form else text.encode()
+                    f["x"] = numpy.zeros(3)
+            elif form == "json":
+                path.write_text(text)
+            else:
+                with zipfile.ZipFile(path, "w", 0 if "stored" in form else 8) as z:
+                    z.writestr("config.json", " " * 70000 + text)
+                    z.writestr("model.weights.h5", b"")
+            p = heft("scan", "--json", path)
+            found = [f["rule"] for f in json.loads(p.stdout)["findings"]]
+            if found != ([rule] if rule else []) or p.returncode != bool(rule):
+                yield f"{path.name}: exit {p.returncode}, {found}"
+
+
+def without_library(scratch):
+    """Without libhdf5 the message says what is missing."""
+    path = scratch / "a.h5"
+    with h5py.File(path, "w") as f:
+        fill_keras3(f)
+    name = subprocess.run(["strings", "-a", HEFT_LIBRARY], capture_output=True, text=True,
+                          check=True).stdout
+    name = next(line for line in name.splitlines() if line.startswith("libhdf5_serial.so."))
+    (scratch / name).write_bytes(b"no library")
+    paths = f"{scratch}:{os.environ.get('LD_LIBRARY_PATH', '')}"
+    p = heft("ls", path, env={**os.environ, "LD_LIBRARY_PATH": paths})
+    if p.returncode != UNSUPPORTED or b"need libhdf5" not in p.stderr:
+        yield f"exit {p.returncode}: {p.stderr.decode()}"
+
+
+def one_process_ends(scratch):
+    """The process with the library ends with the command, and does not hold its output."""
+    path = scratch / "a.h5"
+    with h5py.File(path, "w") as f:
+        f.create_dataset("x", data=numpy.arange(1000.0), chunks=(10,))
+    for command in (["ls", path], ["cat", path, "x"]):
+        p = heft(*command)  # returns when no process has stdout any more
+        if p.returncode:
+            yield f"exit {p.returncode}: {p.stderr.decode()}"
+    p = subprocess.run(f"'{HEFT}' cat '{path}' x | head -c 1 | wc -c", shell=True,
+                       capture_output=True, check=False)
+    if p.stdout.strip() != b"1":
+        yield str(p)
+
+
 TESTS = (keras3, keras2, archives, damaged_archives, bfloat16, layouts, user_block, array_types,
-         links, converted, outside, filters, damaged_chunks, bombs, cut_and_changed, many)
+         links, converted, outside, filters, damaged_chunks, bombs, cut_and_changed, many, scanned, without_library,
+         one_process_ends)
 
 
 def main():
@@ -455,4 +522,5 @@ def main():
 
 if __name__ == "__main__":
     HEFT = sys.argv[1]
+    HEFT_LIBRARY = pathlib.Path(HEFT).resolve().parent / "libheft.so.0"
     sys.exit(main())

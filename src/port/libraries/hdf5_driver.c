@@ -194,7 +194,7 @@ hid_t heft_hdf5_driver_open(heft_hdf5_driver *d)
         heft_hdf5->H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0)
         file = heft_hdf5->H5Fopen("heft", 0, access); /* 0: H5F_ACC_RDONLY */
     about_to_open = NULL;
-    if (access >= 0)
+    if (file >= 0) /* any call clears the errors that the library has noted */
         heft_hdf5->H5Pclose(access);
     return file;
 }

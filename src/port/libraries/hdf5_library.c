@@ -114,6 +114,7 @@ heft_status heft_hdf5_library_error(heft_error *err, const char *what, heft_str 
     first_error first = { .text = "" };
     functions.H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, note_error, &first);
     heft_status st = first.is_memory ? HEFT_E_LIMIT : HEFT_E_FORMAT;
-    return heft_error_plain(err, st, name.len ? "HDF5: %s %q: %s" : "HDF5: %s%q: %s", what, name,
-                            *first.text ? first.text : "the library gives no reason");
+    const char *why = *first.text ? first.text : "the library gives no reason";
+    return name.len ? heft_error_plain(err, st, "HDF5: %s %q: %s", what, name, why)
+                    : heft_error_plain(err, st, "HDF5: %s: %s", what, why);
 }
