@@ -86,7 +86,7 @@ static const size_row sizes[] = {
     { "heft_codec", sizeof(heft_codec), 80 },
     { "heft_host", sizeof(heft_host), 64 },
     { "heft_container", sizeof(heft_container), 64 },
-    { "heft_container_array", sizeof(heft_container_array), 80 },
+    { "heft_container_array", sizeof(heft_container_array), 72 },
     { "heft_container_attribute", sizeof(heft_container_attribute), 64 },
     { "heft_container_alias", sizeof(heft_container_alias), 32 },
     { "heft_shard_folder", sizeof(heft_shard_folder), 48 },

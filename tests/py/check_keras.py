@@ -505,8 +505,8 @@ def one_process_ends(scratch):
 
 
 TESTS = (keras3, keras2, archives, damaged_archives, bfloat16, layouts, user_block, array_types,
-         links, converted, outside, filters, damaged_chunks, bombs, cut_and_changed, many, scanned, without_library,
-         one_process_ends)
+         links, converted, outside, filters, damaged_chunks, bombs, cut_and_changed, many, scanned,
+         without_library, one_process_ends)
 
 
 def main():
