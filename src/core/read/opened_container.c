@@ -11,13 +11,45 @@
 enum { ALIGN = 16 };
 
 struct heft_opened_container {
-    heft_source base; /* first member: bytes that do not lie in the file as they are */
-    heft_range_source stored;
+    heft_source base;   /* first member: bytes that do not lie in the file as they are */
+    heft_source stored; /* the bytes of the container in the file */
+    const heft_file *f;
+    uint64_t offset;
     heft_source content; /* deflated containers: the bytes of `spill` */
     heft_spill spill;
     heft_container *c;
     const heft_allocator *al;
 };
+
+/* ---- the bytes in the file ---- */
+
+static const heft_opened_container *of_stored(const heft_source *s)
+{
+    return (const heft_opened_container *)(const void *)((const char *)s -
+                                                         offsetof(heft_opened_container, stored));
+}
+
+static heft_status read_stored(heft_source *s, uint64_t at, void *buf, size_t len, heft_error *err)
+{
+    const heft_opened_container *o = of_stored(s);
+    return heft_file_read_stored(o->f, o->offset + at, buf, len, err);
+}
+
+static const void *map_stored(heft_source *s, uint64_t at, uint64_t len)
+{
+    const heft_opened_container *o = of_stored(s);
+    return heft_file_map(o->f, o->offset + at, len);
+}
+
+static void release_content(heft_source *s)
+{
+    (void)s;
+}
+
+static const heft_source_ops stored_ops = { .size = sizeof(heft_source_ops),
+                                            .read = read_stored,
+                                            .map = map_stored,
+                                            .close = release_content };
 
 /* ---- the content of a deflated container ---- */
 
@@ -96,11 +128,6 @@ static heft_status read_content(heft_source *s, uint64_t at, void *buf, size_t l
     return heft_spill_state(&o->spill, err);
 }
 
-static void release_content(heft_source *s)
-{
-    (void)s;
-}
-
 static const heft_source_ops content_ops = { .size = sizeof(heft_source_ops),
                                              .read = read_content,
                                              .close = release_content };
@@ -141,7 +168,10 @@ static void close_container(heft_opened_container *o)
 static heft_status open_container(heft_opened_container *o, heft_file *f,
                                   const heft_packed_range *where, heft_error *err)
 {
-    heft_source *bytes = heft_range_source_init(&o->stored, f, where->stored);
+    heft_source *bytes = &o->stored;
+    o->stored = (heft_source){ &stored_ops, where->stored.length };
+    o->f = f;
+    o->offset = where->stored.offset;
     if (where->is_deflated) {
         HEFT_TRY(fill(o, f, where, err));
         o->content = (heft_source){ &content_ops, where->content };

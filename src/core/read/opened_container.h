@@ -1,7 +1,7 @@
 /* opened_container.h - arrays of a file that another library reads, through heft_host.open_hdf5. */
 #ifndef HEFT_OPENED_CONTAINER_H
 #define HEFT_OPENED_CONTAINER_H
-#include "core/read/range_source.h"
+#include "core/read/file.h"
 
 /* Implement heft_window.container: open the container once, for all attempts to parse the file. */
 heft_status heft_file_container(heft_window *in, const heft_container **out,

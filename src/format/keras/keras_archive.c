@@ -17,7 +17,7 @@ static heft_status read_text(heft_keras *k, const heft_zip_entry *e, heft_str *o
     size_t len = (size_t)e->content;
     char *buf = NULL;
     *out = (heft_str){ "", 0 };
-    if (e->is_opaque || e->content > MOST_TEXT || e->content / MOST_PER_BYTE > e->stored)
+    if (e->is_opaque || e->content > MOST_TEXT || heft_div(e->content, MOST_PER_BYTE) > e->stored)
         return HEFT_OK;
     if (e->method == HEFT_ZIP_STORED) {
         heft_cur c = heft_cur_whole(k->in, e->data, e->stored, "a text of the archive");

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAGE = 64 << 10, PAGES = 64 };
+enum { PAGE = 64 << 10, PAGES = 512 };
 
 typedef struct page {
     uint64_t number, used; /* used 0: empty */
