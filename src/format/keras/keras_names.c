@@ -54,7 +54,7 @@ static void tell_apart(heft_keras *k, heft_names *names)
             k->names[i] = k->c->arrays[i].name;
 }
 
-static heft_status rename(heft_keras *k)
+static heft_status rename_tensors(heft_keras *k)
 {
     heft_memory *m = &k->x->mem;
     heft_names paths = { .count = 0 }, names = { .count = 0 };
@@ -83,5 +83,5 @@ heft_status heft_keras_name(heft_keras *k)
         k->names[i] = k->c->arrays[i].name;
     for (uint32_t i = 0; i < k->c->group_attributes && !has_names; i++)
         has_names = is_weight_name(group_attribute(k, i));
-    return has_names ? rename(k) : HEFT_OK;
+    return has_names ? rename_tensors(k) : HEFT_OK;
 }
