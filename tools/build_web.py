@@ -31,7 +31,7 @@ WRITER = re.compile(r"heft_plan_|heft_\w+_plan(_|$)|heft_\w+_write_(header|recor
                     r"heft_(zt2|torch)_sharding$|heft_shard_index_put(_name)?$|"
                     r"heft_mag_put_checked$|heft_loss")
 # Formats that would make the small modules larger than their bound.
-LARGE_FORMATS = {"onnx"}
+LARGE_FORMATS = {"keras", "onnx"}
 # Sources that run for every byte or tensor: compiled for speed, the rest for size.
 FAST = re.compile(r"src/grammar/json(_u64)?\.c$|src/format/safetensors/safetensors_header|"
                   r"web/web_columns")

@@ -19,7 +19,8 @@ AS_FOR_CONVERT = "as for `convert`"
 NOT_IN_OVERVIEW = ("Commands", )
 ABOUT_PAGE = re.compile(r"\bpage|\bdemo\b|^It says|the references? (is|are)", re.I)
 FORMATS_FIRST = ["safetensors", "burnpack", "burn-record", "gguf", "mag", "gptrs", "npy", "embd",
-                 "ztensor", "pytorch", "flax", "onnx"]
+                 "ztensor", "pytorch", "flax", "onnx",
+                 "keras"]
 
 
 # ---- docs/cli.md ----

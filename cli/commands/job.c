@@ -341,12 +341,15 @@ static const heft_format *find_format(const char *word)
 
 static int say_no_writer(const job *j)
 {
-    const char *name = heft_format_name(j->target);
-    return !strcmp(name, "onnx")
-               ? say_status(HEFT_E_UNSUPPORTED, j->out,
-                            "heft makes no graphs of ONNX: --external-data and --inline write a "
-                            "model that exists, with its data elsewhere")
-               : say_status(HEFT_E_UNSUPPORTED, j->out, "this build cannot write %s", name);
+    const char *name = heft_format_name(j->target), *writer = foreign_format_writer(name);
+    if (!strcmp(name, "onnx"))
+        return say_status(HEFT_E_UNSUPPORTED, j->out,
+                          "heft makes no graphs of ONNX: --external-data and --inline write a "
+                          "model that exists, with its data elsewhere");
+    if (writer)
+        return say_status(HEFT_E_UNSUPPORTED, j->out, "%s files are read and not written: %s", name,
+                          writer);
+    return say_status(HEFT_E_UNSUPPORTED, j->out, "this build cannot write %s", name);
 }
 
 int job_choose_target(job *j)

@@ -175,7 +175,7 @@ const char *const allowed_calls[] = {
     CALL(rt_sigaction), CALL(rt_sigprocmask), CALL(rt_sigreturn), CALL(sigreturn),
     CALL(rt_sigpending), CALL(rt_sigsuspend), CALL(rt_sigtimedwait), CALL(rt_sigtimedwait_time64),
     CALL(sigaltstack), CALL(alarm), CALL(setitimer),
-    /* waiting; the only child is the pager */
+    /* waiting; the only children are the pager and readers of HDF5 */
     CALL(poll), CALL(ppoll), CALL(ppoll_time64), CALL(select), CALL(_newselect), CALL(pselect6),
     CALL(pselect6_time64), CALL(nanosleep), CALL(clock_nanosleep), CALL(clock_nanosleep_time64),
     CALL(wait4), CALL(waitid), CALL(waitpid),
@@ -226,6 +226,11 @@ const call_rule checked_calls[] = {
     /* The flags of clone3() are in memory, where no filter sees them; C libraries take clone(). */
     { CALL(clone3), ENOSYS, 0, { { 0 } } },
     { CALL(clone), 0, 1, { { FLAGS_OF_CLONE, ~(0U | THREAD | NO_THREAD), CALL_IS(THREAD) } } },
+    /* A copy of this process with the same filter, which reads HDF5: see hdf5_worker.c. */
+    { CALL(clone),
+      0,
+      1,
+      { { FLAGS_OF_CLONE, CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID, CALL_IS(SIGCHLD) } } },
     /* The first argument 0 is this process. */
     { CALL(prlimit64), 0, 1, { { 0, 0, CALL_IS(0) } } },
     { CALL(prctl), 0, 1, { { 0, 0, CALL_IS(PR_SET_NAME, NAME_MEMORY) } } },

@@ -275,6 +275,49 @@ typedef struct heft_codec {
     void (*encoder_close)(void *state);
 } heft_codec;
 
+/* ---- containers --------------------------------------------------------------------------- */
+
+/* An array of a container.  Texts are UTF-8. */
+typedef struct heft_container_array {
+    heft_str name;        /* path of groups without the first '/': "layers/dense/vars/0" */
+    const uint64_t *dims; /* `rank` numbers */
+    uint32_t rank;
+    heft_dtype dtype;       /* HEFT_UNTYPED: `type` says what the elements are */
+    uint8_t is_big_endian;  /* 1: the most significant byte of a number is first */
+    uint8_t is_decoded;     /* 1: the offset counts in heft_container.decoded, 0: in the file */
+    uint64_t offset, bytes; /* range of the elements, row-major and without gaps */
+    const char *type;       /* "text"; NULL if there is a dtype */
+    uint32_t element_bytes; /* bytes of one element */
+    uint32_t first_attribute, attribute_count;
+} heft_container_array;
+
+/* An attribute of an array or group, or an element of an attribute that is a list. */
+typedef struct heft_container_attribute {
+    heft_str owner;   /* path of the array or group; empty: the root */
+    heft_value value; /* key: name of the attribute; HEFT_KIND_NULL: a value that is not read */
+    uint32_t index, count; /* place in a list; otherwise 0 and 1 */
+} heft_container_attribute;
+
+/* A second name of a group, whose arrays are listed once.  target.ptr NULL: a name of nothing. */
+typedef struct heft_container_alias {
+    heft_str name, target;
+} heft_container_alias;
+
+/* A file of arrays that another library reads: HDF5.  Immutable, until close(). */
+typedef struct heft_container heft_container;
+struct heft_container {
+    size_t size; /* = sizeof(heft_container) */
+    const heft_container_array *arrays;
+    const heft_container_attribute
+        *attributes; /* those of arrays, in order, then those of groups */
+    const heft_container_alias *aliases;
+    uint32_t array_count, attribute_count, group_attributes, alias_count;
+    /* Elements of arrays that are not stored one after the other, or compressed.  Closed with the
+     * container.  NULL: there are none. */
+    heft_source *decoded;
+    void (*close)(heft_container *c);
+};
+
 /* ---- the host ----------------------------------------------------------------------------- */
 
 /* The environment of the library.  A host must outlive every object made with the host. */
@@ -288,6 +331,11 @@ struct heft_host {
     /* Reserve temporary storage for `bytes` bytes, or fail with HEFT_E_IO.  Called by several
      * threads at once.  NULL: memory is used instead. */
     heft_status (*scratch)(heft_scratch **out, uint64_t bytes, heft_error *err);
+    /* Open an HDF5 file.  bytes: borrowed until the container is closed; memory: the most bytes
+     * that the lists may take.  Called by several threads at once.  NULL: such files are
+     * refused. */
+    heft_status (*open_hdf5)(heft_container **out, heft_source *bytes, uint64_t memory,
+                             heft_error *err);
 };
 /* Copy a host (NULL: the default host) in order to change some members.  size: sizeof(heft_host) of
  * the program; an assignment would copy the size that the library was built with. */

@@ -15,6 +15,15 @@
 #include "base/compiler.h"
 #include "base/text.h"
 
+struct heft_container; /* heft_ext.h */
+
+typedef struct heft_packed_range { /* a file in an archive */
+    heft_range stored;
+    uint64_t content; /* size of the file; the stored bytes, unless it is deflated */
+    uint32_t crc;     /* CRC-32 of the content, if it is deflated */
+    bool is_deflated;
+} heft_packed_range;
+
 typedef struct heft_window {
     uint64_t size; /* size of the whole file in bytes */
     /* Return contiguous bytes from `off` on.  Set *have to the number of bytes in memory, at most
@@ -27,6 +36,10 @@ typedef struct heft_window {
      * decoder for the encoding.  NULL if the window cannot decode. */
     heft_status (*decode)(struct heft_window *in, heft_encoding e, heft_range stored, void *out,
                           size_t *len);
+    /* Open the HDF5 file in a range, whose lists are valid until the file is closed.
+     * HEFT_E_UNSUPPORTED without a library for HDF5.  NULL if the window has no such function. */
+    heft_status (*container)(struct heft_window *in, const struct heft_container **out,
+                             const heft_packed_range *where);
     heft_error *err;
 } heft_window;
 

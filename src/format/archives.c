@@ -50,7 +50,8 @@ static bool is_weights(heft_str name)
     static const char *const suffixes[] = { ".safetensors", ".gguf",   ".ckpt", ".pt",
                                             ".pth",         ".onnx",   ".npz",  ".bpk",
                                             ".mpk",         ".distcp", ".zt",   ".msgpack",
-                                            ".gptrs",       ".gten",   ".mag",  ".weights" };
+                                            ".gptrs",       ".gten",   ".mag",  ".weights",
+                                            ".h5",          ".keras" };
     bool is_one = is_well_known_bin(name);
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
         is_one = is_one ||

@@ -271,8 +271,9 @@ typedef struct heft_index {
                                       that sets the range */
     uint64_t present;         /* bytes of the file, after which the window has zeros (`forgives`) */
     uint32_t unknown_lengths; /* number of parts that were added with HEFT_UNKNOWN_LENGTH */
-    /* Number of the shard that assembles tensors from boxes; 0: the engine has not added it, and
-     * offsets of the parts of assembled tensors count from its beginning. */
+    /* Number of the shard that assembles tensors from boxes, or of the arrays that the host's
+     * library decodes (core/read/opened_container.h); 0: the engine has not added it, and offsets
+     * of the parts of assembled tensors count from its beginning. */
     uint32_t assembled_shard;
     heft_ix_shard_info shard_info;
     uint64_t stated_tensor_bytes; /* stated bytes of all tensors, or HEFT_UNKNOWN_LENGTH */

@@ -33,6 +33,9 @@ static const heft_host host = {
     .codecs = codecs,
     .entropy = heft_os_entropy,
     .scratch = heft_scratch_temporary,
+#ifdef HEFT_HAVE_HDF5
+    .open_hdf5 = heft_hdf5_open,
+#endif
 };
 
 const heft_host *heft_host_default(void)

@@ -115,6 +115,10 @@ extern const heft_digest heft_xxhash_xxh3;                  /* digest_xxhash.c *
 extern const heft_codec heft_zstd_codec;                    /* zstd.c */
 extern const heft_codec heft_inflate_codec;                 /* inflate.c */
 
+/* Implements heft_host.open_hdf5; libraries/hdf5_file.c. */
+heft_status heft_hdf5_open(heft_container **out, heft_source *bytes, uint64_t memory,
+                           heft_error *err);
+
 /* ---- mappings of files that may be truncated, mapping_guard.c ---- */
 
 typedef struct heft_guard heft_guard;

@@ -73,6 +73,8 @@ bool heft_scan_is_pickle_name(heft_str name);
 bool heft_scan_begins_pickle(const uint8_t *p, uint64_t size);
 /* Return true for the name of a text of Python's syntax, as TorchScript stores its code. */
 bool heft_scan_is_script_name(heft_str name);
+/* Return true for the name of a text in JSON, as Keras stores the configuration of a model. */
+bool heft_scan_is_json_name(heft_str name);
 /* Return true if archives with a member of this name are TorchScript. */
 bool heft_scan_is_constants_name(heft_str name);
 /* Return true if archives with a member of this name are packages of Python code, which
@@ -113,6 +115,10 @@ void heft_scan_script(heft_scan *s, const heft_scan_piece *p);
 void heft_scan_onnx(heft_scan *s, const heft_scan_piece *p);
 /* Report code that torch.package runs. */
 void heft_scan_package_code(heft_scan *s, const heft_scan_piece *p);
+/* Report code and imports in the configuration of a model of Keras. */
+void heft_scan_keras(heft_scan *s, const heft_scan_piece *p);
+/* Return true for an HDF5 file, perhaps after a block of the user. */
+bool heft_scan_is_hdf5(const uint8_t *p, uint64_t size);
 /* Set *wants to whether the bytes after this beginning of a piece matter: a program that loads the
  * piece would read on. */
 heft_status heft_scan_wants_all(bool *wants, heft_scan *s, const uint8_t *head, uint64_t size);

@@ -354,7 +354,8 @@ heft_status heft_scan_wants_all(bool *wants, heft_scan *s, const uint8_t *head, 
 {
     uint64_t data = heft_scan_npy_data(head, size);
     *wants = true;
-    if (heft_tar_begins(head, size) || heft_zip_begins(head, size) || kind_of(head, size) || data)
+    if (heft_tar_begins(head, size) || heft_zip_begins(head, size) || kind_of(head, size) || data ||
+        heft_scan_is_hdf5(head, size))
         return HEFT_OK;
     return heft_scan_is_pickle_cut(wants, s, head, size);
 }
@@ -379,6 +380,7 @@ static heft_status decode(heft_scan_decoded *d, heft_scan *s, const heft_scan_pa
 {
     uint64_t end;
     bool is_whole = heft_scan_is_pickle_name(p->name) || p->size <= ALWAYS_WHOLE ||
+                    heft_scan_is_json_name(p->name) ||
                     (p->is_in_torchscript && heft_scan_is_script_name(p->name));
     heft_status st = decode_members(d, s, k, p, BEGINNING);
     if (st || !d->is_cut)

@@ -33,6 +33,11 @@ bool heft_scan_is_script_name(heft_str name)
     return ends_like(name, ".py");
 }
 
+bool heft_scan_is_json_name(heft_str name)
+{
+    return ends_like(name, ".json");
+}
+
 bool heft_scan_is_constants_name(heft_str name)
 {
     return ends_like(name, "constants.pkl");

@@ -77,7 +77,7 @@ FOREIGN = [  # kind, words of the advice, bytes
     ("encrypted", "decrypt", b"age-encryption.org/v1\n-> X25519 abc\n"),
     ("encrypted", "decrypt", b"-----BEGIN PGP MESSAGE-----\n\nabc\n"),
     ("encrypted", "decrypt", b"Salted__" + bytes(40)),
-    ("hdf5", "safetensors", b"\x89HDF\r\n\x1a\n" + bytes(40)),
+    ("hdf5", "safetensors", b"\x89HDF\n\x1a\n" + bytes(40)),
     ("tensorflow-checkpoint", "ONNX",
      bytes(range(48)) + b"\x57\xfb\x80\x8b\x24\x75\x47\xdb"),
     ("tflite", "ONNX", b"\x1c\0\0\0TFL3" + bytes(40)),

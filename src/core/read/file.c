@@ -36,6 +36,8 @@ void heft_file_close(heft_file *f)
         f->close_schemes((heft_schemes *)f->schemes);
     heft_joined_files_free(f);
     heft_shards_close(f);
+    if (f->container)
+        f->close_container(f->container);
     heft_input_free(&f->input);
     heft_ix_free(&f->x);
     heft_source_close(f->source);
@@ -50,6 +52,7 @@ void heft_file_use_source(heft_file *f)
     heft_input_init(&f->input, &f->x.mem, s->size, f->x.limits.index_bytes);
     f->input.host = f->host;
     f->input.in.decode = f->opening->decode;
+    f->input.in.container = f->opening->container;
     f->input.least = SMALL_REQUEST;
     f->input.whole_file = s->ops->map && s->size ? s->ops->map(s, 0, s->size) : NULL;
     f->x.file_bytes = s->size;
@@ -100,6 +103,7 @@ heft_status heft_file_create(heft_file **out, uint64_t file_size, const heft_ope
     heft_input_init(&f->input, &f->x.mem, file_size, f->x.limits.index_bytes);
     f->input.host = host;
     f->input.in.decode = opening->decode;
+    f->input.in.container = opening->container;
     *out = f;
     return HEFT_OK;
 }

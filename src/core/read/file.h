@@ -37,12 +37,17 @@ typedef struct heft_gzip_content { /* a file compressed with gzip as a whole: gu
     bool is_compressed, was_decompressed;
 } heft_gzip_content;
 
+typedef struct heft_opened_container heft_opened_container; /* opened_container.h */
+
 /* Functions of opening that heft_file_open_in_place() leaves out, so that a linker can drop the
  * code: a small program on a board needs none of the functions. */
 typedef struct heft_opening {
     /* Implements heft_window.decode. */
     heft_status (*decode)(heft_window *in, heft_encoding e, heft_range stored, void *out,
                           size_t *len);
+    /* Implements heft_window.container; NULL: HDF5 files are refused. */
+    heft_status (*container)(heft_window *in, const heft_container **out,
+                             const heft_packed_range *where);
     heft_status (*gunzip_detect)(heft_file *f, heft_error *err);
     heft_status (*gunzip)(heft_file *f, heft_error *err);
     heft_status (*resolve_lengths)(heft_file *f, heft_error *err);
@@ -73,6 +78,8 @@ struct heft_file {
     heft_input input;
     heft_index x;
     heft_gzip_content gzip;
+    heft_opened_container *container; /* an HDF5 file that was opened to list it, or NULL */
+    void (*close_container)(heft_opened_container *c);
     heft_read_counter read_counter; /* unless x.limits refers to a counter of the caller */
     bool requested_ends;            /* the first and last bytes were requested */
     bool ready;

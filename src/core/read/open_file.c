@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/path_risk.h"
 #include "core/read/decode.h"
+#include "core/read/opened_container.h"
 #include "core/read/stored_checksum.h"
 
 /* ---- collects notices while a file is opened ---- */
@@ -393,9 +394,10 @@ heft_status heft_file_finish(heft_file *f, heft_error *err)
 
 /* ---- files fed by the caller ---- */
 
-#define COMPLETE                                                                             \
-    .decode = heft_input_decode, .gunzip_detect = heft_gunzip_detect, .gunzip = heft_gunzip, \
-    .resolve_lengths = heft_resolve_lengths, .archive_note = heft_archive_note,              \
+#define COMPLETE                                                                         \
+    .decode = heft_input_decode, .container = HEFT_IS_LEAN ? NULL : heft_file_container, \
+    .gunzip_detect = heft_gunzip_detect, .gunzip = heft_gunzip,                          \
+    .resolve_lengths = heft_resolve_lengths, .archive_note = heft_archive_note,          \
     .detect_foreign = heft_detect_foreign
 static const heft_opening fed = { COMPLETE, .archive_enter = heft_no_archive };
 static const heft_opening fetched = { COMPLETE, .archive_enter = heft_archive_enter };

@@ -5,6 +5,7 @@
 #include "core/read/decode.h"
 #include "core/read/file.h"
 #include "core/read/input_window.h"
+#include "core/read/opened_container.h"
 #include "core/shards/shard_join.h"
 
 enum { EXPECTED_SHARDS = 16 };
@@ -134,6 +135,13 @@ static heft_status check_size(heft_shard *shard, const heft_ix_shard *s, heft_er
                             shard->name, size, s->size);
 }
 
+/* Present what the host's library decodes as the last shard, as assembled tensors are. */
+static void use_container(const heft_file *f, heft_shard *shard)
+{
+    shard->source = heft_opened_container_source(f->container);
+    shard->is_borrowed = shard->is_assembled = true;
+}
+
 /* A format that joins ranks, and one that says so, may have files in folders of the model's
  * folder. */
 static bool is_inside(const heft_file *f, heft_str name)
@@ -210,8 +218,12 @@ heft_status heft_shards_open(heft_file *f, heft_error *err)
     for (uint32_t i = 0; i < EXPECTED_SHARDS && !st; i++)
         expect_shard(f, i);
     for (uint32_t i = 0; i < count && !st; i++) {
-        st = open_shard_file(f, &f->opened_shards[i], heft_ix_shard_at(&f->x, i + 1),
-                             i < HEFT_MAX_SHARDS);
+        bool is_decoded = !HEFT_IS_LEAN && f->container && i + 1 == f->x.assembled_shard;
+        if (is_decoded)
+            use_container(f, &f->opened_shards[i]);
+        else
+            st = open_shard_file(f, &f->opened_shards[i], heft_ix_shard_at(&f->x, i + 1),
+                                 i < HEFT_MAX_SHARDS);
         expect_shard(f, i + EXPECTED_SHARDS);
     }
     return st ? heft_error_no_memory(err, "for the shards") : HEFT_OK;

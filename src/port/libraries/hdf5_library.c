@@ -1,0 +1,120 @@
+/* hdf5_library.c - loads libhdf5 when the first HDF5 file is opened. */
+#include "port/libraries/hdf5_library.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "base/text.h"
+
+static heft_hdf5_functions functions;
+const heft_hdf5_functions *const heft_hdf5 = &functions;
+
+static struct {
+    bool is_loaded;
+    const hid_t *access_class, *resource_errors;
+} library;
+
+/* ---- loading ---- */
+
+static bool find_functions(void *handle)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+    } members[] = {
+#define FUNCTION(name) { #name, offsetof(heft_hdf5_functions, name) },
+#include "port/libraries/hdf5_functions.def"
+#undef FUNCTION
+    };
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        void *function = dlsym(handle, members[i].name);
+        if (!function)
+            return false;
+        memcpy((char *)&functions + members[i].offset, &function, sizeof function);
+    }
+    return true;
+}
+
+/* The tables of the driver have the layout of the headers, which versions change. */
+static bool is_version_of_headers(void)
+{
+    unsigned major, minor, release;
+    return functions.H5get_libversion(&major, &minor, &release) >= 0 && major == H5_VERS_MAJOR &&
+           minor == H5_VERS_MINOR;
+}
+
+static heft_status missing(const char *why, heft_error *err)
+{
+    return heft_error_rule(
+        err,
+        heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                         "HDF5 files need libhdf5 (" HEFT_HDF5_LIBRARY "), %s: install the package "
+                         "libhdf5-103-1, or save the weights as .npz or safetensors in Keras or "
+                         "h5py",
+                         why),
+        "keras/library");
+}
+
+static heft_status load(heft_error *err)
+{
+    void *handle = dlopen(HEFT_HDF5_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (!handle)
+        return missing("which is not installed", err);
+    library.access_class = dlsym(handle, "H5P_CLS_FILE_ACCESS_ID_g");
+    library.resource_errors = dlsym(handle, "H5E_RESOURCE_g");
+    if (!find_functions(handle) || !library.access_class || !library.resource_errors)
+        return missing("and another version is installed", err);
+    library.is_loaded = true;
+    return HEFT_OK;
+}
+
+heft_status heft_hdf5_load(heft_error *err)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    heft_status st = library.is_loaded ? HEFT_OK : load(err);
+    pthread_mutex_unlock(&lock);
+    return st;
+}
+
+heft_status heft_hdf5_start(heft_error *err)
+{
+    if (functions.H5open() < 0 || !is_version_of_headers())
+        return missing("and another version is installed", err);
+    functions.H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    functions.H5PLset_loading_state(0);
+    return HEFT_OK;
+}
+
+hid_t heft_hdf5_access_class(void)
+{
+    return *library.access_class;
+}
+
+/* ---- errors ---- */
+
+typedef struct first_error {
+    char text[160];
+    bool is_memory;
+} first_error;
+
+/* The first error is the innermost. */
+static herr_t note_error(unsigned n, const H5E_error2_t *e, void *ctx)
+{
+    first_error *first = ctx;
+    if (!n)
+        strncpy(first->text, e->desc ? e->desc : "", sizeof first->text - 1);
+    first->is_memory = first->is_memory || (!n && e->maj_num == *library.resource_errors);
+    return 0;
+}
+
+heft_status heft_hdf5_library_error(heft_error *err, const char *what, heft_str name)
+{
+    first_error first = { .text = "" };
+    functions.H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, note_error, &first);
+    heft_status st = first.is_memory ? HEFT_E_LIMIT : HEFT_E_FORMAT;
+    const char *why = *first.text ? first.text : "the library gives no reason";
+    return name.len ? heft_error_plain(err, st, "HDF5: %s %q: %s", what, name, why)
+                    : heft_error_plain(err, st, "HDF5: %s: %s", what, why);
+}
