@@ -47,6 +47,10 @@ def offline(*command, **how):
     return run(*([] if able.returncode else ["unshare", "-n"]), *command, **how)
 
 
+def cached(compiler):
+    return f"ccache {compiler}" if shutil.which("ccache") else compiler
+
+
 def at_most(path, limit):
     size = path.stat().st_size
     if size > limit:
@@ -109,8 +113,8 @@ def make_static(release):
     """The command with musl and the libraries of compression inside."""
     headers = f"-idirafter /usr/include -idirafter /usr/include/{MACHINE}-linux-gnu"
     enabled = [f"-D{name}=enabled" for name in ("zlib", "zstd", "xxhash")]
-    heft = release.meson("static", "-Dauto_features=disabled", *enabled, "-Dprefer_static=true",
-                         "-Dstatic_command=true", f"-Dc_args={headers}", CC="musl-gcc")
+    heft = release.meson("static", "-Dauto_features=disabled", *enabled, "-Dstatic_command=true",
+                         f"-Dc_args={headers}", CC=cached("musl-gcc"))
     to = release.out / f"heft-{release.version}-linux-{MACHINE}"
     run("strip", "-o", to, heft)
     if needed(to):
