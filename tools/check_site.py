@@ -64,6 +64,15 @@ def searchable(site):
             if name not in index]
 
 
+def theme(site):
+    """Yield what keeps a page from being dark where the reader wants it, and from its buttons."""
+    for path in (site / "_static/scripts").glob("*.js"):
+        if re.search(r"^import ", path.read_text(encoding="utf-8"), re.M):
+            yield f"{path.name} imports another script, which a page without a server cannot"
+    if "prefers-color-scheme: dark" not in (site / "_static/styles/furo.css").read_text():
+        yield "furo.css has no dark colours for those who prefer them"
+
+
 def main():
     site = pathlib.Path(sys.argv[1]).resolve()
     pages = {p: Page(p) for p in site.rglob("*.html") if "inspect" not in p.relative_to(site).parts}
@@ -71,6 +80,7 @@ def main():
         ("there are pages", [] if len(pages) > 100 else [f"only {len(pages)}"]),
         ("links lead to pages and anchors", list(dead(site, pages))),
         ("nothing is loaded from elsewhere", foreign(site, pages)),
+        ("the theme is light and dark, and its script runs", list(theme(site))),
         ("the search knows words of the documents", searchable(site)),
         ("pages fit small screens", [f"{p.relative_to(site)} has no viewport"
                                      for p, page in pages.items() if "viewport" not in page.meta]),

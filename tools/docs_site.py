@@ -249,6 +249,25 @@ def link_names(folder, names):
                                 for i, piece in enumerate(pieces)), encoding="utf-8")
 
 
+def mend_theme(folder):
+    """Make up for what Debian 12 leaves out of the theme: its script imports another one, which
+    no browser does for a page without a server, and only a click makes pages dark."""
+    script = folder / "_static/scripts/furo.js"
+    text = script.read_text(encoding="utf-8")
+    imported = re.match(r'import Gumshoe from "\./(.+)";\n', text)
+    if imported:
+        other = (script.parent / imported[1]).read_text(encoding="utf-8")
+        script.write_text(other + text[imported.end():], encoding="utf-8")
+    style = folder / "_static/styles/furo.css"
+    text = style.read_text(encoding="utf-8")
+    if "prefers-color-scheme" not in text:
+        dark = re.search(r'@media not print \{\s*(body\[data-theme="dark"\] \{.*?\})', text,
+                         re.S)[1]
+        auto = dark.replace('"dark"', '"auto"')
+        style.write_text(f"{text}\n@media not print and (prefers-color-scheme: dark) {{{auto}}}\n",
+                         encoding="utf-8")
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("out", type=pathlib.Path)
@@ -265,6 +284,7 @@ def main():
     if done.returncode:
         return done.returncode
     link_names(html, site.names())
+    mend_theme(html)
     shutil.rmtree(html / "_sources", ignore_errors=True)
     if args.page:
         shutil.copytree(args.page, html / "inspect")
