@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MACHINE = platform.machine()
@@ -128,8 +129,11 @@ def make_wheel(release):
     offline(sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", made,
             cwd=release.tree)
     wheel = next(made.glob("*.whl"))
-    run(sys.executable, "-m", "wheel", "unpack", "-d", made, wheel)
     folder = made / f"heft-{release.version}"
+    with zipfile.ZipFile(wheel) as archive:
+        for member in archive.infolist():  # `wheel unpack` forgets modes
+            pathlib.Path(archive.extract(member, folder)).chmod(
+                member.external_attr >> 16 & 0o777 or 0o644)
     about = next(folder.glob("*.dist-info")) / "WHEEL"
     about.write_text(re.sub(r"linux_\w+", audited(folder), about.read_text()))
     run(sys.executable, "-m", "wheel", "pack", "-d", release.out, folder)

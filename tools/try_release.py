@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 import tap
+import try_image
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CLEAN = {"HOME": "/root", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}
@@ -102,7 +103,7 @@ def try_static(files, work):
     for args in (["ls", "/model.safetensors"],
                  ["convert", "/model.safetensors", "/model.gguf", "--quiet"],
                  ["verify", "/model.gguf"], ["diff", "/model.safetensors", "/model.gguf"]):
-        found = run("unshare", "-n", "chroot", root, "/heft", *args, env={})
+        found = run("unshare", "-n", "chroot", root, "/heft", *args, env={"PATH": CLEAN["PATH"]})
         if found:
             return [" ".join(args), *found]
     return []
@@ -123,6 +124,27 @@ def try_npm(files, work):
                    "node", "try.mjs", cwd=root, env=env)
 
 
+def try_container(files, work):
+    """Build the image of the example from the source archive, and verify a model in it."""
+    archive = next(p for p in files.glob("heft-*.tar.xz") if "one-file" not in p.name)
+    sources = try_image.unpacked(archive, work / "container")
+
+    def new_system(name):
+        root, found = system(work / name, [])
+        (root / "srv").mkdir(parents=True, exist_ok=True)
+        shutil.copy("/etc/resolv.conf", root / "etc")
+        return root, found
+    root, user, found = try_image.build(sources / "examples/ci/Dockerfile", sources, new_system,
+                                        inside)
+    if not found:
+        model(root / "models")
+        found = run("unshare", "-n", "chroot", f"--userspec={user}", root, "/usr/bin/heft",
+                    "verify", "/models/model.safetensors", env=CLEAN)
+    for name in ("image-build", "image-last"):
+        shutil.rmtree(work / name, ignore_errors=True)
+    return found
+
+
 def told(files):
     """Check the sums, and the signature if the public key lies beside the files."""
     found = run("sha256sum", "-c", "--strict", "SHA256SUMS", cwd=files)
@@ -135,11 +157,11 @@ def told(files):
 
 def main():
     files = pathlib.Path(sys.argv[1]).resolve()
-    kinds = sys.argv[2:] or [*KINDS, "static", "npm"]
+    kinds = sys.argv[2:] or [*KINDS, "static", "npm", "container"]
     work = files.parent / "try"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
-    own = {"static": try_static, "npm": try_npm}
+    own = {"static": try_static, "npm": try_npm, "container": try_container}
     results = [("sums and signature agree", told(files))]
     for kind in kinds:
         try:
