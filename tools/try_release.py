@@ -36,7 +36,7 @@ LOAD = "import heft; print(len(heft.load('model.gguf', framework=None)))"
 # Packages of Debian in the clean system, the pattern of the files, what needs a network, and the
 # rest.
 KINDS = {
-    "source": (["gcc", "libc6-dev", "meson", "ninja-build", "pkg-config", "python3"],
+    "source": (["gcc", "libc6-dev", "meson", "ninja-build", "pkg-config", "python3", "xz-utils"],
                "heft-*.tar.xz", "",
                "tar -xf heft-*.tar.xz; cd heft-*/; meson setup build && ninja -C build; cd ..\n"
                "heft=$(echo heft-*/build/heft); $heft " + USE.format("$heft")),
