@@ -84,11 +84,11 @@ def raised(text):
 
 def parts(name, page, text):
     """Yield (page, text) of a document: one, or that of the beginning and one for each section."""
-    if name not in SPLIT:
+    lines = text.splitlines(keepends=True)
+    tops = [(i, title) for i, level, title in headings(text) if level == 2 and name in SPLIT]
+    if not tops:
         yield page, text
         return
-    lines = text.splitlines(keepends=True)
-    tops = [(i, title) for i, level, title in headings(text) if level == 2]
     ends = [i for i, _ in tops[1:]] + [len(lines)]
     kept, sections = "".join(lines[:tops[0][0]]), []
     for (begin, title), end in zip(tops, ends):
@@ -121,6 +121,8 @@ class Site:
             text = (ROOT / name).read_text(encoding="utf-8")
             places = []
             for part, content in parts(name, page, text):
+                if part in self.pages:
+                    self.dead.append(f"{name}: two pages would be {part}")
                 self.pages[part], self.origin[part] = content, name
                 places += [(title, part, new) for (_, _, title), new in
                            zip(headings(content), slugs(content))]

@@ -69,7 +69,10 @@ def make_models(folder):
 def checks_of_models(folder):
     good = make_models(folder)
     run = CI / "check_models.sh"
-    yield "a model that is right passes", expect(recipe(run, folder), 0)
+    yield "a model that is right passes", expect(recipe(run, folder), 0, "1 models, all right")
+    (folder / "link.gguf").symlink_to("gone")
+    yield "a link that leads nowhere is an error", expect(recipe(run, folder), 1, "link.gguf")
+    (folder / "link.gguf").unlink()
     yield "a budget is kept", expect(recipe(run, folder, MODEL_BUDGET="1000"), 1, "budget of 1000")
     yield "a budget that is no number is an error", expect(
         recipe(run, folder, MODEL_BUDGET="2 GiB"), 1)
