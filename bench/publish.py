@@ -8,6 +8,7 @@ import pathlib
 import re
 import sys
 
+import bars
 from draw import draw
 from harness import RESULTS, ROOT, bound_of, first_line, number, verdict_of
 
@@ -129,6 +130,7 @@ def publish(path):
     PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
     if picture:
         PICTURE.write_text(picture, encoding="utf-8")
+    bars.main()
     print(f"{PAGE.relative_to(ROOT)}: {len(results['figures'])} figures"
           + (f"; {PICTURE.relative_to(ROOT)}" if picture else ""))
 

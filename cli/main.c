@@ -26,11 +26,12 @@ static void print_usage(outbuf *o)
     out_text(o, "Usage: heft COMMAND [OPTION...] [ARGUMENT...]\n"
                 "       heft --version | --help | help COMMAND\n"
                 "       heft --no-pager COMMAND ...\n\n"
-                "Reads, writes, verifies, compares and converts model weights.\n");
+                "Reads, writes, verifies, compares and converts model weights: safetensors, GGUF,\n"
+                "PyTorch, NumPy, ONNX and other formats, which `heft formats` lists.\n");
     for (int g = 0; g < COMMAND_GROUPS; g++)
         print_group(o, (command_group)g);
     out_text(o, "\n`heft COMMAND --help` describes a command and its options.\n"
-                "\nExample:\n  heft convert model.zt model.safetensors\n");
+                "\nExample:\n  heft convert model.safetensors model.gguf\n");
 }
 
 static void print_version(outbuf *o)

@@ -5,16 +5,19 @@ The environment has no other packages, lies outside of this tree, and pip uses n
 stdout."""
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 import zipfile
 
+import release_files
 import tap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 METADATA = ["Name: heft", "License: ", "Requires-Python: >=3.11", "Summary: ", "Classifier: "]
-FILES = ["_heft.abi3.so", "bin/heft", "py.typed", "_commands.pyi", "share/heft/profiles/gpt2.json"]
+FILES = ["_heft.abi3.so", "libheft-python.so.0", "bin/heft", "py.typed", "_commands.pyi",
+         "share/heft/profiles/gpt2.json"]
 BUNDLED = ["libssl-dev", "libxxhash-dev", "libzstd-dev", "zlib1g-dev"]
 WHERE = "import heft, os; print(os.path.dirname(heft.__file__))"
 
@@ -49,15 +52,26 @@ def contents(wheel):
 
 
 def linked(folder):
-    """Return a complaint if the extension or the command needs libheft.so."""
+    """Return a complaint if the module or the command finds no library, or uses a libheft of the
+    system."""
     found = []
     for path in [*folder.rglob("_heft.abi3.so"), *folder.rglob("bin/heft")]:
         if path.read_bytes()[:4] != b"\x7fELF":
             continue
         p = subprocess.run(["ldd", path], capture_output=True, text=True, check=False)
-        if p.returncode or "libheft" in p.stdout or "not found" in p.stdout:
+        own = re.findall(r"libheft\S* => (\S+)", p.stdout)
+        inside = [pathlib.Path(lib).resolve().is_relative_to(folder.resolve()) for lib in own]
+        if p.returncode or not all(inside) or not own or "not found" in p.stdout:
             found.append(f"{path.name}: {p.stdout}{p.stderr}")
     return found
+
+
+def foreign(folder):
+    try:
+        release_files.audited(next(folder.rglob("_heft.abi3.so")).parent)
+    except release_files.Problem as problem:
+        return [problem]
+    return []
 
 
 def results(wheel, folder):
@@ -74,7 +88,8 @@ def results(wheel, folder):
         "--disable-pip-version-check", wheel, cwd=folder)
     yield "the package is that of the environment", complaints(python, "-c", WHERE, cwd=folder,
                                                                expect=str(venv))
-    yield "libheft is linked statically", linked(venv)
+    yield "libheft is that of the package", linked(venv)
+    yield "no other library of this machine is needed", foreign(venv)
     yield "examples/save_and_load.py runs", complaints(
         python, ROOT / "examples/save_and_load.py", cwd=folder, expect="bias f32 (2,) [0.5, -0.5]")
     yield "python -m heft runs", complaints(python, "-m", "heft", "ls", "small.safetensors",

@@ -186,7 +186,7 @@ def main():
     write = "--write" in sys.argv[3:]
     results = [(f"{page}: commands print what it says", list(check_page(page, write)))
                for page in PAGES + DEMO_PAGES]
-    pages = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+    pages = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "examples/README.md"])
     current = [p for p in pages if p.name not in ("STYLE.md", "CHANGELOG.md")]
     return tap.report([*((t, [line for c in f for line in c.split("\n")]) for t, f in results),
                        ("links lead to pages, and every page is linked", list(check_links(pages))),

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """check_release.py: make releases of a small tree, and refuse releases that must not be made. The
 packaging check notices faults of debian/. TAP on stdout."""
+import hashlib
 import os
 import pathlib
 import shutil
@@ -11,6 +12,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
+import release_files  # noqa: E402
 import tap  # noqa: E402
 
 RELEASE, DEBIAN = ROOT / "tools/release.py", ROOT / "tools/check_debian.py"
@@ -202,6 +204,41 @@ def packaging(scratch):
     yield "the packaging is sound", expect(run(DEBIAN, tree), 0)
 
 
+def refused(call, *args):
+    """Return the message of the problem that a call finds, or None."""
+    try:
+        call(*args)
+    except release_files.Problem as problem:
+        return str(problem)
+    return None
+
+
+def contents(scratch):
+    """Check what is said about the files of a release, and what must not be in them."""
+    folder = scratch / "programs"
+    folder.mkdir()
+    shutil.copy(shutil.which("sleep"), folder)
+    tag = release_files.audited(folder)
+    yield "a program that needs the C library alone has a platform", (
+        [] if tag.startswith("manylinux_2_") else [tag])
+    shutil.copy(shutil.which("ls"), folder)
+    said = refused(release_files.audited, folder) or "nothing"
+    yield "a library of this machine is refused by name", (
+        [] if said.startswith("ls needs libselinux") else [said])
+    file = folder / "heft-1"
+    file.write_bytes(b"heft")
+    said = refused(release_files.at_most, file, 3) or "nothing"
+    yield "a file that is too large is refused", (
+        [] if said == "heft-1 has 4 bytes, more than 3" else [said])
+    bill = release_files.bill([file], {"heft-1": ()}, "1.2.3")
+    made = bill["components"][0]["hashes"][0]["content"]
+    wanted = hashlib.sha256(b"heft").hexdigest()
+    yield "the bill of materials has the digest of each file", [] if made == wanted else [made]
+    missing = [name for name in release_files.INSIDE
+               if not any(name in libraries for _, libraries in release_files.KINDS.values())]
+    yield "each library inside is in a kind of file", missing
+
+
 def results(scratch):
     root = scratch / "tree"
     root.mkdir()
@@ -209,6 +246,8 @@ def results(scratch):
     yield from made(root)
     yield from equal_bytes(root, scratch)
     yield from refusals(root, scratch)
+    if shutil.which("readelf"):
+        yield from contents(scratch)
     if (ROOT / "debian").is_dir():
         yield from packaging(scratch)
 
