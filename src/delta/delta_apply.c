@@ -6,13 +6,14 @@
 #include "delta/delta_keys.h"
 #include "delta/delta_open.h"
 #include "delta/delta_scan.h"
+#include "delta/delta_settle.h"
 
 static const char purpose[] = "to apply a delta";
 
 typedef struct changed { /* a tensor of the result that is computed */
     uint32_t item;
     heft_combine_input base, change; /* change: exclusive ors, or the whole tensor */
-    heft_delta_loaded loaded;
+    heft_delta_settled settled;
 } changed;
 
 typedef struct applied {
@@ -23,6 +24,8 @@ typedef struct applied {
     changed *rows;
     uint32_t count;
     uint8_t *is_dropped; /* by tensor of the base */
+    bool verifies;
+    heft_progress progress; /* keeps the first error of the threads */
 } applied;
 
 typedef struct scratch { /* each thread has its own */
@@ -43,7 +46,7 @@ static void free_applied(void *ctx)
     applied *a = ctx;
     const heft_allocator *al = a->mem.al;
     for (uint32_t i = 0; i < a->count; i++)
-        heft_delta_unload(&a->rows[i].loaded, a->d);
+        heft_delta_settled_free(&a->rows[i].settled, a->d);
     heft_mem_free(&a->mem, a->tensors, all_items(a) * sizeof *a->tensors);
     heft_mem_free(&a->mem, a->rows, all_items(a) * sizeof *a->rows);
     heft_mem_free(&a->mem, a->is_dropped, (size_t)heft_ix_tensors(&a->base->x) + 1);
@@ -113,7 +116,7 @@ static heft_status read_bytes(void *ctx, void *of_thread, uint32_t i, uint64_t f
     HEFT_TRY(heft_combine_read_bytes(&s->base, &r->base, from, out, len, err));
     if (change == HEFT_CHANGE_XOR)
         return put_xors(s, r, from, out, len, err);
-    put_changes(&r->loaded, from, out, len);
+    put_changes(&r->settled.loaded, from, out, len);
     return HEFT_OK;
 }
 
@@ -129,19 +132,6 @@ static void free_scratch(void *ctx, void *of_thread)
 
 /* ---- what is computed ---- */
 
-static heft_combine_input input_of(const heft_file *f, uint32_t tensor, uint32_t part)
-{
-    const heft_ix_tensor_row *row = heft_ix_row(&f->x, tensor);
-    return (heft_combine_input){ .f = f,
-                                 .name = heft_ix_name(&f->x, tensor),
-                                 .tensor = tensor,
-                                 .part = part,
-                                 .dtype = row->dtype,
-                                 .rank = row->rank,
-                                 .dims = heft_ix_dims(&f->x, tensor),
-                                 .count = heft_ix_part_row_at(&f->x, part)->length };
-}
-
 /* A whole tensor must have the bytes of its shape, as the combined file requires. */
 static heft_status add_row(applied *a, uint32_t i, heft_error *err)
 {
@@ -149,7 +139,7 @@ static heft_status add_row(applied *a, uint32_t i, heft_error *err)
     changed *r = &a->rows[a->count];
     uint32_t t = a->tensors[i];
     heft_change change = item->row.change;
-    *r = (changed){ .item = i, .loaded = { .unit = 1 } };
+    *r = (changed){ .item = i, .settled = { .loaded = { .unit = 1 } } };
     if (change == HEFT_CHANGE_NONE)
         return HEFT_OK;
     if (change == HEFT_CHANGE_REMOVED) {
@@ -158,16 +148,16 @@ static heft_status add_row(applied *a, uint32_t i, heft_error *err)
     }
     a->count++;
     if (item->part[0] != HEFT_NONE)
-        r->change = input_of(a->d->f, item->row.tensor, item->part[0]);
+        r->change = heft_delta_input(a->d->f, item->row.tensor, item->part[0]);
     if (change == HEFT_CHANGE_WHOLE || change == HEFT_CHANGE_ADDED)
         return HEFT_OK;
     const heft_ix_tensor_row *base = heft_ix_row(&a->base->x, t);
-    r->base = input_of(a->base, t, base->first_part);
+    r->base = heft_delta_input(a->base, t, base->first_part);
     if (change == HEFT_CHANGE_XOR)
         return r->change.count == r->base.count
                    ? HEFT_OK
                    : heft_delta_bad(err, item->row.name, "has another length than the tensor");
-    return heft_delta_load(&r->loaded, a->d, i, base->dtype, r->base.count, err);
+    return HEFT_OK;
 }
 
 static heft_status add_rows(applied *a, heft_error *err)
@@ -180,6 +170,20 @@ static heft_status add_rows(applied *a, heft_error *err)
     for (uint32_t i = 0; i < a->d->items.len; i++)
         HEFT_TRY(add_row(a, i, err));
     return HEFT_OK;
+}
+
+static void settle(void *arg, size_t i)
+{
+    applied *a = arg;
+    changed *r = &a->rows[i];
+    heft_error err;
+    if (heft_delta_item_at(a->d, r->item)->row.change != HEFT_CHANGE_SPARSE ||
+        heft_progress_halted(&a->progress))
+        return;
+    heft_status st = heft_delta_settle(&r->settled, a->d, r->item, a->base, a->tensors[r->item],
+                                       a->verifies, &err);
+    if (st)
+        heft_progress_fail(&a->progress, st, &err);
 }
 
 /* ---- metadata ---- */
@@ -329,6 +333,8 @@ static heft_status prepare(applied *a, const heft_apply_options *o, heft_error *
     HEFT_TRY(add_rows(a, err));
     if (!o->no_verify)
         HEFT_TRY(heft_delta_verify_base(a->tensors, a->d, a->base, false, o, err));
+    heft_host_run(a->base->host, a->count, settle, a);
+    HEFT_TRY(heft_progress_end(&a->progress, err));
     return sort_rows(a, err);
 }
 
@@ -344,7 +350,7 @@ heft_status heft_delta_apply(heft_file **out, const heft_file *base, const heft_
     applied *a = heft_alloc(al, sizeof *a, 16);
     if (!a)
         return heft_error_no_memory(err, purpose);
-    *a = (applied){ .d = d, .base = base, .mem = { al, UINT64_MAX, 0 } };
+    *a = (applied){ .d = d, .base = base, .verifies = !o.no_verify, .mem = { al, UINT64_MAX, 0 } };
     heft_file_enter(base);
     heft_file_enter(d->f);
     heft_status st = prepare(a, &o, err);

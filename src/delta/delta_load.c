@@ -15,9 +15,8 @@ static heft_status read_part(void *to, const heft_delta *d, uint32_t part, heft_
     return heft_read_checked(to, d->f, part, heft_part_checksum(d->f, part, false), err);
 }
 
-/* Reserve the arrays for `changed` units. */
-static heft_status reserve(heft_delta_loaded *l, const heft_delta *d, uint64_t changed,
-                           heft_error *err)
+heft_status heft_delta_reserve(heft_delta_loaded *l, const heft_delta *d, uint64_t changed,
+                               heft_error *err)
 {
     uint64_t starts, positions, values, all;
     bool fits = heft_mul(&starts, l->blocks + 1, sizeof *l->starts) &&
@@ -94,7 +93,7 @@ static heft_status load_gaps(heft_delta_loaded *l, const heft_delta *d, const he
     if (counts != l->blocks * sizeof(uint32_t) || gaps != 2 * changed || changed > l->units ||
         values != changed * l->unit)
         return heft_delta_bad(err, name, "has parts whose lengths contradict each other");
-    HEFT_TRY(reserve(l, d, changed, err));
+    HEFT_TRY(heft_delta_reserve(l, d, changed, err));
     uint8_t *stored = heft_alloc(d->f->host->allocator, (size_t)counts + 1, 64);
     if (!stored)
         return heft_error_no_memory(err, purpose);
@@ -117,7 +116,7 @@ heft_status heft_delta_load_flat(heft_delta_loaded *l, const heft_delta *d, heft
     uint64_t block = 0, last = 0;
     if (flat->count > l->units)
         return heft_delta_bad(err, name, "has more positions than the tensor has");
-    HEFT_TRY(reserve(l, d, flat->count, err));
+    HEFT_TRY(heft_delta_reserve(l, d, flat->count, err));
     l->starts[0] = 0;
     for (uint64_t i = 0; i < flat->count; i++) {
         const uint8_t *p = flat->indices + (size_t)i * flat->index_bytes;

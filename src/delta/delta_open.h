@@ -10,7 +10,8 @@ typedef enum heft_delta_coding {
     HEFT_DELTA_XORS,           /* all bytes */
     HEFT_DELTA_DISK_XOR,       /* all bytes, as a zstd stream in a tensor of bytes */
     HEFT_DELTA_DISK_OVERWRITE, /* u32 count, u32 positions, bytes; as a zstd stream */
-    HEFT_DELTA_PATCH           /* flat indices and values */
+    HEFT_DELTA_PATCH,          /* indices and values */
+    HEFT_DELTA_PATCH_GAPS      /* distances between indices, and values */
 } heft_delta_coding;
 
 typedef struct heft_delta_item {
@@ -53,6 +54,7 @@ typedef struct heft_delta_loaded {
     uint64_t blocks;
     uint16_t *positions; /* within the block */
     uint8_t *values;
+    bool is_xor;  /* values are exclusive ors of the old and the new units */
     size_t bytes; /* size of the memory that has the three arrays */
 } heft_delta_loaded;
 

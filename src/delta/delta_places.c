@@ -6,9 +6,8 @@
 #include "base/sort.h"
 #include "core/read/progress.h"
 #include "core/read/stream.h"
-#include "delta/delta_foreign.h"
-#include "delta/delta_open.h"
 #include "delta/delta_scan.h"
+#include "delta/delta_settle.h"
 
 static const char purpose[] = "to apply a delta in place";
 
@@ -16,8 +15,7 @@ typedef struct changed { /* a tensor of which bytes change */
     uint32_t item;
     uint64_t offset, bytes; /* in the file */
     uint32_t part;          /* number in the base */
-    heft_delta_loaded loaded;
-    uint8_t *old; /* units, as many as loaded.values */
+    heft_delta_settled settled;
 } changed;
 
 typedef struct place {
@@ -42,11 +40,6 @@ struct heft_delta_places {
 static size_t all_items(const heft_delta_places *p)
 {
     return (size_t)p->d->items.len + 1;
-}
-
-static uint64_t old_bytes(const changed *c)
-{
-    return c->loaded.starts ? c->loaded.starts[c->loaded.blocks] * c->loaded.unit : 0;
 }
 
 /* ---- what cannot be done in place ---- */
@@ -163,7 +156,7 @@ static heft_status add_row(heft_delta_places *p, uint32_t item, heft_error *err)
                                      .part = part,
                                      .offset = row->offset,
                                      .bytes = row->length,
-                                     .loaded = { .unit = 1 } };
+                                     .settled = { .loaded = { .unit = 1 } } };
     if (change != HEFT_CHANGE_XOR)
         return HEFT_OK;
     uint64_t xors =
@@ -189,43 +182,6 @@ static heft_status add_rows(heft_delta_places *p, heft_error *err)
 
 /* ---- the values that are replaced ---- */
 
-/* Take the units at the positions out of a block of the base. */
-static void gather(uint8_t *to, const uint8_t *block, const uint16_t *positions, uint64_t n,
-                   uint32_t unit)
-{
-    for (uint64_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < unit; k++)
-            to[i * unit + k] = block[(size_t)positions[i] * unit + k];
-}
-
-static heft_status gather_block(const heft_delta_places *p, changed *c, uint64_t b,
-                                const uint8_t *in_place, uint8_t *buf, heft_error *err)
-{
-    const heft_delta_loaded *l = &c->loaded;
-    uint64_t n = l->starts[b + 1] - l->starts[b], at = b * HEFT_DELTA_BLOCK * l->unit;
-    const uint16_t *positions = l->positions + l->starts[b];
-    const uint8_t *block = in_place ? in_place + at : buf;
-    if (!n)
-        return HEFT_OK;
-    if (!in_place) {
-        size_t from = (size_t)positions[0] * l->unit;
-        size_t end = ((size_t)positions[n - 1] + 1) * l->unit;
-        HEFT_TRY(heft_read_unchecked(buf + from, p->base, c->part, at + from, end - from, err));
-    }
-    uint8_t *to = c->old + l->starts[b] * l->unit;
-    switch (l->unit) { /* constants make words of the bytes */
-    case 2:
-        gather(to, block, positions, n, 2);
-        break;
-    case 4:
-        gather(to, block, positions, n, 4);
-        break;
-    default:
-        gather(to, block, positions, n, l->unit);
-    }
-    return HEFT_OK;
-}
-
 static heft_status compare_old(const heft_delta_places *p, const changed *c, heft_error *err)
 {
     const heft_delta_item *item = heft_delta_item_at(p->d, c->item);
@@ -234,7 +190,7 @@ static heft_status compare_old(const heft_delta_places *p, const changed *c, hef
     if (!item->has_replaced || !p->has_digests)
         return HEFT_OK;
     heft_blake3_init(&h);
-    heft_blake3_update(&h, c->old, (size_t)old_bytes(c));
+    heft_blake3_update(&h, c->settled.old, c->settled.old_bytes - 1);
     heft_blake3_final(&h, got.bytes);
     if (!memcmp(got.bytes, item->replaced.bytes, HEFT_HASH_BYTES))
         return HEFT_OK;
@@ -246,19 +202,10 @@ static heft_status compare_old(const heft_delta_places *p, const changed *c, hef
 
 static heft_status load(heft_delta_places *p, changed *c, heft_error *err)
 {
-    const heft_index *x = &p->base->x;
-    const heft_allocator *al = p->mem.al;
-    heft_dtype type = heft_ix_row(x, p->tensors[c->item])->dtype;
-    HEFT_TRY(heft_delta_load(&c->loaded, p->d, c->item, type, c->bytes, err));
-    size_t block = (size_t)HEFT_DELTA_BLOCK * c->loaded.unit;
-    c->old = heft_alloc(al, (size_t)old_bytes(c) + 1, 64);
-    uint8_t *buf = heft_alloc(al, block, 64);
-    const uint8_t *in_place = heft_file_map(p->base, c->offset, c->bytes);
-    heft_status st = c->old && buf ? HEFT_OK : heft_error_no_memory(err, purpose);
-    for (uint64_t b = 0; b < c->loaded.blocks && !st; b++)
-        st = gather_block(p, c, b, in_place, buf, err);
-    heft_free(al, buf, block, 64);
-    return st ? st : compare_old(p, c, err);
+    c->settled.wants_old = true;
+    HEFT_TRY(heft_delta_settle(&c->settled, p->d, c->item, p->base, p->tensors[c->item],
+                               p->has_digests, err));
+    return compare_old(p, c, err);
 }
 
 static void load_row(void *arg, size_t i)
@@ -280,7 +227,7 @@ static void load_row(void *arg, size_t i)
 static heft_status add_places(heft_delta_places *p, heft_error *err)
 {
     for (uint32_t i = 0; i < p->count; i++) {
-        const heft_delta_loaded *l = &p->rows[i].loaded;
+        const heft_delta_loaded *l = &p->rows[i].settled.loaded;
         uint64_t blocks = l->starts ? l->blocks
                                     : (p->rows[i].bytes + HEFT_DELTA_BLOCK - 1) / HEFT_DELTA_BLOCK;
         for (uint64_t b = 0; b < blocks; b++) {
@@ -347,7 +294,7 @@ heft_delta_place heft_delta_places_at(const heft_delta_places *p, size_t i)
 {
     const place *at = (const place *)p->places.ptr + i;
     const changed *c = &p->rows[at->row];
-    const heft_delta_loaded *l = &c->loaded;
+    const heft_delta_loaded *l = &c->settled.loaded;
     uint64_t from = (uint64_t)at->block * HEFT_DELTA_BLOCK * l->unit;
     if (!l->starts) {
         uint64_t left = c->bytes - from;
@@ -364,7 +311,7 @@ heft_delta_place heft_delta_places_at(const heft_delta_places *p, size_t i)
                                .unit = l->unit,
                                .count = count,
                                .positions = positions,
-                               .old = c->old + first * l->unit,
+                               .old = c->settled.old + first * l->unit,
                                .new = l->values + first * l->unit };
 }
 
@@ -421,10 +368,8 @@ void heft_delta_places_close(heft_delta_places *p)
         return;
     const heft_allocator *al = p->mem.al;
     heft_stream_close(p->xors);
-    for (uint32_t i = 0; i < p->count; i++) {
-        heft_free(al, p->rows[i].old, (size_t)old_bytes(&p->rows[i]) + 1, 64);
-        heft_delta_unload(&p->rows[i].loaded, p->d);
-    }
+    for (uint32_t i = 0; i < p->count; i++)
+        heft_delta_settled_free(&p->rows[i].settled, p->d);
     heft_mem_free(&p->mem, p->tensors, all_items(p) * sizeof *p->tensors);
     heft_mem_free(&p->mem, p->rows, all_items(p) * sizeof *p->rows);
     heft_vec_free(&p->mem, &p->places, sizeof(place));
