@@ -1,9 +1,9 @@
 /* delta_foreign.c - recognises the changes that other programs store.
  *
- * A disk delta of miles, slime and SGLang is a folder like that of a model: each tensor that changed
- * is a tensor of bytes, a zstd stream; the metadata of the index say how it is made, those of the
- * files have a checksum of the new bytes for each.  A sparse patch of TRL is a safetensors file with
- * NAME.idx and NAME.val for each tensor. */
+ * A disk delta of miles, slime and SGLang is a folder like that of a model: for each tensor that
+ * changed it has a tensor of bytes, a zstd stream; the metadata of the index say how it is made,
+ * those of the files have a checksum of the new bytes for each.  A sparse patch of TRL is a
+ * safetensors file with NAME.idx and NAME.val for each tensor. */
 #include "delta/delta_foreign.h"
 
 #include "base/error.h"

@@ -89,7 +89,7 @@ static bool adler32_init(void *state)
 
 static void adler32_update(void *state, const void *data, size_t len)
 {
-    enum { BASE = 65521, MOST = 5552 }; /* so many sums fit into 32 bits */
+    enum { BASE = 65521, MOST = 5552 }; /* sums of MOST bytes fit into 32 bits */
     uint32_t *s = state;
     const uint8_t *p = data;
     while (len) {

@@ -1,5 +1,5 @@
-/* digest_xxhash.c - XXH3 of 64 and 128 bits, by libxxhash; on x86 the library dispatches on the processor at
- * run time. */
+/* digest_xxhash.c - XXH3 of 64 and 128 bits, by libxxhash; on x86 the library dispatches on the
+ * processor at run time. */
 #include "port/port.h"
 
 #include <string.h>
