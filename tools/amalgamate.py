@@ -43,10 +43,10 @@ class Kind:
 
 # Other public headers are included by these.
 CORE_HEADERS = ("heft", "heft_ext", "editing", "split", "companion", "block_rows", "quantise",
-                "mix", "gguf_texts", "doctor")
+                "mix", "gguf_texts", "doctor", "delta")
 CORE = Kind(
     "heft_core", ("base", "model", "grammar", "format", "core", "companion", "scheme",
-                  "logical", "map", "mix", "gguf", "scan", "port_none"), CORE_HEADERS,
+                  "logical", "map", "mix", "gguf", "scan", "combine", "delta", "port_none"), CORE_HEADERS,
     """Functions that need an operating
  * system, for example to open paths, are declared here and missing in heft_core.c.""",
     """The program supplies memcpy,
@@ -54,7 +54,8 @@ CORE = Kind(
  * allocator from a block of memory.""")
 DESKTOP = Kind(
     "heft", ("base", "model", "grammar", "format", "core", "companion", "folder", "scheme",
-             "logical", "map", "mix", "gguf", "scan", "share", "sign", "port", "local", "params",
+             "logical", "map", "mix", "gguf", "scan", "share", "sign", "combine", "delta", "port",
+             "local", "params",
              "simd/floats.c", "port_none/no_kernels.c"),
     (*CORE_HEADERS, "params", "share", "sign"),
     """Functions that need a library which

@@ -14,7 +14,7 @@ import tap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LAYERS = ["base", "model", "grammar", "format", "core", "companion", "folder", "scheme",
-          "logical", "map", "mix", "gguf", "scan", "sign", "share", "port_none"]
+          "logical", "map", "mix", "gguf", "scan", "sign", "share", "combine", "delta", "port_none"]
 MEM = {"memcpy", "memcmp", "memset", "memmove"}
 # Symbols that the tool chain itself leaves undefined; no library defines them.
 MACHINE = {

@@ -1,4 +1,5 @@
 /* delta_apply.c - opens the model that is a base with the changes of a delta. */
+#include "base/checked_math.h"
 #include "base/error.h"
 #include "base/sort.h"
 #include "combine/combine.h"
@@ -74,7 +75,7 @@ static void put_cut(const heft_delta_loaded *l, uint64_t unit, uint64_t from, ui
 /* Put the changes into bytes [from, from + len) of the base's tensor. */
 static void put_changes(const heft_delta_loaded *l, uint64_t from, uint8_t *out, size_t len)
 {
-    uint64_t first = (from + l->unit - 1) / l->unit, end = (from + len) / l->unit;
+    uint64_t first = heft_div(from + l->unit - 1, l->unit), end = heft_div(from + len, l->unit);
     if (first * l->unit != from)
         put_cut(l, first - 1, from, out, len);
     if (end * l->unit != from + len && end + 1 != first)
