@@ -59,6 +59,7 @@ static const size_row sizes[] = {
     { "heft_quantise_item", sizeof(heft_quantise_item), 72 },
     { "heft_delta_sums", sizeof(heft_delta_sums), 96 },
     { "heft_delta_options", sizeof(heft_delta_options), 48 },
+    { "heft_disk_delta_options", sizeof(heft_disk_delta_options), 80 },
     { "heft_delta_row", sizeof(heft_delta_row), 120 },
     { "heft_apply_options", sizeof(heft_apply_options), 32 },
     { "heft_source", sizeof(heft_source), 16 },

@@ -46,7 +46,8 @@ CORE_HEADERS = ("heft", "heft_ext", "editing", "split", "companion", "block_rows
                 "mix", "gguf_texts", "doctor", "delta")
 CORE = Kind(
     "heft_core", ("base", "model", "grammar", "format", "core", "companion", "scheme",
-                  "logical", "map", "mix", "gguf", "scan", "combine", "delta", "port_none"), CORE_HEADERS,
+                  "logical", "map", "mix", "gguf", "scan", "combine", "delta", "port_none"),
+    CORE_HEADERS,
     """Functions that need an operating
  * system, for example to open paths, are declared here and missing in heft_core.c.""",
     """The program supplies memcpy,

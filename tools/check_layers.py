@@ -92,8 +92,8 @@ MAY_INCLUDE = {
         "src/core/write/plan", "src/core/write/convert"
     ],
     "src/delta": [
-        *ENGINE, "check.h", "delta.h", "private.h", "write.h", "src/core/read", "src/core/shards",
-        "src/core/check", "src/combine"
+        *ENGINE, "check.h", "delta.h", "write.h", "src/grammar", "src/core/read",
+        "src/core/check", "src/core/write/plan", "src/combine"
     ],
     "src/companion": [
         "heft_ext.h", "companion.h", "vocabulary.h", "src/base", "src/model", "src/grammar"

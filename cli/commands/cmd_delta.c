@@ -4,13 +4,16 @@
 #include <unistd.h>
 
 #include <heft/delta.h>
+#include <heft/split.h>
 
 #include "commands/delta_report.h"
 #include "options/command.h"
+#include "process/interrupt.h"
 
 typedef struct request {
     job job;
-    const char *compress;
+    const char *compress, *disk, *checksum;
+    uint64_t version;
     bool as_json;
 } request;
 
@@ -45,6 +48,89 @@ static int open_output(heft_sink **sink, job *j)
     return code;
 }
 
+static int report(const request *r, const heft_delta_sums *sums)
+{
+    const job *j = &r->job;
+    return delta_report(&(delta_summary){ .session = j->session,
+                                          .path = j->dry_run ? NULL : j->out,
+                                          .sums = *sums,
+                                          .as_json = r->as_json,
+                                          .verb = j->dry_run ? "would be" : NULL });
+}
+
+/* ---- for other programs ---- */
+
+static heft_status open_in_folder(heft_sink **out, void *ctx, const char *name, heft_error *err)
+{
+    heft_sink_dir *sinks = ctx;
+    heft_status st = heft_sink_dir_add(out, sinks, name, err);
+    return st ? st : sink_watch(out, NULL, err);
+}
+
+static heft_status write_folder(request *r, heft_sink_dir *sinks, const heft_file *old,
+                                const heft_file *new, heft_delta_sums *sums, heft_error *err)
+{
+    job *j = &r->job;
+    heft_disk_delta_options o = HEFT_DISK_DELTA_OPTIONS_INIT;
+    o.encoding = r->disk;
+    o.checksum = r->checksum;
+    o.version = (uint32_t)r->version;
+    o.open = open_in_folder;
+    o.open_ctx = sinks;
+    o.on_loss = keep_loss_of_job;
+    o.progress = job_step;
+    o.ctx = j;
+    o.strict = j->session->strict;
+    progress_begin(&j->bar, j->out);
+    heft_status st = heft_delta_make_disk(sums, old, new, &o, err);
+    progress_end(&j->bar);
+    losses_print(&j->losses);
+    return st;
+}
+
+static int make_folder(request *r, const heft_file *old, const heft_file *new)
+{
+    job *j = &r->job;
+    heft_error err;
+    heft_delta_sums sums;
+    heft_sink_dir *sinks = NULL;
+    job_set_options(j, j->session->args.item[1]);
+    interrupt_hold();
+    heft_status st = heft_sink_dir_open(&sinks, j->out, sink_flags(j->force, j->no_sync), &err);
+    if (st)
+        return say_error(j->out, &err);
+    st = write_folder(r, sinks, old, new, &sums, &err);
+    if (!st && interrupt_is_pending())
+        st = interrupt_error(&err);
+    if (st)
+        heft_sink_dir_discard(sinks);
+    else
+        st = heft_sink_dir_finish(sinks, &err);
+    if (st)
+        return say_error(err.about == HEFT_ABOUT_TARGET ? j->out : j->source, &err);
+    return report(r, &sums);
+}
+
+static int check_disk(const request *r)
+{
+    if (!r->disk && (r->checksum || r->version))
+        return say_usage("delta", "--checksum and --delta-version are for --disk");
+    if (!r->disk)
+        return CODE_DONE;
+    if (r->job.dry_run || r->compress)
+        return say_usage("delta", "--disk excludes --dry-run and --compress");
+    return r->version > 999999 ? say_usage("delta", "--delta-version has at most six digits")
+                               : CODE_DONE;
+}
+
+static bool makes_folder(const void *of)
+{
+    const request *r = of;
+    return r->disk;
+}
+
+/* ---- a delta of heft ---- */
+
 static int make(request *r, const heft_file *old, const heft_file *new)
 {
     job *j = &r->job;
@@ -71,11 +157,7 @@ static int make(request *r, const heft_file *old, const heft_file *new)
     losses_print(&j->losses);
     if (st)
         return say_error(job_explain(j, &err), &err);
-    return delta_report(&(delta_summary){ .session = j->session,
-                                          .path = j->dry_run ? NULL : j->out,
-                                          .sums = sums,
-                                          .as_json = r->as_json,
-                                          .verb = j->dry_run ? "would be" : NULL });
+    return report(r, &sums);
 }
 
 static int check_output(const job *j)
@@ -91,11 +173,13 @@ static int run(const session *s, void *ctx)
     heft_file *old = NULL, *new = NULL;
     int code = check_output(&r->job);
     if (!code)
+        code = check_disk(r);
+    if (!code)
         code = model_open_whole(s, &old, s->args.item[0]);
     if (!code)
         code = model_open_whole(s, &new, s->args.item[1]);
     if (!code)
-        code = make(r, old, new);
+        code = r->disk ? make_folder(r, old, new) : make(r, old, new);
     heft_file_close(old);
     heft_file_close(new);
     job_release(&r->job);
@@ -103,9 +187,16 @@ static int run(const session *s, void *ctx)
 }
 
 static const opt options[] = {
-    { "output", 'o', OPT_OUTPUT, AT(request, job.out), "DELTA", "the file to write, a .zt file" },
+    { "output", 'o', OPT_OUTPUT, AT(request, job.out), "DELTA",
+      "the file to write, .zt, or the folder of --disk" },
     { "compress", 0, OPT_TEXT, AT(request, compress), "zstd[:N]",
       "compress changes (the default); none: store raw" },
+    { "disk", 0, OPT_TEXT, AT(request, disk), "xor|overwrite",
+      "write a folder for miles, slime and SGLang" },
+    { "checksum", 0, OPT_TEXT, AT(request, checksum), "NAME",
+      "with --disk: xxh3-128, blake3 or adler32 (the default)" },
+    { "delta-version", 0, OPT_NUMBER, AT(request, version), "N",
+      "with --disk: number of NEW (default 1); OLD has N - 1" },
     { "dry-run", 'n', OPT_FLAG, AT(request, job.dry_run), NULL, "compare, and write nothing" },
     { "force", 'f', OPT_FLAG, AT(request, job.force), NULL, "replace DELTA" },
     { "no-sync", 0, OPT_FLAG, AT(request, job.no_sync), NULL,
@@ -131,5 +222,6 @@ const command command_delta = {
     .options = options,
     .request_bytes = sizeof(request),
     .begin = job_begin,
+    .makes_folder = makes_folder,
     .run = run,
 };

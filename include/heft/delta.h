@@ -69,6 +69,42 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_delta_make(heft_delta_sums *out,
                                                      const heft_delta_options *opt,
                                                      heft_error *err);
 
+/* ---- for other programs ------------------------------------------------------------------- */
+
+typedef struct heft_disk_delta_options {
+    size_t size;            /* = sizeof(heft_disk_delta_options) */
+    const char *encoding;   /* "xor" or "overwrite"; NULL: xor */
+    const char *checksum;   /* "xxh3-128", "blake3" or "adler32"; NULL: adler32 */
+    uint32_t version;       /* number of the new model; that of the base is one less; 0: 1 */
+    uint32_t reserved_bits; /* 0 */
+    /* Open the sink for the file `name` of the folder; the index comes last. */
+    heft_status (*open)(heft_sink **out, void *ctx, const char *name, heft_error *err);
+    void *open_ctx;
+    heft_loss_fn on_loss;      /* metadata that do not travel: "heft/delta"; may be NULL */
+    heft_progress_fn progress; /* bytes of both models; may be NULL */
+    void *ctx;                 /* passed to both */
+    bool strict;               /* fail with HEFT_E_LOSSY after a loss */
+    uint8_t reserved[7];       /* 0: up to 8 bytes */
+} heft_disk_delta_options;
+#define HEFT_DISK_DELTA_OPTIONS_INIT                                                            \
+    {                                                                                           \
+        sizeof(heft_disk_delta_options), NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, false, \
+        {                                                                                       \
+            0                                                                                   \
+        }                                                                                       \
+    }
+/* Write what changed as miles, slime and SGLang read it: a folder with safetensors files and an
+ * index.  Each thread needs memory for up to three times the tensor that it compares.  out may be
+ * NULL.
+ *   HEFT_E_LOSSY        a tensor is added, removed, or has another type or shape: only values
+ *                       travel; or `strict` and a loss
+ *   HEFT_E_UNSUPPORTED  this build lacks zstd, the checksum or safetensors */
+HEFT_API HEFT_MUST_CHECK heft_status heft_delta_make_disk(heft_delta_sums *out,
+                                                          const heft_file *old_model,
+                                                          const heft_file *new_model,
+                                                          const heft_disk_delta_options *opt,
+                                                          heft_error *err);
+
 /* ---- reading and applying ----------------------------------------------------------------- */
 
 typedef struct heft_delta heft_delta;

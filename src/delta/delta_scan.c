@@ -3,27 +3,57 @@
 
 #include <string.h>
 
-/* Compare lines of 64 bytes first: where few units differ, most lines are equal. */
+#include "base/compiler.h"
+
+enum { WORD = 8, LINE = 64 };
+
+typedef struct listing {
+    heft_delta_found *f;
+    uint32_t n, last; /* units so far, and the position of the last one */
+} listing;
+
+/* Note a unit, without a branch: what is written counts only if the unit differs. */
+static inline void note(listing *l, bool differs, uint32_t at, const uint8_t *old,
+                        const uint8_t *new, unsigned unit)
+{
+    l->f->gaps[l->n] = (uint16_t)(at - l->last);
+    memcpy(l->f->old + (size_t)l->n * unit, old, unit);
+    memcpy(l->f->new + (size_t)l->n *unit, new, unit);
+    l->last = differs ? at : l->last;
+    l->n += differs;
+}
+
+/* Look at the words of a line that differ. */
+static inline void scan_line(listing *l, uint32_t from, const uint8_t *p, const uint8_t *q,
+                             unsigned unit)
+{
+    const uint64_t ones = UINT64_MAX >> (64 - 8 * unit);
+    for (unsigned at = 0; at < LINE; at += WORD) {
+        uint64_t differing = heft_le64(p + at) ^ heft_le64(q + at);
+        if (!differing)
+            continue;
+        for (unsigned k = 0; k < WORD; k += unit)
+            note(l, (differing >> 8 * k) & ones, from + (at + k) / unit, p + at + k, q + at + k,
+                 unit);
+    }
+}
+
+/* Compare lines first: where few units differ, most lines are equal. */
 static inline uint32_t scan(heft_delta_found *f, const uint8_t *a, const uint8_t *b, uint32_t units,
                             unsigned unit)
 {
-    enum { LINE = 64 };
-    uint32_t per_line = LINE / unit, n = 0, last = 0;
-    for (uint32_t from = 0; from < units; from += per_line) {
-        uint32_t left = units - from, here = left < per_line ? left : per_line;
+    listing l = { .f = f };
+    uint32_t per_line = LINE / unit, from = 0;
+    for (; units - from >= per_line; from += per_line) {
         const uint8_t *p = a + (size_t)from * unit, *q = b + (size_t)from * unit;
-        if (here == per_line ? !memcmp(p, q, LINE) : !memcmp(p, q, (size_t)here * unit))
-            continue;
-        for (uint32_t i = 0; i < here; i++) { /* without branches: written over unless it differs */
-            uint32_t differs = memcmp(p + (size_t)i * unit, q + (size_t)i * unit, unit) != 0;
-            f->gaps[n] = (uint16_t)(from + i - last);
-            memcpy(f->old + (size_t)n * unit, p + (size_t)i * unit, unit);
-            memcpy(f->new + (size_t)n *unit, q + (size_t)i * unit, unit);
-            last = differs ? from + i : last;
-            n += differs;
-        }
+        if (memcmp(p, q, LINE) != 0)
+            scan_line(&l, from, p, q, unit);
     }
-    return n;
+    for (; from < units; from++) {
+        const uint8_t *p = a + (size_t)from * unit, *q = b + (size_t)from * unit;
+        note(&l, memcmp(p, q, unit) != 0, from, p, q, unit);
+    }
+    return l.n;
 }
 
 uint32_t heft_delta_scan(heft_delta_found *f, const uint8_t *a, const uint8_t *b, uint32_t units,

@@ -3,7 +3,7 @@
 heft are applied by heft, and so are the deltas of other programs; what is wrong is refused. TAP on
 stdout."""
 import json
-import os
+
 import pathlib
 import shutil
 import sys
@@ -11,7 +11,7 @@ import sys
 import numpy as np
 
 from checks import heft, heft_json, require, run
-from delta_file import (Delta, apply_delta, read_delta, read_model, tensor_hash, write_disk_delta,
+from delta_file import (Delta, apply_delta, apply_disk_delta, read_delta, read_model, tensor_hash, write_disk_delta,
                         write_model, write_patch)
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
@@ -330,6 +330,35 @@ def disk_deltas_are_applied(scratch):
     require(p.returncode == 5 and b"would not have the checksum" in p.stderr, p.stderr)
 
 
+def disk_deltas_are_made(scratch):
+    models(scratch, more=False)
+    want, _ = read_model(scratch / "new.safetensors")
+    kinds = ["adler32", "blake3"] + (["xxh3-128"] if shutil.which("xxhsum") else [])
+    for encoding in ("xor", "overwrite"):
+        for checksum in kinds:
+            folder = scratch / f"{encoding}-{checksum}"
+            heft("delta", "--disk", encoding, "--checksum", checksum, "--delta-version", 12,
+                 scratch / "old.safetensors", scratch / "new.safetensors", "-o", folder)
+            got = apply_disk_delta(scratch / "old.safetensors", folder)
+            for name, t in want.items():
+                require(np.array_equal(got[name][2], t[2]), f"{folder.name}: {name}")
+            about = json.loads((folder / "model.safetensors.index.json").read_text())["metadata"]
+            require(about["version"] == "000012" and about["base_version"] == "000011", about)
+    heft("delta", "--disk", "xor", "old.safetensors", "old.safetensors", "-o", "same", cwd=scratch)
+    require([f.name for f in (scratch / "same").iterdir()] == ["model.safetensors.index.json"],
+            "there are files without changes")
+    for args, code in ((["--disk", "add"], 2), (["--disk", "xor", "--checksum", "md5"], 2),
+                       (["--disk", "xor", "-n"], 2), (["--checksum", "blake3"], 2),
+                       (["--disk", "xor", "--delta-version", 1000000], 2)):
+        heft("delta", *args, "old.safetensors", "new.safetensors", "-o", "no", code=code,
+             cwd=scratch)
+    models(scratch)
+    p = heft("delta", "--disk", "xor", "old.safetensors", "new.safetensors", "-o", "no", code=None,
+             cwd=scratch)
+    require(p.returncode == 5 and b"another type or shape" in p.stderr, p.stderr)
+    require(not (scratch / "no").exists(), "a folder was written")
+
+
 def bad_disk_deltas_are_refused(scratch):
     models(scratch, more=False)
     for member, value, words in [("delta_encoding", "add", b"encoding 'add'"),
@@ -390,6 +419,6 @@ CHECKS = [
     formats_may_differ, values_change_in_place, one_percent_takes_at_most_three,
     the_wrong_base_is_refused, deltas_by_hand_are_applied, damaged_deltas_are_refused,
     what_does_not_fit_in_place_is_refused, full_disks_leave_nothing, disk_deltas_are_applied,
-    bad_disk_deltas_are_refused, patches_are_applied
+    disk_deltas_are_made, bad_disk_deltas_are_refused, patches_are_applied
 ]
 sys.exit(tap.report([(check.__name__.replace("_", " "), run(check)) for check in CHECKS]))
