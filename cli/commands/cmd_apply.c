@@ -61,6 +61,7 @@ static int write_model(request *r, const heft_file *base, const heft_delta *d)
     o.ctx = &j->bar;
     o.no_verify = j->session->no_verify;
     job_set_options(j, j->session->args.item[0]);
+    j->convert.exact_metadata = true; /* those of the new model */
     progress_begin(&j->bar, j->source);
     heft_status st = heft_delta_apply(&f, base, d, &o, &err);
     progress_end(&j->bar);
@@ -160,6 +161,7 @@ static const opt options[] = {
     { "force", 'f', OPT_FLAG, AT(request, job.force), NULL, "replace NEW" },
     { "no-sync", 0, OPT_FLAG, AT(request, job.no_sync), NULL,
       "do not wait for the disk (scratch files)" },
+    { "strict", 0, OPT_FLAG, SETTING(strict), NULL, "treat warnings as errors" },
     { "verbose", 'v', OPT_FLAG, SETTING(verbose), NULL, "print what changed, on stderr" },
     { "json", 0, OPT_FLAG, AT(request, as_json), NULL, "print one JSON document" },
     { .name = NULL },

@@ -201,6 +201,7 @@ static const opt options[] = {
     { "force", 'f', OPT_FLAG, AT(request, job.force), NULL, "replace DELTA" },
     { "no-sync", 0, OPT_FLAG, AT(request, job.no_sync), NULL,
       "do not wait for the disk (scratch files)" },
+    { "strict", 0, OPT_FLAG, SETTING(strict), NULL, "treat warnings as errors" },
     { "verbose", 'v', OPT_FLAG, SETTING(verbose), NULL, "print what changed, on stderr" },
     { "json", 0, OPT_FLAG, AT(request, as_json), NULL, "print one JSON document" },
     { .name = NULL },

@@ -247,7 +247,7 @@ def test_deltas_are_made_and_applied(model, tmp_path):
                       set={"license": "BSD"}, rename="step=s").file
     delta = tmp_path / "d.zt"
     made = heft.delta(model, other, output=delta)
-    assert made.file == delta and made.metadata == 1 and not made.dry_run
+    assert made.file == delta and made.metadata == 2 and not made.dry_run
     assert made.tensors == {"none": 2, "sparse": 0, "xor": 0, "whole": 0, "added": 1, "removed": 1}
     assert heft.delta(model, other, dry_run=True).file is None
     done = heft.apply(model, delta, output=tmp_path / "new.safetensors")

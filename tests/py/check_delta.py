@@ -3,21 +3,24 @@
 heft are applied by heft, and so are the deltas of other programs; what is wrong is refused. TAP on
 stdout."""
 import json
+import os
 
 import pathlib
 import shutil
+import struct
 import sys
 
 import numpy as np
 
 from checks import heft, heft_json, require, run
-from delta_file import (Delta, apply_delta, apply_disk_delta, read_delta, read_model, tensor_hash, write_disk_delta,
-                        write_model, write_patch)
+from delta_file import (apply_delta, apply_disk_delta, blake3, Delta, read_delta, read_model,
+                        tensor_hash, write_disk_delta, write_model, write_patch)
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
 RANDOM = np.random.default_rng(7)
+sys.argv[1] = os.path.abspath(sys.argv[1])  # commands run in other folders
 
 
 def bf16(n):
@@ -302,6 +305,64 @@ def what_does_not_fit_in_place_is_refused(scratch):
          cwd=scratch)
 
 
+# ---- journals by hand ----
+
+def journal(data, records, within=None, **other):
+    """A journal of docs/edit.md, version 3; records: (offset, unit, positions or None, old units).
+    other: values instead of right ones."""
+    first, last = records[0], records[-1]
+    begin = first[0]
+    end = last[0] + (len(last[3]) if last[2] is None else (last[2][-1] + 1) * last[1])
+    begin, length = within or (begin, end - begin)
+    around = data[:min(begin, 65536)] + data[max(begin + length, len(data) - 65536):]
+    out = b"HEFTJRNL" + struct.pack("<II", 3, 0)
+    out += struct.pack("<QQ", other.get("size", len(data)), len(data)) + blake3(around)
+    out += struct.pack("<QQ", begin, length)
+    for at, unit, positions, old in records:
+        count = other.get("count", len(old) // unit)
+        span = other.get("span", len(old) if positions is None else (positions[-1] + 1) * unit)
+        out += struct.pack("<QIIBB6x", at, span, count, other.get("unit", unit),
+                           positions is not None)
+        out += np.array(positions or [], "<u2").tobytes() + old
+    out += other.get("more", b"")
+    return out + blake3(out)
+
+
+def journals_by_hand_are_undone(scratch):
+    old, _ = small(scratch)
+    file, beside = scratch / "base.safetensors", scratch / "base.safetensors.heft-journal"
+    whole = file.read_bytes()
+    at = whole.index(old["a"][1].tobytes())
+    records = [(at, 4, [0, 3], whole[at:at + 4] + whole[at + 12:at + 16]),
+               (at + 100, 1, None, whole[at + 100:at + 200])]
+    half = bytearray(whole)
+    half[at:at + 2] = b"xy"
+    half[at + 12:at + 16] = b"half"
+    half[at + 150:at + 200] = bytes(50)
+    file.write_bytes(half)
+    beside.write_bytes(journal(whole, records))
+    heft("ls", file, code=4)
+    heft("apply", file, file, "--in-place", "-n", code=4)
+    heft("edit", file)
+    require(file.read_bytes() == whole and not beside.exists(), "the old values are not back")
+    for bad in ({"size": len(whole) + 1}, {"count": 3}, {"count": 0}, {"count": 70000},
+                {"span": 12}, {"span": 20}, {"unit": 3}, {"unit": 0}, {"more": b"x"},
+                {"within": (at + 1, 500)}, {"within": (at, 150)}, {"within": (at, 1 << 63)}):
+        file.write_bytes(half)
+        beside.write_bytes(journal(whole, records, **bad))
+        p = heft("edit", file, code=None)
+        require(p.returncode == 3 and file.read_bytes() == half and beside.exists(), (bad, p.stderr))
+    for positions in ([3, 0], [0, 0], [1, 3]):
+        beside.write_bytes(journal(whole, [(at, 4, positions, records[0][3])], (at, 400), span=16))
+        p = heft("edit", file, code=None)
+        require(p.returncode == 3 and file.read_bytes() == half, (positions, p.stderr))
+    good = journal(whole, records)
+    for cut in (good[:-1], good[:90], good[:50] + b"?" + good[51:]):
+        beside.write_bytes(cut)
+        p = heft("edit", file, code=None)
+        require(p.returncode == 3 and file.read_bytes() == half, p.stderr)
+
+
 def full_disks_leave_nothing(scratch):
     models(scratch)
     p = heft("delta", "old.safetensors", "new.safetensors", "-f", "-o", "/dev/full", code=None,
@@ -418,7 +479,7 @@ CHECKS = [
     numpy_applies_what_heft_makes, digests_are_those_of_hash, heft_applies_what_it_makes,
     formats_may_differ, values_change_in_place, one_percent_takes_at_most_three,
     the_wrong_base_is_refused, deltas_by_hand_are_applied, damaged_deltas_are_refused,
-    what_does_not_fit_in_place_is_refused, full_disks_leave_nothing, disk_deltas_are_applied,
+    what_does_not_fit_in_place_is_refused, journals_by_hand_are_undone, full_disks_leave_nothing, disk_deltas_are_applied,
     disk_deltas_are_made, bad_disk_deltas_are_refused, patches_are_applied
 ]
 sys.exit(tap.report([(check.__name__.replace("_", " "), run(check)) for check in CHECKS]))
