@@ -170,7 +170,7 @@ static const opt options[] = {
 const command command_apply = {
     .name = "apply",
     .args = "OLD DELTA",
-    .summary = "apply what `heft delta` wrote",
+    .summary = "make a model of another one and a delta",
     .description =
         "Writes the model that DELTA makes of OLD, in any format, or changes OLD in place. OLD\n"
         "is compared with digests in DELTA first: the wrong model is refused before a byte is\n"

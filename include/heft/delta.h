@@ -17,6 +17,8 @@
 extern "C" {
 #endif
 
+/* ---- making ------------------------------------------------------------------------------- */
+
 /* Kinds of changes of a tensor; the base has a tensor of the same name, unless one is added. */
 typedef enum heft_change {
     HEFT_CHANGE_NONE,    /* it does not */
@@ -38,8 +40,6 @@ typedef struct heft_delta_sums {
     uint64_t changed_bytes; /* bytes of the elements with new values, and of whole tensors */
     uint64_t reserved[6];   /* 0: room for six sizes */
 } heft_delta_sums;
-
-/* ---- making ------------------------------------------------------------------------------- */
 
 typedef struct heft_delta_options {
     size_t size;                 /* = sizeof(heft_delta_options) */
