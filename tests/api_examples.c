@@ -611,6 +611,31 @@ static heft_status write_delta(const char *path, const heft_file *old, const hef
     return st;
 }
 
+/* delta.h: for other programs */
+static heft_status open_in_set(heft_sink **out, void *set, const char *name, heft_error *err)
+{
+    return heft_sink_dir_add(out, set, name, err);
+}
+
+static heft_status write_disk_delta(const char *folder, const heft_file *old, const heft_file *new,
+                                    heft_error *err)
+{
+    heft_sink_dir *set;
+    heft_disk_delta_options options = HEFT_DISK_DELTA_OPTIONS_INIT;
+    heft_status st = heft_sink_dir_open(&set, folder, 0, err);
+    if (st)
+        return st;
+    options.encoding = "overwrite";
+    options.open = open_in_set;
+    options.open_ctx = set;
+    st = heft_delta_make_disk(NULL, old, new, &options, err);
+    if (st)
+        heft_sink_dir_discard(set);
+    else
+        st = heft_sink_dir_finish(set, err);
+    return st;
+}
+
 /* delta.h: reading and applying */
 static heft_status write_result(const char *path, const heft_file *base, const heft_file *changes,
                                 heft_error *err)
@@ -999,6 +1024,8 @@ int main(int argc, char **argv)
     require(!read_checked(first, file, 0, sizeof first, &err) && *first == 1, "checked");
     heft_file_close(both);
     require(!write_delta("step.zt", more, file, &err), "delta");
+    heft_status written = write_disk_delta("weight_v000001", file, file, &err);
+    require(!written || written == HEFT_E_UNSUPPORTED, "disk delta"); /* without zstd */
     both = opened("step.zt");
     require(!write_result("next.safetensors", more, both, &err), "apply");
     heft_file_close(both);

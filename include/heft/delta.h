@@ -126,7 +126,9 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_delta_open(heft_delta **out, const hef
                                                      heft_error *err);
 /* Return the number of rows, unchanged tensors included if the delta lists them. */
 HEFT_API uint32_t heft_delta_count(const heft_delta *d);
+/* Return row i, below the count. */
 HEFT_API heft_delta_row heft_delta_at(const heft_delta *d, uint32_t i);
+/* Return the sums over all rows; `bytes` is 0. */
 HEFT_API heft_delta_sums heft_delta_sum(const heft_delta *d);
 /* Close a delta.  NULL is ignored. */
 HEFT_API void heft_delta_close(heft_delta *d);
