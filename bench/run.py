@@ -35,8 +35,8 @@ SECTIONS = [
     payloads.decoding, payloads.encoding,
     quantised.dequantising, payloads.growing, servers.remote, others.python, others.package,
     others.tensors_in_python,
-    others.hashing, others.summarising, others.comparing, others.parameters, others.embedding,
-    others.browser, builds.peers
+    others.hashing, others.summarising, others.comparing, others.deltas, others.parameters,
+    others.embedding, others.browser, builds.peers
 ]
 NAMES = [section.__name__ for section in SECTIONS]
 
