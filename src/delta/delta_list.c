@@ -143,7 +143,8 @@ static heft_status put_row(heft_delta_maker *m, const heft_delta_listed *row)
     HEFT_TRY(begin_map(m, row->name, HEFT_KIND_MAP));
     HEFT_TRY(
         put_value(m, heft_value_str(heft_lit("change"), heft_lit(heft_change_name(row->change)))));
-    HEFT_TRY(put_value(m, heft_value_str(heft_lit("dtype"), heft_lit(heft_dtype_name(t)))));
+    if (heft_dtype_get(t))
+        HEFT_TRY(put_value(m, heft_value_str(heft_lit("dtype"), heft_lit(heft_dtype_name(t)))));
     if (row->old_tensor != HEFT_NONE)
         HEFT_TRY(put_hash(m, "base", &row->base));
     if (has_result && row->change != HEFT_CHANGE_NONE)

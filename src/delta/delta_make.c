@@ -38,18 +38,18 @@ static heft_status copy_part(heft_delta_maker *m, uint32_t to, uint32_t part)
 }
 
 /* Only dense tensors are computed when a delta is applied. */
-static heft_status refuse_layout(heft_delta_maker *m, const heft_file *f, uint32_t tensor)
+static heft_status refuse_kind(heft_delta_maker *m, uint32_t tensor)
 {
-    heft_str name = heft_ix_name(&f->x, tensor), layout = heft_ix_layout(&f->x, tensor);
     return heft_error_plain(m->err, HEFT_E_UNSUPPORTED,
-                            "tensor %q changes and has the layout %q: a delta has dense tensors",
-                            name, layout);
+                            "tensor %q changes, and is not a dense tensor of a known type: a delta "
+                            "cannot have it",
+                            heft_ix_name(&m->new->x, tensor));
 }
 
 static bool is_plain_dense(const heft_file *f, uint32_t tensor)
 {
     const heft_ix_tensor_row *row = heft_ix_row(&f->x, tensor);
-    return row->layout == HEFT_DENSE && row->part_count == 1;
+    return row->layout == HEFT_DENSE && row->part_count == 1 && heft_dtype_get(row->dtype);
 }
 
 static heft_status write_whole(heft_delta_maker *m, uint32_t tensor)
@@ -58,7 +58,7 @@ static heft_status write_whole(heft_delta_maker *m, uint32_t tensor)
     heft_tensor t = heft_tensor_at(m->new, tensor);
     uint32_t part;
     if (!is_plain_dense(m->new, tensor))
-        return refuse_layout(m, m->new, tensor);
+        return refuse_kind(m, tensor);
     m->sums.changed_bytes += heft_tensor_bytes(m->new, tensor);
     if (!m->writer)
         return HEFT_OK;

@@ -97,9 +97,9 @@ static heft_status check_item(heft_delta *d, heft_delta_item *item, uint8_t *is_
     heft_delta_row *row = &item->row;
     bool is_added = row->change == HEFT_CHANGE_ADDED;
     bool ends = row->change == HEFT_CHANGE_NONE || row->change == HEFT_CHANGE_REMOVED;
-    if (row->has_base == is_added || row->has_result == ends || !item->dtype ||
+    if (row->has_base == is_added || row->has_result == ends ||
         item->has_replaced != (row->change == HEFT_CHANGE_SPARSE))
-        return heft_delta_bad(err, row->name, "lacks a digest or a type, or has one too many");
+        return heft_delta_bad(err, row->name, "lacks a digest, or has one too many");
     d->sums.tensors[row->change]++;
     if (!has_tensor(row->change))
         return HEFT_OK;

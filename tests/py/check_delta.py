@@ -236,7 +236,7 @@ REFUSED = [  # parts of tensor a, change of the list, words of the message, exit
     ({}, lambda d: d.rows["a"].pop("base"), b"lacks a digest", 3),
     ({}, lambda d: d.rows["a"].pop("result"), b"lacks a digest", 3),
     ({}, lambda d: d.rows["a"].pop("replaced"), b"lacks a digest", 3),
-    ({}, lambda d: d.rows["a"].pop("dtype"), b"lacks a digest or a type", 3),
+    ({}, lambda d: d.rows["a"].pop("dtype"), b"other parts or types", 3),
     ({}, lambda d: d.rows["a"].pop("change"), b"does not say what changes", 3),
     ({}, lambda d: d.rows["a"].update(change="more"), b"a value of 'change'", 3),
     ({}, lambda d: d.rows["a"].update(base="0x" * 32), b"a value of 'base'", 3),
