@@ -182,16 +182,20 @@ static bool is_same_kind(const heft_index *x, uint32_t i, const heft_index *y, u
 
 static heft_status compare_dense(heft_delta_maker *m, heft_delta_listed *row)
 {
-    heft_delta_pair p = { .old = m->old,
-                          .new = m->new,
-                          .old_part = heft_ix_row(&m->old->x, row->old_tensor)->first_part,
-                          .new_part = heft_ix_row(&m->new->x, row->new_tensor)->first_part,
-                          .unit = heft_delta_unit(heft_ix_row(&m->new->x, row->new_tensor)->dtype),
-                          .progress = &m->progress };
-    heft_status st = heft_delta_pair_compare(&p, &m->slots, m->err);
+    heft_delta_pair *p = heft_mem_alloc(&m->mem, sizeof *p); /* too large for a small stack */
+    if (!p)
+        return heft_error_no_memory(m->err, purpose);
+    *p = (heft_delta_pair){ .old = m->old,
+                            .new = m->new,
+                            .old_part = heft_ix_row(&m->old->x, row->old_tensor)->first_part,
+                            .new_part = heft_ix_row(&m->new->x, row->new_tensor)->first_part,
+                            .progress = &m->progress };
+    p->unit = heft_delta_unit(heft_ix_row(&m->new->x, row->new_tensor)->dtype);
+    heft_status st = heft_delta_pair_compare(p, &m->slots, m->err);
     if (!st)
-        st = write_pair(m, row, &p);
-    heft_delta_pair_free(&p, &m->mem);
+        st = write_pair(m, row, p);
+    heft_delta_pair_free(p, &m->mem);
+    heft_mem_free(&m->mem, p, sizeof *p);
     return st;
 }
 
