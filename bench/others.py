@@ -151,6 +151,45 @@ def comparing(r, inputs, formats, quick):
     inputs.drop(path, copy)
 
 
+def change_one_percent(path, copy):
+    """Write a copy with another value in each hundredth element of two bytes."""
+    with open(path, "rb") as f:
+        data = bytearray(f.read())
+    at = slice(1 << 20, None, 200)
+    data[at] = data[at].translate(bytes(b ^ 1 for b in range(256)))
+    with open(copy, "wb") as f:
+        f.write(data)
+
+
+def deltas(r, inputs, formats, quick):
+    """heft delta and heft apply where 1 % of the elements change, compared with reading both
+    models; 1 GiB each.  In place, the time is that of 8 GiB."""
+    path, copy = inputs.model(formats[0], 144 if quick else 1008), inputs.path("changed")
+    delta, out = inputs.path("delta.zt"), inputs.path("applied.safetensors")
+    change_one_percent(path, copy)
+    inputs.settle(copy)
+
+    def in_place():
+        shutil.copyfile(path, out)
+        return seconds(HEFT, "apply", "--in-place", "--no-sync", out, delta)
+
+    took = measure_in_turns(2 if quick else 5, {
+        "delta": lambda: seconds(HEFT, "delta", "-f", "--no-sync", path, copy, "-o", delta),
+        "cat": lambda: seconds("sh", "-c", 'cat "$0" "$1" > /dev/null', path, copy),
+        "apply": lambda: seconds(HEFT, "apply", "-f", "--no-sync", path, delta, "-o", out),
+        "cp": lambda: seconds("cp", path, out), "in place": in_place})
+    size = os.path.getsize(path)
+    r.faster("heft delta, 1 % changed", took["delta"], took["cat"], "cat of both", 0.7,
+             own=(speed(2 * size, took["delta"]), "GB/s"))
+    r.faster("heft apply, 1 % changed", took["apply"], took["cat"], "cat of both", None,
+             own=(speed(size, took["apply"]), "GB/s"))
+    r.faster("heft apply, 1 % changed", took["apply"], took["cp"], "cp", 0.7)
+    r.add("heft apply --in-place, 1 % changed: for 8 GiB",
+          [t * 8 * GIB / size for t in took["in place"]], "s", 1)
+    r.add("a delta of 1 %: size / size of the model", os.path.getsize(delta) / size, "x", 0.03)
+    inputs.drop(path, copy, delta, out)
+
+
 def parameters(r, inputs, formats, quick):
     """The parameter store: acquiring resident parameters, each thread its own parameters where
     nothing else is said, and streaming a model larger than the budget compared with cat; 2 GiB.

@@ -39,8 +39,8 @@ SECTIONS = [
     payloads.growing, servers.remote,
     others.python, others.package,
     others.tensors_in_python,
-    others.hashing, others.summarising, others.comparing, others.parameters, others.embedding,
-    others.browser, builds.peers
+    others.hashing, others.summarising, others.comparing, others.deltas, others.parameters,
+    others.embedding, others.browser, builds.peers
 ]
 NAMES = [section.__name__ for section in SECTIONS]
 

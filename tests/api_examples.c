@@ -663,6 +663,66 @@ static heft_status convert_resumably(const char *url, const char *path, heft_err
     return st ? st : heft_url_remove_kept(path, err);
 }
 
+/* delta.h: making */
+static heft_status write_delta(const char *path, const heft_file *old, const heft_file *new,
+                               heft_error *err)
+{
+    heft_sink *sink;
+    heft_delta_sums sums;
+    heft_status st = heft_sink_open_file(&sink, path, 0, err);
+    if (!st)
+        st = heft_delta_make(&sums, old, new, sink, NULL, err);
+    if (!st)
+        printf("%u tensors have some new values\n", sums.tensors[HEFT_CHANGE_SPARSE]);
+    return st;
+}
+
+/* delta.h: for other programs */
+static heft_status open_in_set(heft_sink **out, void *set, const char *name, heft_error *err)
+{
+    return heft_sink_dir_add(out, set, name, err);
+}
+
+static heft_status write_disk_delta(const char *folder, const heft_file *old, const heft_file *new,
+                                    heft_error *err)
+{
+    heft_sink_dir *set;
+    heft_disk_delta_options options = HEFT_DISK_DELTA_OPTIONS_INIT;
+    heft_status st = heft_sink_dir_open(&set, folder, 0, err);
+    if (st)
+        return st;
+    options.encoding = "overwrite";
+    options.open = open_in_set;
+    options.open_ctx = set;
+    st = heft_delta_make_disk(NULL, old, new, &options, err);
+    if (st)
+        heft_sink_dir_discard(set);
+    else
+        st = heft_sink_dir_finish(set, err);
+    return st;
+}
+
+/* delta.h: reading and applying */
+static heft_status write_result(const char *path, const heft_file *base, const heft_file *changes,
+                                heft_error *err)
+{
+    heft_delta *delta;
+    heft_file *result = NULL;
+    heft_sink *sink;
+    heft_status st = heft_delta_open(&delta, changes, err);
+    for (uint32_t i = 0; !st && i < heft_delta_count(delta); i++)
+        printf("%s\n", heft_change_name(heft_delta_at(delta, i).change));
+    if (!st)
+        st = heft_delta_apply(&result, base, delta, NULL, err);
+    if (!st)
+        st = heft_sink_open_file(&sink, path, HEFT_SINK_REPLACE, err);
+    if (!st)
+        st = heft_file_convert(result, heft_format_for_path(path), sink, NULL, err);
+    heft_file_close(result);
+    heft_delta_close(delta);
+    return st;
+}
+
 /* share.h: beside the output */
 static heft_status convert_two_shares(const heft_file *file, const char *path, heft_error *err)
 {
@@ -1035,6 +1095,12 @@ int main(int argc, char **argv)
     require(repair_index(&index, "shards", &err) == HEFT_E_IO || !index.changed, "index");
     float first[32];
     require(!read_checked(first, file, 0, sizeof first, &err) && *first == 1, "checked");
+    heft_file_close(both);
+    require(!write_delta("step.zt", more, file, &err), "delta");
+    heft_status written = write_disk_delta("weight_v000001", file, file, &err);
+    require(!written || written == HEFT_E_UNSUPPORTED, "disk delta"); /* without zstd */
+    both = opened("step.zt");
+    require(!write_result("next.safetensors", more, both, &err), "apply");
     heft_file_close(both);
     require(!convert_to_half(file, "half.zt", &err), "convert");
     require(!convert_two_shares(file, "shares.zt", &err), "shares");

@@ -1,5 +1,6 @@
 /* test_abi.c - tests of programs compiled with an older or a newer header. */
 
+#include <heft/delta.h>
 #include <heft/mix.h>
 #include <heft/params.h>
 #include <heft/quantise.h>
@@ -63,6 +64,11 @@ static const size_row sizes[] = {
     { "heft_blend_item", sizeof(heft_blend_item), 48 },
     { "heft_quantise_options", sizeof(heft_quantise_options), 72 },
     { "heft_quantise_item", sizeof(heft_quantise_item), 72 },
+    { "heft_delta_sums", sizeof(heft_delta_sums), 96 },
+    { "heft_delta_options", sizeof(heft_delta_options), 48 },
+    { "heft_disk_delta_options", sizeof(heft_disk_delta_options), 80 },
+    { "heft_delta_row", sizeof(heft_delta_row), 120 },
+    { "heft_apply_options", sizeof(heft_apply_options), 32 },
     { "heft_source", sizeof(heft_source), 16 },
     { "heft_sink", sizeof(heft_sink), 8 },
     { "heft_executor", sizeof(heft_executor), 40 },

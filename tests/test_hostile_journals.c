@@ -89,7 +89,8 @@ static void rolls_back_only_what_fits(void **state)
         { { "ABCDEFGH", 1, 0, 8, 8, { { 0 } }, 0, 0 }, "ABCDEFGH", NULL },
         /* the version */
         { { "ABxDEFGH", 0, 1, 8, 8, { { 2, 1, 1, 0, "Cx" } }, 1, 0 }, NULL, "version 0" },
-        { { "ABxDEFGH", 3, 1, 8, 8, { { 2, 1, 1, 0, "Cx" } }, 1, 0 }, NULL, "version 3" },
+        { { "ABxDEFGH", 4, 1, 8, 8, { { 2, 1, 1, 0, "Cx" } }, 1, 0 }, NULL, "version 4" },
+        { { "ABxDEFGH", 3, 1, 8, 8, { { 2, 1, 1, 0, "Cx" } }, 1, 0 }, NULL, "another file" },
         /* counts and lengths */
         { { "ABxDEFGH", 1, 2, 8, 8, { { 2, 1, 1, 0, "Cx" } }, 1, 0 }, NULL, DAMAGED },
         { { "ABxDEFGH", 1, 0, 8, 8, { { 2, 1, 1, 0, "Cx" } }, 1, 0 }, NULL, DAMAGED },

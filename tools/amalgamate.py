@@ -43,10 +43,10 @@ class Kind:
 
 # Other public headers are included by these.
 CORE_HEADERS = ("heft", "heft_ext", "editing", "split", "companion", "block_rows", "quantise",
-                "mix", "gguf_texts", "doctor", "lora")
+                "mix", "gguf_texts", "doctor", "lora", "delta")
 CORE = Kind(
     "heft_core", ("base", "model", "grammar", "format", "core", "companion", "scheme",
-                  "logical", "map", "combine", "lora", "mix", "gguf", "scan", "port_none"),
+                  "logical", "map", "combine", "lora", "delta", "mix", "gguf", "scan", "port_none"),
     CORE_HEADERS,
     """Functions that need an operating
  * system, for example to open paths, are declared here and missing in heft_core.c.""",
@@ -55,8 +55,8 @@ CORE = Kind(
  * allocator from a block of memory.""")
 DESKTOP = Kind(
     "heft", ("base", "model", "grammar", "format", "core", "companion", "folder", "scheme",
-             "logical", "map", "combine", "lora", "mix", "gguf", "scan", "share", "sign", "move",
-             "port", "local", "params", "simd/floats.c", "port_none/no_kernels.c"),
+             "logical", "map", "combine", "lora", "delta", "mix", "gguf", "scan", "share", "sign",
+             "move", "port", "local", "params", "simd/floats.c", "port_none/no_kernels.c"),
     (*CORE_HEADERS, "params", "share", "sign"),
     """Functions that need a library which
  * heft.c is compiled without return HEFT_E_UNSUPPORTED, among them those of remote files.""",

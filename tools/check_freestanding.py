@@ -14,9 +14,8 @@ import tap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LAYERS = ["base", "model", "grammar", "format", "core", "companion", "folder", "scheme",
-          "logical", "map", "combine", "blend", "lora", "mix", "gguf", "scan", "sign", "share",
-          "move",
-          "port_none"]
+          "logical", "map", "combine", "blend", "delta", "lora", "mix", "gguf", "scan", "sign",
+          "share", "move", "port_none"]
 MEM = {"memcpy", "memcmp", "memset", "memmove"}
 # Symbols that the tool chain itself leaves undefined; no library defines them.
 MACHINE = {

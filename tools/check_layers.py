@@ -100,6 +100,10 @@ MAY_INCLUDE = {
         *ENGINE, "private.h", "share.h", "src/grammar", "src/core/read", "src/core/check",
         "src/core/write/plan", "src/core/write/convert"
     ],
+    "src/delta": [
+        *ENGINE, "check.h", "delta.h", "write.h", "src/grammar", "src/core/read",
+        "src/core/check", "src/core/write/plan", "src/combine"
+    ],
     "src/companion": [
         "heft_ext.h", "companion.h", "vocabulary.h", "src/base", "src/model", "src/grammar"
     ],
@@ -116,7 +120,7 @@ MAY_INCLUDE = {
     "src/port/libraries": PORT,
     "src/port/folders": [*PORT, "src/folder", "src/port/system"],
     "src/port/save": SAVE,
-    "src/local": [*SAVE, "src/port/save"],
+    "src/local": [*SAVE, "src/port/save", "src/delta"],
     "src/port/remote": [*SAVE, "src/port/save", "src/local"],
     "cli": [*HEADERS, "cli/process", "cli/models", "cli/options", "cli/commands", "any"],
     "cli/text": [*HEADERS, "any"],

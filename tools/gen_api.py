@@ -18,8 +18,8 @@ PAGE = ROOT / "docs/api.md"
 EXAMPLES = ROOT / "tests/api_examples.c"
 HEADERS = ["heft.h", "source.h", "memory_limits.h", "write.h", "check.h", "editing.h",
            "split.h", "ids.h", "vocabulary.h", "companion.h", "scheme.h", "block_rows.h",
-           "blend.h", "lora.h", "map.h", "mix.h", "gguf_texts.h", "quantise.h", "doctor.h",
-           "share.h", "sign.h", "params.h", "remote.h", "heft_ext.h"]
+           "blend.h", "delta.h", "lora.h", "map.h", "mix.h", "gguf_texts.h", "quantise.h",
+           "doctor.h", "share.h", "sign.h", "params.h", "remote.h", "heft_ext.h"]
 STABILITY = re.compile(r"/\*(?:(?!\*/).)*Stability: (stable|provisional)\.", re.S)
 SECTION = re.compile(r"^/\* ---- (.*?) -+ \*/$", re.M)
 BLOCK = re.compile(

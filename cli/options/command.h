@@ -64,6 +64,8 @@ struct command {
     void (*begin)(const session *s, void *request);
     /* Return true if the request writes shares of its output. NULL: it never does. */
     bool (*writes_shares)(const void *request);
+    /* Return true if what the request writes is a folder. NULL: the kind of the output says so. */
+    bool (*makes_folder)(const void *request);
     /* Return the name of a file that is written beside the output, or NULL. NULL: there is none. */
     const char *(*writes_beside)(const void *request);
     /* Run, and return an exit code. The lists of options are released afterwards. */

@@ -311,6 +311,11 @@ static bool writes_shares(const session *s)
     return s->command->writes_shares && s->command->writes_shares(s->request);
 }
 
+static bool makes_folder(const session *s)
+{
+    return s->command->makes_folder && s->command->makes_folder(s->request);
+}
+
 static void allow_output(sandbox *s, const char *path, output_kind kind, unsigned more)
 {
     char folder[PATH_MAX], real[PATH_MAX], made[PATH_MAX];
@@ -411,7 +416,7 @@ static void allow_written(sandbox *s, const operand *o)
 {
     bool has_shares = writes_shares(s->session);
     unsigned more = o->is_argument && has_shares ? ACCESS_FOLDERS | ACCESS_MOVE : 0;
-    allow_output(s, o->path, o->output, more);
+    allow_output(s, o->path, makes_folder(s->session) ? FOLDER_OUTPUT : o->output, more);
     if (o->is_argument)
         allow_beside(s, o->path);
     if (o->is_changed)

@@ -6,6 +6,7 @@
 #include <heft/block_rows.h>
 #include <heft/check.h>
 #include <heft/companion.h>
+#include <heft/delta.h>
 #include <heft/doctor.h>
 #include <heft/dtypes.h>
 #include <heft/editing.h>

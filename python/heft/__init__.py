@@ -1,8 +1,8 @@
 """Model weights in every format: open, read, write, verify, convert.
 
 heft.open(path) gives a mapping from names to tensors, which are read on demand. The commands of heft
-are functions: convert, verify, sign, sbom, doctor, scan, diff, hash, stats, edit, split, merge,
-blend, append, info."""
+are functions: convert, verify, sign, sbom, doctor, scan, diff, hash, stats, edit, delta, apply,
+split, merge, blend, append, info."""
 from collections.abc import Mapping
 
 from ._heft import (ArgumentError, CancelledError, ChecksumError, Error, File, FormatError, IOError,

@@ -1,5 +1,5 @@
 """The commands of heft as functions: convert, verify, sign, sbom, doctor, scan, diff, hash, stats,
-edit, split, merge, blend, append and info run the command that is part of the package and give
+edit, delta, apply, split, merge, blend, append and info run the command that is part of the package and give
 dataclasses."""
 import inspect
 import json
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from . import _child, _errors
 from ._exceptions import LossWarning
 from ._options import FLAG, options_of, path_words
-from ._results import (Appended, Bill, Converted, Diagnosis, Difference, Digests, Edited, Info, Message,
+from ._results import (Appended, Bill, Converted, Delta, Diagnosis, Difference, Digests, Edited, Info, Message,
                        Quality, Renamed, Report, Result, Scan, Signed, Split, Stats, build)
 
 
@@ -232,6 +232,12 @@ _COMMANDS = [
     _Command("edit", {"file": path_words}, _of_result(Edited, "file"), "Edited",
              "Change metadata, names, ids, vocabulary or configuration of a file, atomically. "
              "Without changes:\nroll back an interrupted edit."),
+    _Command("delta", {"old": path_words, "new": path_words}, _of_document(Delta), "Delta",
+             "Write what changed from one model to another to the file output, or with dry_run only "
+             "compare them.", flags=JSON),
+    _Command("apply", {"old": path_words, "delta": path_words}, _of_document(Delta), "Delta",
+             "Write the model that a delta makes of another one to the file output, or change it "
+             "in_place.", flags=JSON),
 ]
 
 
@@ -295,9 +301,9 @@ def _function(command):
 
 
 FUNCTIONS = {command.name: _function(command) for command in _COMMANDS}
-append, blend, convert, diff, doctor, edit, hash, info, merge, sbom, scan, sign, split, stats, verify = (
+append, apply, blend, convert, delta, diff, doctor, edit, hash, info, merge, sbom, scan, sign, split, stats, verify = (
     FUNCTIONS[name] for name in sorted(FUNCTIONS))
 
 __all__ = [*FUNCTIONS, "FileWarning", "Message", "Result", "Converted", "Split",
-           "Edited", "Appended", "Quality", "Report", "Signed", "Bill", "Diagnosis", "Scan", "Difference",
+           "Edited", "Appended", "Delta", "Quality", "Report", "Signed", "Bill", "Diagnosis", "Scan", "Difference",
            "Renamed", "Digests", "Stats", "Info"]

@@ -75,6 +75,14 @@ class Appended(Edited):
     tensors: int
 
 @dataclass(frozen=True)
+class Delta(Result):
+    tensors: dict[str, int]
+    metadata: int
+    changed_bytes: int
+    dry_run: bool
+    file: pathlib.Path | None = ...
+
+@dataclass(frozen=True)
 class Finding:
     severity: str
     rule: str
@@ -370,6 +378,33 @@ def append(
     progress: Callable[[int, int], object] | bool | None = ...,
 ) -> Appended: ...
 
+def apply(
+    old: str | os.PathLike[str],
+    delta: str | os.PathLike[str],
+    *,
+    no_sync: bool = ...,
+    verbose: bool = ...,
+    output: str | os.PathLike[str] | None = ...,
+    in_place: bool = ...,
+    verify: bool = ...,
+    to: str | None = ...,
+    allow_loss: bool = ...,
+    dry_run: bool = ...,
+    force: bool = ...,
+    key: str | None = ...,
+    view: Mapping[str, str] | None = ...,
+    access: str | None = ...,
+    max_tensors: int | None = ...,
+    max_bytes: int | str | None = ...,
+    threads: int | None = ...,
+    quiet: bool = ...,
+    no_verify: bool = ...,
+    offline: bool = ...,
+    follow_links: bool = ...,
+    no_sandbox: bool = ...,
+    progress: Callable[[int, int], object] | bool | None = ...,
+) -> Delta: ...
+
 def blend(
     models: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     target: str | os.PathLike[str],
@@ -485,6 +520,33 @@ def convert(
     no_sandbox: bool = ...,
     progress: Callable[[int, int], object] | bool | None = ...,
 ) -> Converted | None: ...
+
+def delta(
+    old: str | os.PathLike[str],
+    new: str | os.PathLike[str],
+    *,
+    no_sync: bool = ...,
+    output: str | os.PathLike[str] | None = ...,
+    compress: str | Iterable[str] | Mapping[str, str] | None = ...,
+    disk: str | None = ...,
+    checksum: str | None = ...,
+    delta_version: int | None = ...,
+    dry_run: bool = ...,
+    force: bool = ...,
+    verbose: bool = ...,
+    key: str | None = ...,
+    view: Mapping[str, str] | None = ...,
+    access: str | None = ...,
+    max_tensors: int | None = ...,
+    max_bytes: int | str | None = ...,
+    threads: int | None = ...,
+    quiet: bool = ...,
+    no_verify: bool = ...,
+    offline: bool = ...,
+    follow_links: bool = ...,
+    no_sandbox: bool = ...,
+    progress: Callable[[int, int], object] | bool | None = ...,
+) -> Delta: ...
 
 def diff(
     a: str | os.PathLike[str],

@@ -136,6 +136,18 @@ class Appended(Edited):
 
 
 @dataclass(frozen=True)
+class Delta(Result):
+    """What changes from one model to another. tensors: the number of tensors for each kind of
+    change, none, sparse, xor, whole, added and removed. metadata: the number of keys that change.
+    changed_bytes: bytes of the elements with new values. file: what was written, or None."""
+    tensors: dict[str, int]
+    metadata: int
+    changed_bytes: int
+    dry_run: bool
+    file: pathlib.Path | None = _as(lambda path: path and pathlib.Path(path), default=None)
+
+
+@dataclass(frozen=True)
 class Finding:
     """What verify found: severity is note, warning or fault; offset and length are bytes. path: the
     file that a finding of signature or hub is about."""

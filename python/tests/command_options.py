@@ -11,7 +11,7 @@ tests/command_options.py HEFT --write."""
 DESCRIBED = (
 '''
 COMMANDS = ("info verify doctor diff hash stats sbom scan sign convert split merge blend "
-            "append edit").split()
+            "append edit delta apply").split()
 # Options that the functions give by themselves, or that only people need.
 OTHERS = {"color", "messages", "json", "raw", "help", "quantiles"}
 OTHERS_OF = {"scan": {"name", "verbose"}, "diff": {"depth", "limit", "sort", "tree"}}

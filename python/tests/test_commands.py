@@ -259,6 +259,22 @@ def test_convert_split_merge_edit_and_append(model, tmp_path):
     assert "ema.step" in heft.hash(done.file).tensors
 
 
+def test_deltas_are_made_and_applied(model, tmp_path):
+    other = heft.edit(heft.convert(model, tmp_path / "other.safetensors").file,
+                      set={"license": "BSD"}, rename="step=s").file
+    delta = tmp_path / "d.zt"
+    made = heft.delta(model, other, output=delta)
+    assert made.file == delta and made.metadata == 2 and not made.dry_run
+    assert made.tensors == {"none": 2, "sparse": 0, "xor": 0, "whole": 0, "added": 1, "removed": 1}
+    assert heft.delta(model, other, dry_run=True).file is None
+    done = heft.apply(model, delta, output=tmp_path / "new.safetensors")
+    assert done.tensors == made.tensors and heft.diff(done.file, other).equal
+    with pytest.raises(heft.Error, match="another model"):
+        heft.apply(other, delta, output=tmp_path / "no.safetensors")
+    with pytest.raises(heft.UnsupportedError, match="in place"):
+        heft.apply(done.file, delta, in_place=True, no_verify=True)
+
+
 def test_the_quality_of_quantised_weights_is_measured(tmp_path):
     numbers = f32(*(i % 17 - 8 for i in range(4 * 64)))
     source = write_safetensors(tmp_path / "in.safetensors",

@@ -11,6 +11,7 @@ static const heft_digest *const digests[] = {
 #endif
 #ifdef HEFT_HAVE_XXHASH
     &heft_xxhash_xxh3,
+    &heft_xxhash_xxh3_128,
 #endif
     NULL,
 };

@@ -109,11 +109,11 @@ extern const heft_executor heft_all_threads;
 extern const heft_executor heft_waiting_threads;
 /* Return true on a thread of heft_waiting_threads. */
 void heft_os_entropy(void *buf, size_t len);
-extern const heft_digest heft_isal_crc32, heft_isal_crc32c; /* crc_isal.c */
-extern const heft_digest heft_openssl_sha256;               /* digest_openssl.c */
-extern const heft_digest heft_xxhash_xxh3;                  /* digest_xxhash.c */
-extern const heft_codec heft_zstd_codec;                    /* zstd.c */
-extern const heft_codec heft_inflate_codec;                 /* inflate.c */
+extern const heft_digest heft_isal_crc32, heft_isal_crc32c;      /* crc_isal.c */
+extern const heft_digest heft_openssl_sha256;                    /* digest_openssl.c */
+extern const heft_digest heft_xxhash_xxh3, heft_xxhash_xxh3_128; /* digest_xxhash.c */
+extern const heft_codec heft_zstd_codec;                         /* zstd.c */
+extern const heft_codec heft_inflate_codec;                      /* inflate.c */
 
 /* Implements heft_host.open_hdf5; libraries/hdf5_file.c. */
 heft_status heft_hdf5_open(heft_container **out, heft_source *bytes, uint64_t memory,

@@ -25,7 +25,7 @@ PAGES = ["README.md", "docs/guide.md"]
 # Pages that start in the folder of the demo, with heft in PATH.
 DEMO_PAGES = [
     f"docs/{name}.md"
-    for name in ("edit", "shards", "findings", "params", "casting", "profiles", "hash")
+    for name in ("delta", "edit", "shards", "findings", "params", "casting", "profiles", "hash")
 ] + [
     f"docs/formats/{name}.md"
     for name in ("burnpack", "embd", "gguf", "gptrs", "mag", "npy", "safetensors", "ztensor")

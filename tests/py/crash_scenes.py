@@ -46,6 +46,14 @@ def safetensors(tensors, seed=0, **metadata):
     return struct.pack("<Q", len(text)) + text + data
 
 
+def next_step(names):
+    """The first model with one other value in each tensor, and only other values in the last."""
+    data = bytearray(safetensors(names, license="MIT"))
+    for n in range(1, len(names) + 1):
+        data[len(data) - 320 * n] ^= 1
+    return bytes(data[:-320]) + safetensors(names, seed=0.5)[-320:]
+
+
 def contents(folder):
     return {
         str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*"))
@@ -120,7 +128,9 @@ def make_models(runner, folder):
     (folder / "other.safetensors").write_bytes(safetensors(["more"], seed=90000))
     made = [["convert", "--allow-loss", *ONE_TENSOR.get(t, []), "n.safetensors", f"f.{t}"]
             for t in TARGETS]
-    made += [["split", "--count", "2", "n.safetensors", "set"],
+    (folder / "step.safetensors").write_bytes(next_step(names))
+    made += [["delta", "m.safetensors", "step.safetensors", "-o", "d.zt"],
+             ["split", "--count", "2", "n.safetensors", "set"],
              ["split", "--count", "3", "--to", "dcp", "n.safetensors", "pieces"]]
     for args in made:
         p = runner.plain(folder, args)
@@ -155,6 +165,11 @@ def usual_scenes(start):
     yield scene("merge", "o.gguf", "merge", "-j1", "set", "o.gguf")
     yield scene("merge files", "o.zt", "merge", "-j1", "m.safetensors", "other.safetensors",
                 "o.zt")
+    yield scene("delta", "o.zt", "delta", "-j1", "m.safetensors", "n.safetensors", "-o", "o.zt")
+    yield scene("apply", "o.safetensors", "apply", "-j1", "m.safetensors", "d.zt", "-o",
+                "o.safetensors")
+    yield scene("apply in place", "m.safetensors", "apply", "-j1", "m.safetensors", "d.zt",
+                "--in-place")
     yield from (scene(f"edit {t}", f"f.{t}", "edit", *RENAMED, f"f.{t}")
                 for t in TARGETS if t != "npy")
     yield scene("edit by a new file", "f.safetensors", "edit", "--set", "zz=" + LONG,

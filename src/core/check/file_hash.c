@@ -1,6 +1,7 @@
 /* file_hash.c - hashes tensors and models independently of the file format, as docs/hash.md
  * specifies.  Each part is hashed in pieces, on all threads; the part's digest is the hash of the
  * pieces' digests. */
+#include "core/check/tensor_hash.h"
 #include "core/check/verification.h"
 #include "core/read/checked_read.h"
 #include "core/read/decode.h"
@@ -206,6 +207,14 @@ static void run_piece(void *arg, size_t i)
 
 /* ---- tensors ---- */
 
+static void put_part_digest(heft_blake3 *h, const heft_index *x, const heft_ix_part_row *row,
+                            const heft_hash *digest)
+{
+    put_str(h, heft_ix_role(x, row->role));
+    put_u64(h, row->length);
+    heft_blake3_update(h, digest->bytes, HEFT_HASH_BYTES);
+}
+
 static void put_part(const hashing *s, heft_blake3 *h, uint32_t part)
 {
     const heft_ix_part_row *row = heft_ix_part_row_at(&s->f->x, part);
@@ -219,9 +228,31 @@ static void put_part(const hashing *s, heft_blake3 *h, uint32_t part)
     for (uint32_t i = b.first; i < s->pieces.len && pieces[i].part == part; i++)
         heft_blake3_update(&own, s->digests[i].bytes, HEFT_HASH_BYTES);
     heft_blake3_final(&own, digest.bytes);
-    put_str(h, heft_ix_role(&s->f->x, row->role));
-    put_u64(h, row->length);
-    heft_blake3_update(h, digest.bytes, HEFT_HASH_BYTES);
+    put_part_digest(h, &s->f->x, row, &digest);
+}
+
+static void put_description(heft_blake3 *h, const heft_index *x, uint32_t id)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(x, id);
+    put_str(h, heft_lit("heft tensor 1"));
+    put_str(h, heft_lit(heft_dtype_name(row->dtype)));
+    put_u32(h, row->rank);
+    for (uint32_t i = 0; i < row->rank; i++)
+        put_u64(h, heft_ix_dims(x, id)[i]);
+    put_str(h, heft_ix_layout(x, id));
+    put_u32(h, row->part_count);
+}
+
+void heft_hash_one_part(heft_hash *out, const heft_index *x, uint32_t tensor,
+                        const heft_blake3 *pieces)
+{
+    heft_blake3 h;
+    heft_hash digest;
+    heft_blake3_final(pieces, digest.bytes);
+    heft_blake3_init(&h);
+    put_description(&h, x, tensor);
+    put_part_digest(&h, x, heft_ix_part_row_at(x, heft_ix_row(x, tensor)->first_part), &digest);
+    heft_blake3_final(&h, out->bytes);
 }
 
 static void hash_tensor(const hashing *s, uint32_t id, uint32_t *order, heft_hash *out)
@@ -230,13 +261,7 @@ static void hash_tensor(const hashing *s, uint32_t id, uint32_t *order, heft_has
     const heft_ix_tensor_row *row = heft_ix_row(x, id);
     heft_blake3 h;
     heft_blake3_init(&h);
-    put_str(&h, heft_lit("heft tensor 1"));
-    put_str(&h, heft_lit(heft_dtype_name(row->dtype)));
-    put_u32(&h, row->rank);
-    for (uint32_t i = 0; i < row->rank; i++)
-        put_u64(&h, heft_ix_dims(x, id)[i]);
-    put_str(&h, heft_ix_layout(x, id));
-    put_u32(&h, row->part_count);
+    put_description(&h, x, id);
     for (uint32_t i = 0; i < row->part_count; i++)
         order[i] = row->first_part + i;
     heft_sort(order, order + MOST_PARTS, row->part_count, heft_ix_role_before, x);

@@ -24,6 +24,7 @@
 #include "base/blake3.h"
 #include "base/checked_math.h"
 #include "port/save/sealed.h"
+#include "port/save/value_journal.h"
 #include "port/system/disk.h"
 
 enum {
@@ -447,6 +448,12 @@ static heft_status check_file(const journal *j, const heft_target *t, heft_error
         t->name, heft_journal_suffix);
 }
 
+static bool is_of_values(const uint8_t *bytes, size_t len)
+{
+    return len >= HEADER + HASH && heft_is_sealed(bytes, len, magic) &&
+           heft_get(bytes + 8, 4) == HEFT_VALUE_JOURNAL_VERSION;
+}
+
 heft_status heft_journal_undo(bool *undone, const heft_target *t, heft_error *err)
 {
     char name[NAME_MAX + 1];
@@ -463,11 +470,16 @@ heft_status heft_journal_undo(bool *undone, const heft_target *t, heft_error *er
     st = heft_sealed_load(&bytes, &len, t->dir, name, UINT64_MAX, err);
     if (st || !bytes)
         return st == HEFT_E_FORMAT ? damaged(name, err) : st;
-    st = decode(&j, name, bytes, len, err);
-    if (!st)
-        st = check_file(&j, t, err);
-    if (!st)
-        st = write_old(&j, t, err);
+    if (is_of_values(bytes, len)) {
+        st = heft_value_journal_restore(t, name, bytes, len, err);
+        j.bytes = bytes;
+    } else {
+        st = decode(&j, name, bytes, len, err);
+        if (!st)
+            st = check_file(&j, t, err);
+        if (!st)
+            st = write_old(&j, t, err);
+    }
     if (!st)
         st = remove_journal(t, name, err);
     *undone = !st;
