@@ -1,5 +1,5 @@
 /* map_shapes.c - compares the tensors of a GGUF model with the metadata that config.json gives:
- * llama.cpp loads no file in which they contradict each other, and rows of heads are moved by them. */
+ * llama.cpp loads no file in which they differ, and rows of heads are moved by these numbers. */
 #include "base/checked_math.h"
 #include "base/error.h"
 #include "base/text.h"
