@@ -293,8 +293,8 @@ heft_status heft_torch_piece(heft_torch *t, heft_str name, const heft_torch_inte
 
 /* ---- after all tensors ---- */
 
-/* Warn about a file of Megatron, mp_rank_00/model_optim_rng.pt: its arguments say how many files have
- * parts of the model. */
+/* Warn about a file of Megatron, mp_rank_00/model_optim_rng.pt: its arguments say how many files
+ * have parts of the model. */
 static void warn_of_megatron(heft_index *x)
 {
     static const char *const counts[] = { "args.tensor_model_parallel_size",

@@ -60,6 +60,8 @@ for f in keys width more fewer; do $HEFT convert --map auto $f no.gguf || echo "
 echo "== settings that llama.cpp does not read"
 for f in scale pattern types; do $HEFT convert --map auto $f no.gguf || echo "= $?"; done
 $HEFT convert -q --map auto usual usual.gguf && [ ! -e no.gguf ] && echo "nothing is left"
+echo "== a map of another architecture"; $HEFT convert --map llama good no.gguf || echo "= $?"
+$HEFT convert --map llama:inverse out.gguf other/ || echo "= $?"; [ ! -e no.gguf -a ! -e other ] && echo "nothing is left"
 echo "== no tokenizer"; $HEFT convert -q --map auto bare bare.gguf; $HEFT info bare.gguf | grep -c tokenizer
 $HEFT convert --strict --map auto bare no.gguf || echo "= $?"
 echo "== no config.json"; cp good/model.safetensors alone.safetensors
