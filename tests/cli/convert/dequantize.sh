@@ -60,3 +60,11 @@ P
 $HEFT ls --raw plain.gguf | cut -f 2 | sort | uniq -c; $HEFT info plain.gguf | grep -A1 Metadata
 $HEFT convert --dequantize=bf16 --keep 'q4_k*' --keep norm blocks.gguf half.safetensors && $HEFT ls --raw half.safetensors | cut -f 1-3
 $HEFT convert -q --cast 'q4_k*=bf16' --keep 'q4_k*' --keep norm blocks.gguf cast.safetensors && $HEFT diff --ignore-metadata half.safetensors cast.safetensors
+echo "== numbers of blocks that f16 does not have"
+PYTHONPATH=$CASES/../py $PYTHON - <<'P'
+import struct, gen_gguf
+open("large.gguf", "wb").write(gen_gguf.File([("l.weight", "q8_0", (1, 32), struct.pack("<e32b", 1000, *[100] * 32))]).bytes())
+P
+$HEFT convert -q --dequantize=f16 large.gguf over.safetensors || echo "= $?"
+[ -e over.safetensors ] || echo "nothing is left"
+$HEFT convert -q --dequantize large.gguf fits.safetensors && $HEFT cat fits.safetensors l.weight | od -An -tf4 -N4
