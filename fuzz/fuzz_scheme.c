@@ -72,6 +72,7 @@ static void decode(const heft_file *f, const heft_schemes *schemes, fuzz_script 
     opt.as = types[choice % 4];
     opt.keeps_undecoded = choice / 4 % 2;
     opt.verify = choice / 8 % 2;
+    opt.decodes_blocks = choice / 16 % 2;
     heft_status st = heft_schemes_decode(&logical, f, schemes, &opt, &err);
     fuzz_require_error(st, &err);
     for (uint32_t id = 0; !st && id < heft_tensor_count(logical) && id < 64; id++) {

@@ -225,6 +225,7 @@ static const refusal refusals[] = {
     TOKENIZER("{\"model\":{\"vocab\":{\"a\":-1}}}", "not a non-negative integer"),
     TOKENIZER("{\"model\":{\"vocab\":{\"a\":0,\"b\":0},\"merges\":[]}}", "have the same id"),
     TOKENIZER("{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"a\":1}}}", "has two ids"),
+    TOKENIZER("{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0}}," PRE "}", "has no merges"),
     TOKENIZER("{\"model\":{\"vocab\":{\"a\":70000},\"merges\":[]}}", "but there are 1 tokens"),
     TOKENIZER("{\"model\":{\"vocab\":{\"a\":0},\"merges\":[\"a\"]}}", "a merge is neither"),
     TOKENIZER("{\"model\":{\"vocab\":{\"a\":0},\"merges\":[\"a a\"]}}", "is not one of tokens"),

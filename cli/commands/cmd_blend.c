@@ -37,8 +37,9 @@ static int decode(request *r, blended_model *m)
     if (!code && is_quantised && !j->dequantize)
         return say_status(HEFT_E_UNSUPPORTED, m->path,
                           "the model is quantised: --dequantize decodes it");
-    return !code && is_quantised ? dequantise(&m->decoded, j->session, m->f, m->path, j->dequantize)
-                                 : code;
+    return !code && is_quantised
+               ? dequantise(&m->decoded, j->session, m->f, m->path, j->dequantize, true)
+               : code;
 }
 
 static int open_model(request *r, uint32_t i)

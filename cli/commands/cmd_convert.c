@@ -402,7 +402,7 @@ static int decode_for_mix(dequantised *d, const job *j, const heft_file *f)
                           "--requantize allows this",
                           count, count == 1 ? " is" : "s are",
                           j->mix.info.name ? "a mix" : "--quantize of a computed model");
-    return dequantise(d, j->session, f, j->source, "f32");
+    return dequantise(d, j->session, f, j->source, "f32", false);
 }
 
 /* Let the conversion measure what it quantises, if that is asked. */
@@ -471,7 +471,7 @@ static int convert(request *r)
     if (!code && (j->mix.info.name || is_mapped) && !j->dequantize && !k.plan)
         code = decode_for_mix(&d, j, f);
     if (!code && j->dequantize)
-        code = dequantise(&d, j->session, f, r->in, j->dequantize);
+        code = dequantise(&d, j->session, f, r->in, j->dequantize, true);
     j->rules.is_decoded = d.model || k.plan;
     const heft_file *in = k.plan ? kept_blocks_file(&k) : d.model ? d.model : f;
     if (!code)

@@ -51,7 +51,7 @@ static int run(const session *s, void *ctx)
     if (!code)
         code = choose_target(j, f);
     if (!code && j->dequantize)
-        code = dequantise(&d, s, f, j->source, j->dequantize);
+        code = dequantise(&d, s, f, j->source, j->dequantize, true);
     if (!code && !d.model)
         code = dequantise_check_target(s, f, j->source, j->target);
     if (!code)

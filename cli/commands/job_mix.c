@@ -8,6 +8,7 @@
 #include "models/model.h"
 #include "models/quantised_model.h"
 #include "process/textfile.h"
+#include "text/ecma_regex.h"
 
 /* ---- REGEX=TYPE and GLOB=TYPE ---- */
 
@@ -33,8 +34,10 @@ static int read_regex(type_rule *r, const char *arg)
     if (!equals)
         return say_usage("convert", "--tensor-type '%s' is not REGEX=TYPE", arg);
     r->pattern = strndup(arg, (size_t)(equals - arg));
-    int failed = r->pattern ? regcomp(&r->re, r->pattern, REG_EXTENDED | REG_NOSUB) : REG_ESPACE;
+    char *posix = r->pattern ? ecma_to_posix(r->pattern) : NULL;
+    int failed = posix ? regcomp(&r->re, posix, REG_EXTENDED | REG_NOSUB) : REG_ESPACE;
     r->is_regex = !failed;
+    free(posix);
     if (failed == REG_ESPACE)
         return say_status(HEFT_E_NOMEM, NULL, "no memory for '%s'", arg);
     if (!failed)
@@ -278,19 +281,62 @@ static int open_mix(job *j, const heft_file *f)
     return st ? say_error(job_explain(j, &err), &err) : CODE_DONE;
 }
 
-/* Report the rules that match no tensor by its name in the output. */
+/* Say that all tensors that a rule matches keep their type; `reason` is that of one. */
+static void say_useless(unmatched *u, const type_rule *r, const char *reason)
+{
+    say_lost(u->strict, u->path, "--%s '%s' changes nothing: what it matches keeps its type (%s)",
+             r->is_regex ? "tensor-type" : "quantize", r->pattern, reason);
+    u->code = u->strict ? CODE_CANNOT : u->code;
+}
+
+static void check_rule(unmatched *u, const job *j, const type_rule *r)
+{
+    const char *reason = NULL;
+    for (uint32_t t = 0; t < heft_tensor_count(u->f) && !u->no_memory; t++) {
+        heft_mix_item item = heft_mix_at(j->mix.mix, t);
+        if (!is_match(&u->no_memory, r, item.name))
+            continue;
+        if (!item.reason || !r->to)
+            return;
+        reason = item.reason;
+    }
+    if (u->no_memory)
+        return;
+    if (reason)
+        say_useless(u, r, reason);
+    else
+        unmatched_say(u, r->is_regex ? "tensor-type" : "quantize", r->pattern);
+}
+
+/* Report the rules that match no tensor by its name in the output, or only such that stay. */
 static int check_rules(job *j, const heft_file *f)
 {
     unmatched u = { .f = f, .path = j->source, .strict = j->session->strict };
-    for (size_t i = 0; i < rule_count(j) && !u.no_memory; i++) {
-        const type_rule *r = &j->mix.rules[i];
-        bool matches = !r->pattern;
-        for (uint32_t t = 0; !matches && t < heft_tensor_count(f); t++)
-            matches = is_match(&u.no_memory, r, heft_mix_at(j->mix.mix, t).name);
-        if (!matches)
-            unmatched_say(&u, r->is_regex ? "tensor-type" : "quantize", r->pattern);
-    }
+    for (size_t i = 0; i < rule_count(j) && !u.no_memory; i++)
+        if (j->mix.rules[i].pattern)
+            check_rule(&u, j, &j->mix.rules[i]);
     return u.no_memory ? say_no_memory_to_match(j->source) : u.code;
+}
+
+/* Report an imatrix that has no number for the model, and casts that leave nothing of the mix. */
+static int check_effect(job *j, const heft_file *f)
+{
+    uint32_t measured = 0, chosen = 0, quantised = 0;
+    bool strict = j->session->strict;
+    for (uint32_t i = 0; i < heft_tensor_count(f); i++) {
+        heft_mix_item own = heft_mix_at(j->mix.mix, i), item = rules_mix_item(&j->rules, i);
+        measured += !own.is_left_out && own.importance;
+        chosen += is_quantised(j, &own);
+        quantised += is_quantised(j, &item);
+    }
+    bool is_unused = j->mix.importance && !measured, is_undone = chosen && !quantised;
+    if (is_unused)
+        say_lost(strict, j->source,
+                 "the imatrix has no numbers for any weight: it is of another model");
+    if (is_undone)
+        say_lost(strict, j->source, "--cast leaves no tensor to %s, which general.file_type states",
+                 j->mix.info.name);
+    return strict && (is_unused || is_undone) ? CODE_CANNOT : CODE_DONE;
 }
 
 /* Refuse to measure a mix that quantises nothing. */
@@ -320,6 +366,8 @@ int job_mix_choose(job *j, const heft_file *f)
     j->rules.mixed = f;
     if (!code)
         code = check_rules(j, f);
+    if (!code)
+        code = check_effect(j, f);
     if (!code && j->verify_quality)
         code = check_quality(j, f);
     if (code)

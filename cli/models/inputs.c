@@ -17,34 +17,54 @@ static int parse_type(heft_dtype *out, const session *s, const char *type)
                : say_usage(s->name, "--dequantize takes f32, f16 or bf16, not '%s'", type);
 }
 
-/* Say how many tensors were decoded, by scheme, in one line. */
-static void say_decoded(const session *s, const dequantised *d, const char *path)
+/* Count the tensors of block types that are part of no scheme; *first is the type of one. */
+static uint32_t count_blocks(heft_dtype *first, const heft_file *f, const heft_schemes *schemes)
 {
-    uint64_t count = heft_schemes_count(d->schemes);
-    heft_str scheme = heft_schemes_at(d->schemes, 0).scheme;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < heft_tensor_count(f); i++) {
+        heft_dtype type = heft_tensor_at(f, i).dtype;
+        const heft_dtype_info *info = heft_dtype_get(type);
+        if (!info || info->kind != HEFT_DTYPE_BLOCK || heft_schemes_find(schemes, i) != HEFT_NONE)
+            continue;
+        *first = count++ ? *first : type;
+    }
+    return count;
+}
+
+/* Say how many tensors were decoded, by scheme or type, in one line. */
+static void say_decoded(const session *s, const dequantised *d, const char *path, uint32_t blocks,
+                        heft_dtype type)
+{
+    uint32_t schemes = heft_schemes_count(d->schemes), count = schemes + blocks;
+    heft_str scheme = schemes ? heft_schemes_at(d->schemes, 0).scheme : str_of(dtype_name(type));
     if (!s->quiet)
-        say(MESSAGE_NOTE, path, "%llu quantised tensor%s decoded (%.*s%s); scales are left out",
-            (unsigned long long)count, count == 1 ? " is" : "s are", (int)scheme.len, scheme.ptr,
-            count > 1 ? " ..." : "");
+        say(MESSAGE_NOTE, path, "%u quantised tensor%s decoded (%.*s%s)%s", count,
+            count == 1 ? " is" : "s are", (int)scheme.len, scheme.ptr, count > 1 ? " ..." : "",
+            schemes ? "; scales are left out" : "");
 }
 
 int dequantise(dequantised *d, const session *s, const heft_file *f, const char *path,
-               const char *type)
+               const char *type, bool with_blocks)
 {
     heft_error err;
     heft_decode_options opt = HEFT_DECODE_OPTIONS_INIT;
+    heft_dtype first = HEFT_UNTYPED;
+    uint32_t blocks = 0;
     *d = (dequantised){ NULL, NULL };
     int code = parse_type(&opt.as, s, type);
     if (!code)
         code = quantised_open_to_convert(&d->schemes, f, path);
-    if (!code && !heft_schemes_count(d->schemes))
+    if (!code && with_blocks)
+        blocks = count_blocks(&first, f, d->schemes);
+    if (!code && !heft_schemes_count(d->schemes) && !blocks)
         code = say_status(HEFT_E_UNSUPPORTED, path,
                           "no quantised tensor is recognised: --dequantize has nothing to decode");
     opt.verify = !s->no_verify;
+    opt.decodes_blocks = with_blocks;
     if (!code && heft_schemes_decode(&d->model, f, d->schemes, &opt, &err))
         code = say_error(path, &err);
     if (!code)
-        say_decoded(s, d, path);
+        say_decoded(s, d, path, blocks, first);
     return code;
 }
 
@@ -276,7 +296,7 @@ int inputs_dequantise(inputs *in, const char *type)
     int code = in->distinct_count > 1 ? refuse_settings(in) : CODE_DONE;
     return code ? code
                 : dequantise(&in->decoded, in->session, joined_model(in),
-                             in->paths[in->distinct_index[0]], type);
+                             in->paths[in->distinct_index[0]], type, true);
 }
 
 int inputs_check_target(const inputs *in, const heft_format *target)

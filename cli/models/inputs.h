@@ -12,10 +12,10 @@ typedef struct dequantised {
 } dequantised;
 
 /* Open what `f`, opened from `path`, represents; `type` is the element type, or empty for that of
- * each tensor. Without quantised tensors it is an error. *d must be released, after an error, too.
- * Return an exit code. */
+ * each tensor; with_blocks: decode block types of GGUF, too. Without quantised tensors it is an
+ * error. *d must be released, after an error, too. Return an exit code. */
 int dequantise(dequantised *d, const session *s, const heft_file *f, const char *path,
-               const char *type);
+               const char *type, bool with_blocks);
 /* Refuse a target format in which the parts of a quantised tensor would be tensors of their own,
  * with the ways on. f is not refused in its own format. Return an exit code. */
 int dequantise_check_target(const session *s, const heft_file *f, const char *path,

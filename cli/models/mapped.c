@@ -191,6 +191,35 @@ static int open_gguf(mapped *m, const session *s, const heft_file *f, const char
     return s->strict ? CODE_CANNOT : CODE_DONE;
 }
 
+/* Return the general.architecture of a model that is written, or that is read; empty: none. */
+static heft_str architecture_of(const mapped *m, const heft_file *f)
+{
+    size_t count = 0;
+    const heft_value *made = m->gguf.metadata ? heft_gguf_metadata_values(&count, m->gguf.metadata)
+                                              : NULL;
+    for (size_t i = 0; i < count; i++)
+        if (is_text(made[i].key, "general.architecture") && made[i].kind == HEFT_KIND_STR)
+            return made[i].as.s;
+    heft_value stored;
+    bool is_there = !made && heft_meta_find(&stored, f, str_of("general.architecture"));
+    return is_there && stored.kind == HEFT_KIND_STR ? stored.as.s : str_of("");
+}
+
+/* Refuse a map whose layout is not the one that the metadata announce: llama.cpp, or the readers of
+ * config.json, would compute with rows in another order. */
+static int check_architecture(const mapped *m, const heft_file *f, const char *path)
+{
+    heft_map_info i = heft_map_describe(m->map);
+    heft_str is = architecture_of(m, f);
+    if (!i.architecture.len || !is.len || str_same(i.architecture, is))
+        return CODE_DONE;
+    return say_status(HEFT_E_ARGUMENT, path,
+                      "the map %.*s is for the architecture %.*s, and this model is of %.*s: "
+                      "--map auto chooses the map",
+                      (int)i.name.len, i.name.ptr, (int)i.architecture.len, i.architecture.ptr,
+                      (int)is.len, is.ptr);
+}
+
 int mapped_open(mapped *m, const session *s, const heft_file *f, const char *path,
                 mapped_output output)
 {
@@ -215,6 +244,8 @@ int mapped_open(mapped *m, const session *s, const heft_file *f, const char *pat
         code = open_gguf(m, s, f, path);
     else if (output == MAPPED_FOLDER && is_gguf)
         code = gguf_folder_make(&m->gguf, s, f, path);
+    if (!code && (m->gguf.metadata || m->gguf.back))
+        code = check_architecture(m, f, path);
     if (code)
         return code;
     opt.gguf = m->gguf.metadata;

@@ -64,14 +64,16 @@ typedef struct heft_decode_options {
     bool keeps_undecoded;
     /* Compare the stored checksums of the parts first, which reads their bytes once more. */
     bool verify;
-    uint8_t reserved[26]; /* 0; for further choices */
+    /* Decode tensors of block types of GGUF, too; their own type is f32, which loses nothing. */
+    bool decodes_blocks;
+    uint8_t reserved[25]; /* 0; for further choices */
 } heft_decode_options;
-#define HEFT_DECODE_OPTIONS_INIT                                 \
-    {                                                            \
-        sizeof(heft_decode_options), HEFT_UNTYPED, false, false, \
-        {                                                        \
-            0                                                    \
-        }                                                        \
+#define HEFT_DECODE_OPTIONS_INIT                                        \
+    {                                                                   \
+        sizeof(heft_decode_options), HEFT_UNTYPED, false, false, false, \
+        {                                                               \
+            0                                                           \
+        }                                                               \
     }
 
 /* Open the model that a file with quantised tensors represents: a file with a tensor for each

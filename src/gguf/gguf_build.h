@@ -91,6 +91,8 @@ void heft_gguf_stretch(float *out, uint32_t count, const heft_gguf_stretching *s
 
 /* Find the architecture and append the keys of config.json. */
 heft_status heft_gguf_read_config(heft_gguf_metadata *m);
+/* Refuse settings for which llama.cpp computes another value, which depends on other settings. */
+heft_status heft_gguf_check_computed(heft_gguf_metadata *m);
 /* Append the keys of the rotary embedding, and its tensors. */
 heft_status heft_gguf_read_rope(heft_gguf_metadata *m);
 /* Append the tokenizer, if there is one. */

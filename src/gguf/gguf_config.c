@@ -263,5 +263,6 @@ heft_status heft_gguf_read_config(heft_gguf_metadata *m)
         for (; fixed && fixed->from; fixed++)
             HEFT_TRY(check_fixed(m, fixed));
     }
+    HEFT_TRY(heft_gguf_check_computed(m));
     return heft_gguf_read_rope(m);
 }

@@ -319,6 +319,10 @@ static heft_status read_tokenizer(heft_gguf_tokenizer *t)
     HEFT_TRY(place_all(t));
     HEFT_TRY(build_vocab(t->m));
     HEFT_TRY(shape(t));
+    if (heft_str_is(heft_lit(t->model), "gpt2") && !t->merges.len)
+        return heft_error_plain(t->m->err, HEFT_E_FORMAT,
+                                "the tokenizer has no merges, without which llama.cpp loads no "
+                                "file");
     HEFT_TRY(write_tokens(t));
     t->m->has_tokenizer = true;
     return heft_gguf_read_special(t);

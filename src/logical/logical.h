@@ -18,8 +18,10 @@ typedef struct heft_logical_tensor {
 heft_status heft_logical_source(heft_source **out, heft_logical_tensor *take, uint32_t count,
                                 size_t bytes, const heft_allocator *al, heft_error *err);
 
-/* Copy the metadata of `from`, without those about the quantisation of the weights. */
-heft_status heft_logical_values(heft_index *x, const heft_index *from, const heft_allocator *al);
+/* Copy the metadata of `from`, without those about the quantisation of the weights, and if they had
+ * blocks, without those about the mix. */
+heft_status heft_logical_values(heft_index *x, const heft_index *from, bool had_blocks,
+                                const heft_allocator *al);
 /* Return HEFT_E_FORMAT if a tensor beside the quantised ones of s is one without its scale, unless
  * the settings say that its module is not quantised. */
 heft_status heft_refuse_unscaled(const heft_file *f, const heft_schemes *s, heft_error *err);

@@ -19,18 +19,26 @@ typedef struct logical_file {
     heft_logical_tensor *all;
     bool is_taken;    /* by the source */
     uint32_t count;   /* decoded tensors */
-    uint32_t *number; /* by quantised tensor: number in `all`, or HEFT_NONE */
+    uint32_t most;    /* tensors that `all` has room for */
+    uint32_t *number; /* by stored tensor that is decoded: number in `all` */
     uint8_t *is_kept; /* by stored tensor */
+    bool has_blocks;  /* a tensor of a block type is decoded */
     uint32_t shard;   /* number of the source */
     heft_error *err;
 } logical_file;
 
 static size_t bytes_of_all(const logical_file *l)
 {
-    return ((size_t)heft_schemes_count(l->s) + 1) * sizeof *l->all;
+    return ((size_t)l->most + 1) * sizeof *l->all;
 }
 
 /* ---- what is decoded ---- */
+
+static bool is_of_blocks(heft_dtype t)
+{
+    const heft_dtype_info *info = heft_dtype_get(t);
+    return info && info->kind == HEFT_DTYPE_BLOCK;
+}
 
 /* Compare the checksums that the file stores for the parts: their bytes are not seen otherwise. */
 static heft_status verify_parts(const logical_file *l, const heft_decoding *d)
@@ -43,16 +51,11 @@ static heft_status verify_parts(const logical_file *l, const heft_decoding *d)
     return HEFT_OK;
 }
 
-static heft_status add_tensor(logical_file *l, uint32_t i)
+/* Give the opened tensor its place in the source. */
+static heft_status place_tensor(logical_file *l)
 {
-    heft_logical_tensor *t = &l->all[l->count];
-    const heft_logical_tensor *before = l->count ? t - 1 : NULL;
-    heft_status st = heft_decoding_open(&t->d, l->f, l->s, i, l->err);
-    l->number[i] = HEFT_NONE;
-    if (st == HEFT_E_UNSUPPORTED && l->opt.keeps_undecoded)
-        return HEFT_OK;
-    if (st)
-        return st;
+    heft_logical_tensor *t = &l->all[l->count++];
+    const heft_logical_tensor *before = l->count > 1 ? t - 1 : NULL;
     uint64_t elements = t->d.stack * t->d.rows * t->d.columns;
     t->as = l->opt.as ? l->opt.as : t->d.dtype;
     t->start = before ? before->start + before->bytes : 0;
@@ -60,25 +63,61 @@ static heft_status add_tensor(logical_file *l, uint32_t i)
         (t->start + t->bytes) >> HEFT_GLOBAL_OFFSET_BITS)
         return heft_error_plain(l->err, HEFT_E_LIMIT, "the decoded tensors exceed 2^%U bytes",
                                 (uint64_t)HEFT_GLOBAL_OFFSET_BITS);
-    l->number[i] = l->count++;
-    for (uint32_t k = 0; k < heft_schemes_at(l->s, i).part_count; k++)
-        l->is_kept[heft_schemes_part_at(l->s, i, k).tensor] = 0;
+    l->has_blocks = l->has_blocks || is_of_blocks(t->d.part[HEFT_ROLE_WEIGHT].dtype);
     return l->opt.verify ? verify_parts(l, &t->d) : HEFT_OK;
+}
+
+static void take_stored(logical_file *l, uint32_t stored)
+{
+    l->is_kept[stored] = 0;
+    l->number[stored] = l->count;
+}
+
+static heft_status add_tensor(logical_file *l, uint32_t i)
+{
+    heft_status st = heft_decoding_open(&l->all[l->count].d, l->f, l->s, i, l->err);
+    if (st == HEFT_E_UNSUPPORTED && l->opt.keeps_undecoded)
+        return HEFT_OK;
+    if (st)
+        return st;
+    for (uint32_t k = 0; k < heft_schemes_at(l->s, i).part_count; k++)
+        take_stored(l, heft_schemes_part_at(l->s, i, k).tensor);
+    return place_tensor(l);
+}
+
+static bool is_alone_in_blocks(const logical_file *l, uint32_t tensor)
+{
+    return l->opt.decodes_blocks && is_of_blocks(heft_ix_row(&l->f->x, tensor)->dtype) &&
+           heft_schemes_find(l->s, tensor) == HEFT_NONE;
+}
+
+static heft_status add_blocks(logical_file *l, uint32_t tensor)
+{
+    HEFT_TRY(heft_decoding_open_blocks(&l->all[l->count].d, l->f, tensor, l->err));
+    take_stored(l, tensor);
+    return place_tensor(l);
 }
 
 static heft_status find_tensors(logical_file *l)
 {
     uint32_t all = heft_schemes_count(l->s), tensors = heft_ix_tensors(&l->f->x);
     const heft_allocator *al = l->f->host->allocator;
+    l->most = all;
+    for (uint32_t i = 0; i < tensors; i++)
+        l->most += is_alone_in_blocks(l, i);
     l->all = heft_alloc(al, bytes_of_all(l), ALIGN);
-    l->number = heft_alloc(al, ((size_t)all + 1) * sizeof *l->number, ALIGN);
+    l->number = heft_alloc(al, ((size_t)tensors + 1) * sizeof *l->number, ALIGN);
     l->is_kept = heft_alloc(al, (size_t)tensors + 1, ALIGN);
     if (!l->all || !l->number || !l->is_kept)
         return heft_error_no_memory(l->err, purpose);
     memset(l->is_kept, 1, (size_t)tensors + 1);
     for (uint32_t i = 0; i < all; i++)
         HEFT_TRY(add_tensor(l, i));
-    return l->count ? heft_refuse_unscaled(l->f, l->s, l->err) : HEFT_OK;
+    HEFT_TRY(l->count ? heft_refuse_unscaled(l->f, l->s, l->err) : HEFT_OK);
+    for (uint32_t i = 0; i < tensors; i++)
+        if (is_alone_in_blocks(l, i))
+            HEFT_TRY(add_blocks(l, i));
+    return HEFT_OK;
 }
 
 /* ---- the index ---- */
@@ -87,8 +126,7 @@ static heft_status find_tensors(logical_file *l)
 static heft_status add_instead(void *ctx, uint32_t tensor)
 {
     logical_file *l = ctx;
-    uint32_t i = heft_schemes_find(l->s, tensor);
-    const heft_logical_tensor *t = l->all + l->number[i];
+    const heft_logical_tensor *t = l->all + l->number[tensor];
     if (t->d.part[HEFT_ROLE_WEIGHT].tensor != tensor)
         return HEFT_OK;
     heft_str name = heft_ix_copy(&l->out->x, t->d.name);
@@ -113,7 +151,7 @@ static heft_status add_values(logical_file *l)
     const heft_index *from = &l->f->x;
     heft_status st = HEFT_OK;
     if (!l->opt.keeps_undecoded)
-        return heft_logical_values(x, from, l->f->host->allocator);
+        return heft_logical_values(x, from, l->has_blocks, l->f->host->allocator);
     for (uint32_t i = 0; i < from->values.len && !st; i = heft_ix_value_next(from, i))
         st = heft_ix_copy_value(x, from, i, HEFT_NONE);
     return st;
@@ -155,7 +193,7 @@ heft_status heft_schemes_decode(heft_file **out, const heft_file *f, const heft_
     *out = l.out;
     if (!l.is_taken)
         heft_free(al, l.all, bytes_of_all(&l), ALIGN);
-    heft_free(al, l.number, ((size_t)heft_schemes_count(s) + 1) * sizeof *l.number, ALIGN);
+    heft_free(al, l.number, ((size_t)heft_ix_tensors(&f->x) + 1) * sizeof *l.number, ALIGN);
     heft_free(al, l.is_kept, (size_t)heft_ix_tensors(&f->x) + 1, ALIGN);
     return heft_join_end(out, st, err);
 }

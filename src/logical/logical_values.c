@@ -10,6 +10,13 @@ static bool is_of_weights(heft_str key)
     return heft_is_about_quantisation(key) || heft_str_is(key, "_quantization_metadata");
 }
 
+static bool is_of_mix(heft_str key)
+{
+    return heft_str_is(key, "general.file_type") ||
+           heft_str_is(key, "general.quantization_version") ||
+           heft_str_begins(key, "quantize.imatrix.");
+}
+
 /* Copy the text of a config.json; one that is not JSON is anything else, and stays. */
 static heft_status copy_config(heft_index *x, heft_value v, const heft_allocator *al)
 {
@@ -28,12 +35,13 @@ static heft_status copy_config(heft_index *x, heft_value v, const heft_allocator
     return heft_ix_meta(x, v);
 }
 
-heft_status heft_logical_values(heft_index *x, const heft_index *from, const heft_allocator *al)
+heft_status heft_logical_values(heft_index *x, const heft_index *from, bool had_blocks,
+                                const heft_allocator *al)
 {
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < from->values.len && !st; i = heft_ix_value_next(from, i)) {
         const heft_value *v = heft_ix_value(from, i);
-        if (is_of_weights(v->key))
+        if (is_of_weights(v->key) || (had_blocks && is_of_mix(v->key)))
             continue;
         st = v->kind == HEFT_KIND_STR && heft_str_is(v->key, "config")
                  ? copy_config(x, *v, al)

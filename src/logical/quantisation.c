@@ -233,7 +233,7 @@ static heft_status fill(heft_quantisation *q)
         st = heft_ix_merge_with(x, from, q->out->joined_files->first_shard, (heft_str){ NULL, 0 },
                                 q->is_kept, add_instead, q);
     if (!st)
-        st = heft_logical_values(x, from, q->f->host->allocator);
+        st = heft_logical_values(x, from, false, q->f->host->allocator);
     if (!st)
         st = heft_ix_build_name_table(x);
     if (!st && x->lost_notes)

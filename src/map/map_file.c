@@ -190,6 +190,7 @@ static heft_status fill(heft_map_run *a)
         HEFT_TRY(add_tensor(a, a->order[a->next_row++]));
     HEFT_TRY(add_values(a));
     HEFT_TRY(check_names(a));
+    HEFT_TRY(heft_map_check_shapes(a));
     HEFT_TRY(heft_ix_build_name_table(x));
     return x->lost_notes ? no_memory(a) : HEFT_OK;
 }

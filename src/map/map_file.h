@@ -37,6 +37,8 @@ typedef struct heft_map_run {
 
 /* Compute the results of all rules: rows, and tensors that only have another name. */
 heft_status heft_map_add_groups(heft_map_run *a);
+/* Refuse tensors of a GGUF model whose shapes contradict its metadata. */
+heft_status heft_map_check_shapes(const heft_map_run *a);
 /* Leave out results that the map ties to equal ones.  Called once the source is there. */
 heft_status heft_map_tie_all(heft_map_run *a);
 

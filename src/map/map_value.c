@@ -371,7 +371,10 @@ static heft_status concat(heft_map_work *w, uint64_t dim, uint32_t from, uint32_
     out->first = w->pieces.len;
     for (uint64_t at = 0, i = 0; i < count && !st; i++) {
         if (!same_but(&all[i], &all[0], dim))
-            return fail(w, HEFT_E_FORMAT, "its type or shape is not that of the tensors it joins");
+            return fail(
+                w, HEFT_E_FORMAT,
+                "its type or shape is not that of the tensors it joins; a conversion before can "
+                "cast them to one type");
         if (size_count && (i >= size_count || all[i].dims[dim] != sizes[i]))
             return fail(w, HEFT_E_FORMAT, "the sizes of the map are not those of the tensors");
         st = append_pieces(w, &all[i], dim, at);

@@ -242,9 +242,11 @@ static heft_status check_type(const heft_mix *m, const chosen *t, heft_dtype fro
                           : NULL;
     bool is_exempt = t->kind == HEFT_MIX_OUTPUT || t->kind == HEFT_MIX_EMBEDDING;
     if (why)
-        return heft_error_plain(m->err, HEFT_E_UNSUPPORTED, "tensor %q: cannot quantise to %s: %s",
-                                t->name, heft_dtype_name(t->to), why);
-    if (!heft_dtype_can_cast(t->to, HEFT_F32) && !heft_block_can_encode(t->to))
+        return heft_error_plain(m->err, HEFT_E_UNSUPPORTED,
+                                "tensor %q: cannot quantise to %s: it %s", t->name,
+                                heft_dtype_name(t->to), why);
+    if (t->to != from && heft_dtype_kind_of(t->to) != HEFT_DTYPE_FLOAT &&
+        !heft_block_can_encode(t->to))
         return heft_error_plain(m->err, HEFT_E_ARGUMENT, "tensor %q: %s is no type for weights",
                                 t->name, heft_dtype_name(t->to));
     if (m->info.file_type == HEFT_MIX_Q2_K_S && t->to == HEFT_Q2_K && !is_exempt && !t->importance)

@@ -55,6 +55,22 @@ static void put_run(const float *run, size_t count, heft_dtype as, uint8_t *out)
         (void)heft_dtype_cast(out, as, run, HEFT_F32, count);
 }
 
+/* Refuse finite numbers of blocks that f16 does not have: their own type is f32. */
+static void refuse_overflow(heft_decoder *r, const float *run, size_t count)
+{
+    const float least = 65520, most = 3.40282347e+38F;
+    uint32_t found = 0;
+    for (size_t i = 0; i < count; i++) {
+        float size = run[i] < 0 ? -run[i] : run[i];
+        found |= (uint32_t)(size >= least) & (uint32_t)(size <= most);
+    }
+    if (found)
+        r->st = heft_error_plain(r->err, HEFT_E_UNSUPPORTED,
+                                 "tensor %q has numbers that are too large for f16: bf16 and f32 "
+                                 "have them",
+                                 r->d->name);
+}
+
 /* Decode the columns [column, column + count) of a stored row, and cast them to out. */
 static void decode_run(heft_decoder *r, uint64_t row, uint64_t column, size_t count, heft_dtype as,
                        uint8_t *out)
@@ -65,6 +81,8 @@ static void decode_run(heft_decoder *r, uint64_t row, uint64_t column, size_t co
     if (look_up_run(r, row, column, count, as, out) || r->st)
         return;
     r->st = r->d->decoder->decode(r, row, column, count, to);
+    if (!r->st && as == HEFT_F16 && r->d->decoder == &heft_decoder_of_blocks)
+        refuse_overflow(r, to, count);
     if (!r->st && heft_decoding_part_of(r->d, HEFT_ROLE_PRE_SCALE))
         heft_decoder_scale_columns(r, column, count, to);
     if (!r->st && to == run)

@@ -99,10 +99,10 @@ typedef struct heft_scheme_decoder {
                     heft_dtype as, uint8_t *out);
 } heft_scheme_decoder;
 extern const heft_scheme_decoder heft_decoder_of_awq, heft_decoder_of_bitnet,
-    heft_decoder_of_bitsandbytes, heft_decoder_of_comfyui, heft_decoder_of_compressed_tensors,
-    heft_decoder_of_fp8, heft_decoder_of_gptq, heft_decoder_of_mlx, heft_decoder_of_modelopt,
-    heft_decoder_of_mxfp4, heft_decoder_of_mxfp8, heft_decoder_of_nvfp4, heft_decoder_of_onnx,
-    heft_decoder_of_torch;
+    heft_decoder_of_bitsandbytes, heft_decoder_of_blocks, heft_decoder_of_comfyui,
+    heft_decoder_of_compressed_tensors, heft_decoder_of_fp8, heft_decoder_of_gptq,
+    heft_decoder_of_mlx, heft_decoder_of_modelopt, heft_decoder_of_mxfp4, heft_decoder_of_mxfp8,
+    heft_decoder_of_nvfp4, heft_decoder_of_onnx, heft_decoder_of_torch;
 /* Return the decoder of a scheme; NULL: the scheme is recognised, and not decoded. */
 const heft_scheme_decoder *heft_scheme_decoder_of(const heft_scheme *s);
 
@@ -111,6 +111,9 @@ const heft_scheme_decoder *heft_scheme_decoder_of(const heft_scheme *s);
  *   HEFT_E_FORMAT       the parts contradict each other; the message names two of them */
 heft_status heft_decoding_open(heft_decoding *d, const heft_file *f, const heft_schemes *s,
                                uint32_t i, heft_error *err);
+/* Do the same for a stored tensor of a block type. */
+heft_status heft_decoding_open_blocks(heft_decoding *d, const heft_file *f, uint32_t tensor,
+                                      heft_error *err);
 
 /* The bytes of a part, for one thread.  Mapped bytes are lent, others are read into windows. */
 typedef struct heft_part_window {

@@ -65,24 +65,26 @@ static heft_status refuse_scheme(const heft_quantised *q, const heft_file *f, co
                             q->name, scale_name(f, s, i), q->scheme, advice);
 }
 
+static void begin(heft_decoding *d, const heft_file *f, heft_str name)
+{
+    *d = (heft_decoding){ .f = f, .name = name, .dtype = HEFT_BF16, .stack = 1, .factor = 1 };
+    for (int k = 0; k < HEFT_ROLES; k++)
+        d->part[k].tensor = HEFT_NONE;
+}
+
 heft_status heft_decoding_open(heft_decoding *d, const heft_file *f, const heft_schemes *s,
                                uint32_t i, heft_error *err)
 {
     heft_quantised q = heft_schemes_at(s, i);
     const heft_scheme *scheme = heft_schemes_scheme(s, i);
-    *d = (heft_decoding){ .f = f,
-                          .scheme = scheme,
-                          .decoder = heft_scheme_decoder_of(scheme),
-                          .name = q.name,
-                          .settings = heft_schemes_settings(s, i),
-                          .variant = heft_schemes_variant(s, i),
-                          .bits = q.bits,
-                          .block = { q.block[0], q.block[1] },
-                          .dtype = HEFT_BF16,
-                          .stack = 1,
-                          .factor = 1 };
-    for (int k = 0; k < HEFT_ROLES; k++)
-        d->part[k].tensor = HEFT_NONE;
+    begin(d, f, q.name);
+    d->scheme = scheme;
+    d->decoder = heft_scheme_decoder_of(scheme);
+    d->settings = heft_schemes_settings(s, i);
+    d->variant = heft_schemes_variant(s, i);
+    d->bits = q.bits;
+    d->block[0] = q.block[0];
+    d->block[1] = q.block[1];
     if (!d->decoder)
         return refuse_scheme(&q, f, s, i, err);
     for (uint32_t k = 0; k < q.part_count; k++) {
@@ -95,4 +97,15 @@ heft_status heft_decoding_open(heft_decoding *d, const heft_file *f, const heft_
     HEFT_TRY(heft_decoding_check_settings(d, heft_schemes_modules(s), err));
     HEFT_TRY(d->decoder->prepare(d, err));
     return check_columns(d, err);
+}
+
+heft_status heft_decoding_open_blocks(heft_decoding *d, const heft_file *f, uint32_t tensor,
+                                      heft_error *err)
+{
+    const heft_quantised_part weight = { tensor, heft_role_name(HEFT_ROLE_WEIGHT) };
+    begin(d, f, heft_ix_name(&f->x, tensor));
+    d->decoder = &heft_decoder_of_blocks;
+    d->dtype = HEFT_F32;
+    HEFT_TRY(find_part(d, &weight, err));
+    return heft_decoding_take_shape(d, 1, err);
 }

@@ -1170,6 +1170,17 @@ def bad_ranks(s):
     s.bad("deepspeed_zero2.pt", states(plain((2, 3)), 1, param_shapes=shapes), "accept",
           "the whole model", without=rule)
     bad_rank_streams(s)
+
+    def megatron(**sizes):
+        space = argparse.Namespace(tensor_model_parallel_size=1, pipeline_model_parallel_size=1)
+        vars(space).update(sizes)
+        return zipped({"model": {"w": plain((2, 3))}, "args": space, "iteration": 5})
+
+    s.bad("megatron_rank.pt", megatron(tensor_model_parallel_size=2), "warn",
+          "a rank of tensor parallelism of Megatron", rule=rule)
+    s.bad("megatron_stage.pt", megatron(pipeline_model_parallel_size=4), "warn",
+          "a rank of pipeline parallelism of Megatron", rule=rule)
+    s.bad("megatron_whole.pt", megatron(), "accept", "the only rank of Megatron", without=rule)
     s.bad("deepspeed_empty.pt", states(plain((0,)), 1), "accept", "an empty tensor", without=rule)
 
 

@@ -221,7 +221,8 @@ class Model:
         freq, factor = frequencies(c, rotary, base, scaled=base is None)
         q, k = (rotate(t, freq, factor, pairs=kind == "glm4") for t in (q, k))
         sinks = self.w(at + "sinks", heads) if kind == "gpt_oss" else None
-        out = attend(q, k, v, dim ** -0.5, c["sliding_window"] if is_local else 0,
+        scale = c.get("query_pre_attn_scalar", dim) ** -0.5
+        out = attend(q, k, v, scale, c["sliding_window"] if is_local else 0,
                      c.get("attn_logit_softcapping", 0), sinks=sinks)
         return self.linear(out, at + "o_proj", c["hidden_size"], kind == "gpt_oss")
 

@@ -293,6 +293,27 @@ heft_status heft_torch_piece(heft_torch *t, heft_str name, const heft_torch_inte
 
 /* ---- after all tensors ---- */
 
+/* Warn about a file of Megatron, mp_rank_00/model_optim_rng.pt: its arguments say how many files
+ * have parts of the model. */
+static void warn_of_megatron(heft_index *x)
+{
+    static const char *const counts[] = { "args.tensor_model_parallel_size",
+                                          "args.pipeline_model_parallel_size",
+                                          "args.expert_model_parallel_size" };
+    for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i)) {
+        const heft_value *v = heft_ix_value(x, i);
+        for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
+            if (v->kind == HEFT_KIND_INT && v->as.i > 1 && heft_str_is(v->key, counts[k])) {
+                heft_ix_left_out(x, HEFT_LEFT_OUT, "torch/rank-alone",
+                                 (heft_range){ HEFT_NOWHERE, 0 },
+                                 "%q is %U: this is the file of one rank of Megatron, and its "
+                                 "tensors are parts of those of the model, or some of them",
+                                 v->key, (uint64_t)v->as.i);
+                return;
+            }
+    }
+}
+
 /* Warn about a file of DeepSpeed whose tensors are those of one rank.  ZeRO-3 leaves empty tensors,
  * whose elements are in other files. */
 static void warn_of_rank(heft_torch *t)
@@ -340,5 +361,6 @@ heft_status heft_torch_end_pieces(heft_torch *t)
     if (HEFT_IS_LEAN)
         return HEFT_OK;
     warn_of_rank(t);
+    warn_of_megatron(x);
     return x->has_pieces ? heft_ix_pieces_fill(x) : HEFT_OK;
 }

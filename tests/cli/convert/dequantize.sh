@@ -37,3 +37,34 @@ $HEFT convert -q --drop 'l.*' rows.safetensors grown.safetensors && $HEFT append
 echo "== nothing to decode in any"; $HEFT merge --dequantize small.safetensors decoded.safetensors --duplicates first no.safetensors || echo "= $?"
 $HEFT split --dequantize --count 2 small.safetensors no || echo "= $?"
 [ -e no.safetensors -o -e no ] || echo "nothing is left"
+echo "== blocks of GGUF: every type, and what is no block stays"
+PYTHONPATH=$CASES/../py $PYTHON - <<'P'
+import os, random, struct, subprocess
+import gen_gguf, ggml_blocks
+rng, heft = random.Random(2), os.environ["HEFT"]
+types = [t for t, (_, n, _) in ggml_blocks.TYPES.items() if n > 1 and t not in ("q8_1", "q8_k")]
+raw = {t: ggml_blocks.draw(t, 5 * 768, rng) for t in types}
+tensors = [(f"{t}.weight", t, (5, 768), raw[t]) for t in types]
+meta = [("general.architecture", "str", "llama"), ("general.file_type", "u32", 15), ("general.quantization_version", "u32", 2)]
+norm = [("norm", "f32", (2,), struct.pack("<2f", 1, 2)), ("half", "f16", (2,), struct.pack("<2e", 1, 2))]
+open("blocks.gguf", "wb").write(gen_gguf.File([*tensors, *norm], meta).bytes())
+subprocess.run([heft, "convert", "-q", "--dequantize", "blocks.gguf", "plain.gguf"], check=True)
+bits = lambda x: struct.pack("<f", x) if x == x else b"NaN"
+good = 0
+for t in types:
+    got = subprocess.run([heft, "cat", "plain.gguf", t + ".weight"], capture_output=True).stdout
+    want = ggml_blocks.decode(t, raw[t])
+    good += [bits(x[0]) for x in struct.iter_unpack("<f", got)] == [bits(x) for x in want]
+print(good == len(types) > 20, f"{good} of {len(types)}")
+P
+$HEFT ls --raw plain.gguf | cut -f 2 | sort | uniq -c; $HEFT info plain.gguf | grep -A1 Metadata
+$HEFT convert --dequantize=bf16 --keep 'q4_k*' --keep norm blocks.gguf half.safetensors && $HEFT ls --raw half.safetensors | cut -f 1-3
+$HEFT convert -q --cast 'q4_k*=bf16' --keep 'q4_k*' --keep norm blocks.gguf cast.safetensors && $HEFT diff --ignore-metadata half.safetensors cast.safetensors
+echo "== numbers of blocks that f16 does not have"
+PYTHONPATH=$CASES/../py $PYTHON - <<'P'
+import struct, gen_gguf
+open("large.gguf", "wb").write(gen_gguf.File([("l.weight", "q8_0", (1, 32), struct.pack("<e32b", 1000, *[100] * 32))]).bytes())
+P
+$HEFT convert -q --dequantize=f16 large.gguf over.safetensors || echo "= $?"
+[ -e over.safetensors ] || echo "nothing is left"
+$HEFT convert -q --dequantize large.gguf fits.safetensors && $HEFT cat fits.safetensors l.weight | od -An -tf4 -N4

@@ -3,10 +3,10 @@ PYTHONPATH=$CASES/../py $PYTHON - <<'P'
 import json, pathlib
 import made_models, made_tokenizers as t
 from check_gguf_runs import weights_file
-def folder(name, config={}, tokenizer=None, vocab=None):
+def folder(name, config={}, tokenizer=None, vocab=None, kind="qwen2"):
     tokenizer = t.byte_level("qwen2", count=4) if tokenizer is None else tokenizer
     rows = vocab or len(tokenizer["model"]["vocab"]) + 2
-    model = made_models.Model("qwen2", rows)
+    model = made_models.Model(kind, rows)
     model.forward([1])
     model.c.update(config)
     path = pathlib.Path(name)
@@ -18,6 +18,15 @@ folder("good")
 folder("window", {"use_sliding_window": True, "sliding_window": 64})
 folder("relu", {"hidden_act": "relu"})
 folder("less", {"num_hidden_layers": "none"})
+folder("keys", {"num_key_value_heads": "none"})
+folder("width", {"intermediate_size": 95})
+folder("more", {"num_hidden_layers": 3})
+folder("fewer", {"num_hidden_layers": 1})
+folder("scale", {"query_pre_attn_scalar": 64}, kind="gemma2")
+folder("pattern", {"sliding_window_pattern": 2}, kind="gemma3_text")
+local, full = "sliding_attention", "full_attention"
+folder("types", {"layer_types": [local] * 4 + [full, local]}, kind="gemma3_text")
+folder("usual", {"layer_types": [local] * 5 + [full], "_sliding_window_pattern": 6}, kind="gemma3_text")
 folder("bare", tokenizer={}, vocab=300)
 folder("short", vocab=100)
 odd = t.byte_level("qwen2", count=4)
@@ -46,6 +55,13 @@ echo "== a window that is not computed"; $HEFT convert --map auto window no.gguf
 $HEFT convert --strict --map auto window no.gguf || echo "= $?"
 echo "== an activation that is not computed"; $HEFT convert --map auto relu no.gguf || echo "= $?"
 echo "== a setting is missing"; $HEFT convert --map auto less no.gguf || echo "= $?"
+echo "== settings that contradict the weights"
+for f in keys width more fewer; do $HEFT convert --map auto $f no.gguf || echo "= $?"; done
+echo "== settings that llama.cpp does not read"
+for f in scale pattern types; do $HEFT convert --map auto $f no.gguf || echo "= $?"; done
+$HEFT convert -q --map auto usual usual.gguf && [ ! -e no.gguf ] && echo "nothing is left"
+echo "== a map of another architecture"; $HEFT convert --map llama good no.gguf || echo "= $?"
+$HEFT convert --map llama:inverse out.gguf other/ || echo "= $?"; [ ! -e no.gguf -a ! -e other ] && echo "nothing is left"
 echo "== no tokenizer"; $HEFT convert -q --map auto bare bare.gguf; $HEFT info bare.gguf | grep -c tokenizer
 $HEFT convert --strict --map auto bare no.gguf || echo "= $?"
 echo "== no config.json"; cp good/model.safetensors alone.safetensors

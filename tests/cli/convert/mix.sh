@@ -41,6 +41,9 @@ $HEFT info out.gguf | grep imatrix
 $HEFT convert -qf --quantize q4_0 --imatrix good.imatrix good.gguf same.gguf
 $HEFT cat out.gguf blk.0.ffn_down.weight > a; $HEFT cat same.gguf blk.0.ffn_down.weight > b; cmp a b
 echo "== of another model"; $HEFT convert --quantize q4_0 --imatrix short.dat good.gguf no.gguf || echo "= $?"
+sed s/ffn_down/ffn_dawn/ good.dat > other.dat
+$HEFT convert -f --quantize q4_0 --imatrix other.dat good.gguf useless.gguf
+$HEFT convert --strict --quantize q4_0 --imatrix other.dat good.gguf no.gguf || echo "= $?"
 echo "== an imatrix is not replaced"; $HEFT convert -f --to gguf --quantize q4_0 --imatrix good.dat good.gguf good.dat || echo "= $?"
 echo "== with NaN"; $HEFT convert --quantize q4_0 --imatrix nan.dat good.gguf no.gguf || echo "= $?"
 echo "== no imatrix"; $HEFT convert --quantize q4_0 --imatrix good.gguf good.gguf no.gguf || echo "= $?"
@@ -55,6 +58,19 @@ $HEFT convert --quantize q4_0 --quantize fp8 good.gguf no.gguf || echo "= $?"
 echo "== patterns that match nothing"
 $HEFT convert --quantize q4_0 --quantize 'blk.0.ffn_dow.weight=q8_0' --tensor-type 'ffn_[u]p=q8_0' good.gguf out2.gguf || echo "= $?"
 $HEFT convert --strict --quantize q4_0 --tensor-type 'ffn_[u]p=q8_0' good.gguf no.gguf || echo "= $?"
+echo "== rules without an effect"
+$HEFT convert -f --quantize q4_0 --tensor-type 'norm=q8_0' good.gguf useless.gguf
+$HEFT convert --strict --quantize q4_0 --tensor-type 'norm=q8_0' good.gguf no.gguf || echo "= $?"
+$HEFT convert -f --quantize q4_0 --cast f16 good.gguf useless.gguf
+$HEFT convert --strict --quantize q4_0 --cast f16 good.gguf no.gguf || echo "= $?"
+echo "== expressions of ECMAScript, as llama-quantize takes them"
+for e in 'blk\.\d+\.attn_v' 'blk\.(?:0|7)\.ffn_\w+?\.weight$' '[\d]\.ffn_[^\s]own'; do
+    $HEFT convert -qf --quantize q4_k_m --tensor-type "$e=q5_0" good.gguf out.gguf; $HEFT ls --raw out.gguf | cut -f 1,2 | grep q5_0
+done
+for e in 'ffn_(?!up)' 'ffn_[\W]'; do $HEFT convert --quantize q4_0 --tensor-type "$e=q4_0" good.gguf no.gguf || echo "= $?"; done
+echo "== types that are none of weights"
+$HEFT convert -q --quantize q4_0 --tensor-type 'attn_v=i32' good.gguf no.gguf || echo "= $?"
+$HEFT convert -q --quantize q4_0 --token-embedding-type i8 good.gguf no.gguf || echo "= $?"
 echo "== types that are not written"; $HEFT convert --quantize iq2_m good.gguf no.gguf || echo "= $?"
 echo "== a pattern"; $HEFT convert --quantize 'blk.*=q4_k_m' good.gguf no.gguf || echo "= $?"
 echo "== metadata are missing"; $HEFT convert --quantize q4_k_m bare.gguf no.gguf || echo "= $?"
