@@ -13,11 +13,11 @@
  * Reference: keras/src/saving/saving_lib.py, keras/src/legacy/saving/legacy_h5_format.py. */
 #include "format/keras/keras.h"
 
+enum { USER_BLOCK = 512 }; /* least bytes of the user before the signature */
 static const uint8_t signature[] = { 0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n' };
 
 static bool has_signature(const uint8_t *head, size_t len)
 {
-    enum { USER_BLOCK = 512 };
     bool has = false;
     for (size_t at = 0; !has && at + sizeof signature <= len; at = at ? 2 * at : USER_BLOCK)
         has = !memcmp(head + at, signature, sizeof signature);
@@ -131,8 +131,25 @@ static heft_status check_any(const heft_keras *k)
                            "keras/unread");
 }
 
+/* Refuse bytes without the signature, which bytes of the user may precede: 512, 1024, ... of them.
+ * The library is not asked. */
+static heft_status check_signature(const heft_keras *k)
+{
+    heft_range r = k->weights.stored;
+    for (uint64_t at = 0; at < r.length && r.length - at >= sizeof signature;
+         at = at ? 2 * at : USER_BLOCK) {
+        heft_cur c = heft_cur_whole(k->in, r.offset + at, sizeof signature, "the signature");
+        const uint8_t *p = heft_cur_take(&c, sizeof signature);
+        if (c.st || !memcmp(p, signature, sizeof signature))
+            return c.st;
+    }
+    return heft_error_set(k->in->err, HEFT_E_FORMAT, r.offset, "there is no signature of HDF5");
+}
+
 static heft_status open_container(heft_keras *k)
 {
+    if (!k->weights.is_deflated)
+        HEFT_TRY(check_signature(k));
     if (k->in->container)
         return k->in->container(k->in, &k->c, &k->weights);
     return heft_error_rule(
