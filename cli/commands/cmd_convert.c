@@ -26,6 +26,7 @@ typedef struct request {
     folder folder;          /* companion files; empty if IN is a file */
     const char *out_folder; /* OUT, if the weights go into it; or NULL */
     char *out_file;         /* of the weights in out_folder */
+    bool made_folder;       /* out_folder was not there before */
 } request;
 
 /* ---- --resume: keep the downloaded bytes of an input on a server ---- */
@@ -437,12 +438,12 @@ static bool keeps_blocks(const request *r)
            !j->quantise.requantise && !j->rules.raw_tensors && !adapters_wanted(&j->adapters);
 }
 
-static int make_folder(const request *r)
+static int make_folder(request *r)
 {
-    bool is_made = r->out_folder && !r->job.dry_run;
-    return is_made && mkdir(r->out_folder, 0777) && errno != EEXIST
-               ? say_system(errno, r->out_folder)
-               : CODE_DONE;
+    if (!r->out_folder || r->job.dry_run)
+        return CODE_DONE;
+    r->made_folder = !mkdir(r->out_folder, 0777);
+    return r->made_folder || errno == EEXIST ? CODE_DONE : say_system(errno, r->out_folder);
 }
 
 /* Adapters are merged into blocks of GGUF only if the result is cast or quantised. */
@@ -590,6 +591,8 @@ static int convert(request *r)
     if (!code)
         code = run_stages(r, &t);
     release_stages(&t);
+    if (code && r->made_folder)
+        (void)rmdir(r->out_folder); /* only if nothing is in it */
     if (!code && !job_is_for_folder(j))
         job_say_result(j);
     heft_file_close(t.f);
