@@ -26,6 +26,7 @@ typedef struct request {
     folder folder;          /* companion files; empty if IN is a file */
     const char *out_folder; /* OUT, if the weights go into it; or NULL */
     char *out_file;         /* of the weights in out_folder */
+    bool made_folder;       /* out_folder was not there before */
 } request;
 
 /* ---- --resume: keep the downloaded bytes of an input on a server ---- */
@@ -437,12 +438,12 @@ static bool keeps_blocks(const request *r)
            !j->quantise.requantise && !j->rules.raw_tensors && !adapters_wanted(&j->adapters);
 }
 
-static int make_folder(const request *r)
+static int make_folder(request *r)
 {
-    bool is_made = r->out_folder && !r->job.dry_run;
-    return is_made && mkdir(r->out_folder, 0777) && errno != EEXIST
-               ? say_system(errno, r->out_folder)
-               : CODE_DONE;
+    if (!r->out_folder || r->job.dry_run)
+        return CODE_DONE;
+    r->made_folder = !mkdir(r->out_folder, 0777);
+    return r->made_folder || errno == EEXIST ? CODE_DONE : say_system(errno, r->out_folder);
 }
 
 /* Adapters are merged into blocks of GGUF only if the result is cast or quantised. */
@@ -451,75 +452,151 @@ static heft_dtype block_type(const job *j)
     return j->mix.info.name || j->rules.cast.args.count ? HEFT_F32 : HEFT_UNTYPED;
 }
 
-static int convert(request *r)
+/* ---- the stages of a conversion ---- */
+
+/* Each stage makes a model of the one before, or leaves it. */
+typedef struct stages {
+    heft_file *f; /* the input */
+    kept_blocks kept;
+    dequantised decoded;
+    adapters merged;
+    extracted extraction;
+    mapped renamed;
+    quantised_model quantised;
+    const heft_file *last; /* the model after the last stage so far */
+} stages;
+
+/* Decode quantised weights, or keep them in the form that GGUF has for them. */
+static int decode_input(request *r, stages *t)
 {
-    heft_file *f = NULL;
     job *j = &r->job;
-    dequantised d = { NULL, NULL };
-    quantised_model q = { .plan = NULL };
-    mapped m = { .model = NULL };
-    kept_blocks k = { NULL, NULL };
-    adapters a = { .merged = NULL };
-    extracted x = { .plan = NULL };
     bool is_computed = j->session->map || adapters_wanted(&j->adapters);
-    bool is_mapped = is_computed && j->quantise.args.count;
-    int code = open_input(r, &f);
-    if (!code)
-        code = begin_quality(j);
-    if (!code && keeps_blocks(r))
-        code = kept_blocks_open(&k, j->session, f, r->in, j->rules.cast.args.count != 0);
-    if (!code && (j->mix.info.name || is_mapped) && !j->dequantize && !k.plan)
-        code = decode_for_mix(&d, j, f);
+    bool is_quantised_again = j->mix.info.name || (is_computed && j->quantise.args.count);
+    int code = CODE_DONE;
+    if (keeps_blocks(r))
+        code = kept_blocks_open(&t->kept, j->session, t->f, r->in, j->rules.cast.args.count != 0);
+    if (!code && is_quantised_again && !j->dequantize && !t->kept.plan)
+        code = decode_for_mix(&t->decoded, j, t->f);
     if (!code && j->dequantize)
-        code = dequantise(&d, j->session, f, r->in, j->dequantize, true);
-    j->rules.is_decoded = d.model || k.plan;
-    const heft_file *in = k.plan ? kept_blocks_file(&k) : d.model ? d.model : f;
+        code = dequantise(&t->decoded, j->session, t->f, r->in, j->dequantize, true);
+    j->rules.is_decoded = t->decoded.model || t->kept.plan;
+    t->last = t->kept.plan ? kept_blocks_file(&t->kept) : t->f;
+    if (!t->kept.plan && t->decoded.model)
+        t->last = t->decoded.model;
+    return code;
+}
+
+/* Merge adapters, or extract one. */
+static int merge_adapters(request *r, stages *t)
+{
+    job *j = &r->job;
+    int code = adapters_open(&t->merged, &j->adapters, j->session, t->last, r->in,
+                             j->quantise.allow_nan, block_type(j));
+    if (t->merged.merged)
+        t->last = adapters_file(&t->merged);
     if (!code)
-        code = adapters_open(&a, &j->adapters, j->session, in, r->in, j->quantise.allow_nan,
-                             block_type(j));
-    in = a.merged ? adapters_file(&a) : in;
+        code = extracted_open(&t->extraction, &j->extract, j->session, t->last, r->in);
+    if (t->extraction.plan)
+        t->last = extracted_file(&t->extraction);
+    return code ? code : check_lora_inputs(r, &t->merged, &t->extraction);
+}
+
+static int rename_tensors(request *r, stages *t)
+{
+    job *j = &r->job;
+    int code = mapped_open(&t->renamed, j->session, t->last, r->in, output_kind_of(r));
+    if (t->renamed.model)
+        t->last = t->renamed.model;
+    j->rules.cast.is_for_ggml = t->renamed.is_for_ggml;
+    return code;
+}
+
+/* Quantise the model, and check that the target has a form for it. */
+static int quantise_model(request *r, stages *t)
+{
+    job *j = &r->job;
+    int code = CODE_DONE;
+    if (j->quantise.args.count && !j->mix.info.name)
+        code = quantise(&t->quantised, &j->quantise, j->session, t->last, r->in,
+                        quantise_target(r));
     if (!code)
-        code = extracted_open(&x, &j->extract, j->session, in, r->in);
-    in = x.plan ? extracted_file(&x) : in;
-    if (!code)
-        code = check_lora_inputs(r, &a, &x);
-    if (!code)
-        code = mapped_open(&m, j->session, in, r->in, output_kind_of(r));
-    in = m.model ? m.model : in;
-    j->rules.cast.is_for_ggml = m.is_for_ggml;
-    if (!code && j->quantise.args.count && !j->mix.info.name)
-        code = quantise(&q, &j->quantise, j->session, in, r->in, quantise_target(r));
-    if (!code)
-        code = check_settings(r, q.config);
-    if (!code && !d.model && !k.plan && !q.plan && !j->rules.raw_tensors)
-        code = dequantise_check_target(j->session, in, r->in, j->target);
-    in = q.plan ? quantised_file(&q) : in;
-    if (!code)
-        code = make_folder(r);
-    if (!code)
-        code = job_is_for_folder(j)           ? job_split(j, f, in)
-               : j->share.number || j->finish ? job_convert_share(j, in)
-                                              : job_convert(j, in);
-    if (!code && q.plan)
-        code = quantised_end(&q, j->session, quantise_target(r));
+        code = check_settings(r, t->quantised.config);
+    bool is_as_stored = !t->decoded.model && !t->kept.plan && !t->quantised.plan &&
+                        !j->rules.raw_tensors;
+    if (!code && is_as_stored)
+        code = dequantise_check_target(j->session, t->last, r->in, j->target);
+    if (t->quantised.plan)
+        t->last = quantised_file(&t->quantised);
+    return code;
+}
+
+static int write_model(request *r, const stages *t)
+{
+    job *j = &r->job;
+    int code = make_folder(r);
+    if (code)
+        return code;
+    if (job_is_for_folder(j))
+        return job_split(j, t->f, t->last);
+    return j->share.number || j->finish ? job_convert_share(j, t->last) : job_convert(j, t->last);
+}
+
+/* Write the texts that belong to the weights, and say what was done. */
+static int end_model(request *r, stages *t)
+{
+    job *j = &r->job;
+    int code = CODE_DONE;
+    if (t->quantised.plan)
+        code = quantised_end(&t->quantised, j->session, quantise_target(r));
     if (!code)
         code = say_quality(j);
     if (!code)
-        code = say_done(r, in, &a, &x);
-    if (!code && x.plan && !j->dry_run)
-        code = extracted_end(&x, j->session, r->out_folder, j->force, j->no_sync);
-    else if (!code && r->out_folder && !j->dry_run)
-        code = gguf_folder_write(&m.gguf, j->session, r->out_folder, j->force, j->no_sync);
-    quantised_release(&q);
-    mapped_release(&m);
-    extracted_release(&x);
-    adapters_release(&a);
-    kept_blocks_release(&k);
-    dequantised_release(&d);
+        code = say_done(r, t->last, &t->merged, &t->extraction);
+    if (code || j->dry_run)
+        return code;
+    if (t->extraction.plan)
+        return extracted_end(&t->extraction, j->session, r->out_folder, j->force, j->no_sync);
+    return r->out_folder ? gguf_folder_write(&t->renamed.gguf, j->session, r->out_folder, j->force,
+                                             j->no_sync)
+                         : CODE_DONE;
+}
+
+static void release_stages(stages *t)
+{
+    quantised_release(&t->quantised);
+    mapped_release(&t->renamed);
+    extracted_release(&t->extraction);
+    adapters_release(&t->merged);
+    kept_blocks_release(&t->kept);
+    dequantised_release(&t->decoded);
+}
+
+static int run_stages(request *r, stages *t)
+{
+    static int (*const make[])(request *, stages *) = { decode_input, merge_adapters,
+                                                        rename_tensors, quantise_model };
+    int code = begin_quality(&r->job);
+    for (size_t i = 0; i < sizeof make / sizeof *make && !code; i++)
+        code = make[i](r, t);
+    if (!code)
+        code = write_model(r, t);
+    return code ? code : end_model(r, t);
+}
+
+static int convert(request *r)
+{
+    stages t = { .f = NULL };
+    job *j = &r->job;
+    int code = open_input(r, &t.f);
+    if (!code)
+        code = run_stages(r, &t);
+    release_stages(&t);
+    if (code && r->made_folder)
+        (void)rmdir(r->out_folder); /* only if nothing is in it */
     if (!code && !job_is_for_folder(j))
         job_say_result(j);
-    heft_file_close(f);
-    return f ? resume_end(j, r->in, code) : code;
+    heft_file_close(t.f);
+    return t.f ? resume_end(j, r->in, code) : code;
 }
 
 /* An adapter is written into a folder, for PEFT. Return an exit code. */

@@ -495,7 +495,8 @@ static void name_way_out(const job *j, heft_error *err)
     if (err->rule && !strcmp(err->rule, "heft/quantised"))
         way = ". --dequantize decodes known schemes; --raw-tensors casts the stored numbers";
     else if (err->rule && !strcmp(err->rule, "heft/not-finite"))
-        way = !strcmp(j->command, "blend") ? ". --allow-nan keeps such numbers"
+        way = j->extract.rank ? ": the difference of the models has such numbers, and no adapter"
+              : !strcmp(j->command, "blend") ? ". --allow-nan keeps such numbers"
               : j->quantise.args.count && !j->mix.info.name
                   ? ". --allow-nan stores the nearest numbers"
               : adapters_wanted(&j->adapters) ? ". --allow-nan stores such numbers as they are"

@@ -87,6 +87,10 @@ static int check_count(const session *s, const char *option, const opt_list *arg
     for (size_t k = 0; k < args->count; k++) {
         const char *equals = strrchr(args->item[k], '='), *at = equals ? equals + 1 : args->item[k];
         uint32_t values = 0;
+        size_t len = strlen(at);
+        if (len && at[len - 1] == ',')
+            return say_usage(s->name, "--%s %s ends with a comma: a value is missing", option,
+                             args->item[k]);
         do
             (void)cut(&at);
         while (++values && *at);

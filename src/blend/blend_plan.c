@@ -23,8 +23,10 @@ static void report_ignored(const heft_blend *b)
 {
     for (uint32_t i = 0; i < b->s->ignored_count; i++) {
         heft_error text;
-        heft_error_plain(&text, HEFT_OK, "the settings have %q, which has no effect on weights",
-                         b->s->ignored[i]);
+        heft_error_plain(&text, HEFT_OK,
+                         "the settings have %q, which has no effect on weights with the method "
+                         "%s",
+                         b->s->ignored[i], b->s->method->name);
         report(b, "heft/blend-ignored", HEFT_WARNING, (heft_str){ NULL, 0 }, text.message);
     }
 }

@@ -412,6 +412,34 @@ static heft_status read_key(const reader *r, uint32_t i, heft_str *base)
 
 /* ---- what goes together ---- */
 
+static bool uses(const heft_blend_method *m, uint32_t p)
+{
+    switch (p) {
+    case HEFT_BLEND_T:
+        return m->is_slerp;
+    case HEFT_BLEND_DENSITY:
+        return m->trims || m->drops;
+    case HEFT_BLEND_LAMBDA:
+        return m->has_deltas;
+    case HEFT_BLEND_RESCALE:
+        return m->drops;
+    default: /* weight, normalize */
+        return !m->is_slerp;
+    }
+}
+
+/* A parameter of another method is likely a mistake: it is reported. */
+static void note_unused(heft_blend_settings *s)
+{
+    for (uint32_t p = 0; p < HEFT_BLEND_PARAMETERS; p++) {
+        bool is_there = s->common[p].count;
+        for (uint32_t i = 0; i < s->model_count; i++)
+            is_there = is_there || s->model[i].rules[p].count;
+        if (is_there && !uses(s->method, p) && s->ignored_count < HEFT_BLEND_IGNORED)
+            s->ignored[s->ignored_count++] = heft_lit(parameters[p].name);
+    }
+}
+
 static heft_status check(const reader *r, heft_str base)
 {
     heft_blend_settings *s = r->s;
@@ -424,6 +452,7 @@ static heft_status check(const reader *r, heft_str base)
     if (base.ptr && find_model(s, base) == s->model_count)
         HEFT_TRY(add_model(r, base, false));
     s->base = base.ptr ? find_model(s, base) : 0;
+    note_unused(s);
     uint32_t listed = 0;
     for (uint32_t i = 0; i < s->model_count; i++)
         listed += s->model[i].is_listed && !(needs_base && i == s->base);

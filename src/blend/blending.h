@@ -10,7 +10,7 @@
 
 #include "combine/combine.h"
 
-enum { HEFT_BLEND_MODELS = 64, HEFT_BLEND_PREFIXES = 64, HEFT_BLEND_IGNORED = 8 };
+enum { HEFT_BLEND_MODELS = 64, HEFT_BLEND_PREFIXES = 64, HEFT_BLEND_IGNORED = 16 };
 
 /* ---- settings ----------------------------------------------------------------------------- */
 

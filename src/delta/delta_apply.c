@@ -1,4 +1,6 @@
 /* delta_apply.c - opens the model that is a base with the changes of a delta. */
+#include <heft/check.h>
+
 #include "base/checked_math.h"
 #include "base/error.h"
 #include "base/sort.h"
@@ -173,16 +175,19 @@ static heft_status add_rows(applied *a, heft_error *err)
     return HEFT_OK;
 }
 
+/* Compare the checksum of what the delta stores for a tensor; bring sparse changes into memory. */
 static void settle(void *arg, size_t i)
 {
     applied *a = arg;
     changed *r = &a->rows[i];
     heft_error err;
-    if (heft_delta_item_at(a->d, r->item)->row.change != HEFT_CHANGE_SPARSE ||
-        heft_progress_halted(&a->progress))
+    if (heft_progress_halted(&a->progress))
         return;
-    heft_status st = heft_delta_settle(&r->settled, a->d, r->item, a->base, a->tensors[r->item],
-                                       a->verifies, &err);
+    bool is_sparse = heft_delta_item_at(a->d, r->item)->row.change == HEFT_CHANGE_SPARSE;
+    heft_status st = is_sparse     ? heft_delta_settle(&r->settled, a->d, r->item, a->base,
+                                                       a->tensors[r->item], a->verifies, &err)
+                     : r->change.f ? heft_part_verify(NULL, a->d->f, r->change.part, &err)
+                                   : HEFT_OK;
     if (st)
         heft_progress_fail(&a->progress, st, &err);
 }

@@ -75,6 +75,111 @@ static heft_status find_bool(bool *out, const heft_settings *s, const char *key,
                             heft_lit(key));
 }
 
+/* ---- patterns ---- */
+
+enum { LONGEST_PATTERN = 512 };
+
+/* A pattern names a module if it matches the whole name, or what follows a dot. */
+static bool compile_pattern(heft_name_pattern *p, char text[LONGEST_PATTERN], heft_str pattern)
+{
+    const heft_str parts[] = { heft_lit("(?:.*\\.)?(?:"), pattern, heft_lit(")$") };
+    size_t n = 0;
+    for (int i = 0; i < 3; i++) {
+        if (parts[i].len > LONGEST_PATTERN - n)
+            return false;
+        if (parts[i].len)
+            memcpy(text + n, parts[i].ptr, parts[i].len);
+        n += parts[i].len;
+    }
+    return heft_pattern_compile(p, (heft_str){ text, n });
+}
+
+static bool names_module(heft_str pattern, heft_str module)
+{
+    enum { WORK = 1 << 16 };
+    char text[LONGEST_PATTERN];
+    heft_name_pattern p;
+    uint64_t work = WORK;
+    return compile_pattern(&p, text, pattern) && heft_pattern_matches(&p, module, &work);
+}
+
+/* A pattern that is not understood, or a value that is no number, would change the scale. */
+static heft_status check_patterns(const heft_settings *s, const char *map, heft_error *err)
+{
+    char text[LONGEST_PATTERN];
+    heft_name_pattern p;
+    uint32_t at = heft_settings_find_path(s, heft_lit(map));
+    if (at == HEFT_NONE || heft_settings_value_at(s, at).kind == HEFT_KIND_NULL)
+        return HEFT_OK;
+    if (heft_settings_value_at(s, at).kind != HEFT_KIND_MAP)
+        return heft_error_plain(err, HEFT_E_FORMAT, "adapter_config.json: %q is not a map",
+                                heft_lit(map));
+    for (uint32_t i = at + 1; i < heft_settings_next(s, at); i = heft_settings_next(s, i)) {
+        heft_value v = heft_settings_value_at(s, i);
+        double n;
+        if (number_of(&n, &v) && compile_pattern(&p, text, v.key))
+            continue;
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                                "adapter_config.json: the pattern %q of %q, or its value, is not "
+                                "understood",
+                                v.key, heft_lit(map));
+    }
+    return HEFT_OK;
+}
+
+/* ---- methods ---- */
+
+static bool is_set(const heft_settings *s, const char *key)
+{
+    uint32_t at = heft_settings_find_path(s, heft_lit(key));
+    if (at == HEFT_NONE)
+        return false;
+    heft_value v = heft_settings_value_at(s, at);
+    bool is_container = v.kind == HEFT_KIND_LIST || v.kind == HEFT_KIND_MAP;
+    if (is_container)
+        return v.as.container.count;
+    return v.kind == HEFT_KIND_BOOL ? v.as.b : v.kind != HEFT_KIND_NULL;
+}
+
+/* With these settings, W + B @ A is another model than that which PEFT runs. */
+static heft_status refuse_variants(const heft_settings *s, heft_error *err)
+{
+    static const struct {
+        const char *key, *what;
+    } variants[] = {
+        { "layer_replication", "repeats layers of the model" },
+        { "alora_invocation_tokens", "acts on the tokens after an invocation only (aLoRA)" },
+        { "arrow_config", "chooses between adapters for each token (Arrow)" },
+        { "use_qalora", "sums groups of inputs (QALoRA)" },
+    };
+    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++)
+        if (is_set(s, variants[i].key))
+            return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                                    "adapter_config.json has %q: the adapter %s, which is not "
+                                    "merged",
+                                    heft_lit(variants[i].key), variants[i].what);
+    return HEFT_OK;
+}
+
+/* These ways to begin the training change the base, too: B @ A leads from that one. */
+static heft_status refuse_other_bases(const heft_settings *s, heft_error *err)
+{
+    static const char *const methods[] = { "pissa", "olora", "corda", "loftq", "lora_ga" };
+    heft_value v;
+    if (!heft_settings_find(&v, s, heft_lit("init_lora_weights")) || v.kind != HEFT_KIND_STR)
+        return HEFT_OK;
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+        if (heft_str_begins(v.as.s, methods[i]))
+            return heft_error_plain(
+                err, HEFT_E_UNSUPPORTED,
+                "adapter_config.json has init_lora_weights %q: the adapter "
+                "belongs to a base that was changed before the training. Save "
+                "it as a plain LoRA with PEFT, or set init_lora_weights to true "
+                "where the model is that base",
+                v.as.s);
+    return HEFT_OK;
+}
+
 /* ---- the document ---- */
 
 /* Read what diffusers writes into the metadata of the file, in JSON. */
@@ -106,6 +211,10 @@ heft_status heft_lora_config_read(heft_lora_config *out, const heft_lora_adapter
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "the adapter is of the type %q: only LORA is merged",
                                 v.kind == HEFT_KIND_STR ? v.as.s : heft_lit("?"));
+    HEFT_TRY(refuse_variants(s, err));
+    HEFT_TRY(refuse_other_bases(s, err));
+    HEFT_TRY(check_patterns(s, "rank_pattern", err));
+    HEFT_TRY(check_patterns(s, "alpha_pattern", err));
     HEFT_TRY(find_number(&out->rank, &out->has_rank, s, "r", err));
     HEFT_TRY(find_number(&out->alpha, &out->has_alpha, s, "lora_alpha", err));
     HEFT_TRY(find_bool(&out->use_rslora, s, "use_rslora", err));
@@ -115,26 +224,6 @@ heft_status heft_lora_config_read(heft_lora_config *out, const heft_lora_adapter
         return HEFT_OK;
     return heft_error_plain(err, HEFT_E_FORMAT,
                             "adapter_config.json has no lora_alpha: the scale is not known");
-}
-
-/* Return whether a pattern names the module: it matches the whole name, or what follows a dot. */
-static bool names_module(heft_str pattern, heft_str module)
-{
-    enum { WORK = 1 << 16, LONGEST = 512 };
-    char text[LONGEST];
-    heft_name_pattern p;
-    uint64_t work = WORK;
-    const char *parts[] = { "(?:.*\\.)?(?:", NULL, ")$" };
-    size_t n = 0;
-    for (int i = 0; i < 3; i++) {
-        heft_str s = parts[i] ? heft_lit(parts[i]) : pattern;
-        if (s.len > LONGEST - n)
-            return false;
-        memcpy(text + n, s.ptr, s.len);
-        n += s.len;
-    }
-    return heft_pattern_compile(&p, (heft_str){ text, n }) &&
-           heft_pattern_matches(&p, module, &work);
 }
 
 /* Replace the number by that of the first pattern in a map of the settings that names the

@@ -86,9 +86,23 @@ static heft_lora_target *target_of(const plan *p, uint32_t tensor, heft_status *
     return heft_lora_target_at(l, l->targets.len - 1);
 }
 
+/* Two modules of an adapter that lead to one tensor are two names for the same weight. */
+static heft_status refuse_second_product(const plan *p, const heft_lora_target *t)
+{
+    for (uint32_t i = t->first; i != HEFT_NONE; i = heft_lora_step_at(p->l, i)->next) {
+        const heft_lora_step *s = heft_lora_step_at(p->l, i);
+        if (s->adapter == p->number && s->rank)
+            return heft_error_plain(p->err, HEFT_E_FORMAT,
+                                    "two modules of the adapter change tensor %q", t->name);
+    }
+    return HEFT_OK;
+}
+
 static heft_status add_step(const plan *p, heft_lora_target *t, heft_lora_step *step)
 {
     heft_lora *l = p->l;
+    if (step->rank)
+        HEFT_TRY(refuse_second_product(p, t));
     step->adapter = p->number;
     step->next = HEFT_NONE;
     if (!heft_vec_add(&l->mem, &l->steps, step, sizeof *step))
@@ -396,6 +410,42 @@ static void leave_out(plan *p, const heft_lora_module *m)
     }
 }
 
+/* Return whether the adapter has the weight of a bias, with as many rows. */
+static bool has_new_weight(const plan *p, heft_str bias, uint64_t rows, bool *is_full)
+{
+    static const char end[] = ".bias";
+    if (!heft_str_ends(bias, end))
+        return false;
+    heft_str name = heft_arena_join(&p->l->arena,
+                                    (heft_str){ bias.ptr, bias.len - (sizeof end - 1) },
+                                    heft_lit(".weight"), heft_lit(""));
+    *is_full = !name.ptr;
+    uint32_t i = name.ptr ? heft_tensor_find(p->a->f, name) : HEFT_NONE;
+    heft_tensor t = heft_tensor_at(p->a->f, i);
+    return t.rank > 1 && t.dims[0] == rows;
+}
+
+/* A vocabulary or a head may have another number of rows than in the model; nothing else may. */
+static heft_status check_replacement(const plan *p, const heft_combine_input *in,
+                                     const heft_lora_target *t)
+{
+    heft_lora_target new = { .rank = 0 };
+    bool is_full = false, fits = in->rank == t->rank;
+    for (uint32_t i = 1; fits && i < t->rank; i++)
+        fits = in->dims[i] == t->dims[i];
+    if (fits && t->rank == 1 && in->dims[0] != t->dims[0])
+        fits = has_new_weight(p, in->name, in->dims[0], &is_full);
+    if (is_full)
+        return no_memory(p);
+    if (fits)
+        return HEFT_OK;
+    set_shape(&new, in->rank, in->dims);
+    return heft_error_plain(p->err, HEFT_E_FORMAT,
+                            "the adapter is for another model: tensor %q is %U x %U, but %q, which "
+                            "it replaces, is %U x %U",
+                            in->name, new.rows, new.columns, t->name, t->rows, t->columns);
+}
+
 /* A tensor that replaces one of the model: of modules_to_save, or a trained bias. */
 static heft_status add_whole(plan *p, const heft_lora_module *m)
 {
@@ -435,6 +485,7 @@ static heft_status add_whole(plan *p, const heft_lora_module *m)
                                 heft_dtype_name(in->dtype), heft_dtype_name(t->dtype));
     if (is_number)
         HEFT_TRY(check_type(p, &t->base));
+    HEFT_TRY(check_replacement(p, in, t));
     set_shape(t, in->rank, in->dims);
     return add_step(p, t, &step);
 }
@@ -553,6 +604,8 @@ heft_status heft_lora_plan(heft_lora *l, const heft_lora_adapter *a, uint32_t nu
     heft_status st = heft_lora_config_read(&p.config, a, l->err);
     if (!st)
         st = heft_lora_modules_read(&modules, &l->mem, a->f, l->err);
+    if (!st && !modules.all.len)
+        st = heft_error_plain(l->err, HEFT_E_NOTFOUND, "the adapter has no tensors");
     for (uint32_t i = 0; i < modules.all.len && !st; i++)
         st = add_module(&p, (const heft_lora_module *)modules.all.ptr + i);
     heft_lora_modules_free(&modules, &l->mem);

@@ -280,6 +280,31 @@ def damaged_deltas_are_refused(scratch):
     require(p.returncode == 3 and b"it is not a delta" in p.stderr, p.stderr)
 
 
+def checksums_of_a_delta_are_compared(scratch):
+    """One bit of each kind of change is damaged, also where the result is not verified."""
+    models(scratch)
+    heft("delta", "old.safetensors", "new.safetensors", "-o", "d.zt", "--compress", "none",
+         cwd=scratch)
+    good = (scratch / "d.zt").read_bytes()
+    objects = read_delta(scratch / "d.zt")[1]["objects"]
+    kinds = set()
+    for name, of in objects.items():
+        for part, at in of["components"].items():
+            if not at["length"]:
+                continue
+            kinds.add(part)
+            bad = bytearray(good)
+            bad[at["offset"] + at["length"] // 2] ^= 4
+            (scratch / "bad.zt").write_bytes(bad)
+            for how in ([], ["--no-verify"]):
+                p = heft("apply", "old.safetensors", "bad.zt", "-o", "o.safetensors", *how,
+                         code=None, cwd=scratch)
+                require(p.returncode == 3 and b"digest does not match" in p.stderr,
+                        f"{name}, {part} {how}: {p.returncode} {p.stderr}")
+                require(not (scratch / "o.safetensors").exists(), f"{name}: an output")
+    require(kinds == {"counts", "gaps", "values", "xor", "data"}, f"kinds: {kinds}")
+
+
 def what_does_not_fit_in_place_is_refused(scratch):
     models(scratch)
     heft("delta", "old.safetensors", "new.safetensors", "-o", "all.zt", cwd=scratch)
@@ -480,6 +505,7 @@ CHECKS = [
     numpy_applies_what_heft_makes, digests_are_those_of_hash, heft_applies_what_it_makes,
     formats_may_differ, values_change_in_place, one_percent_takes_at_most_three,
     the_wrong_base_is_refused, deltas_by_hand_are_applied, damaged_deltas_are_refused,
+    checksums_of_a_delta_are_compared,
     what_does_not_fit_in_place_is_refused, journals_by_hand_are_undone, full_disks_leave_nothing,
     disk_deltas_are_applied, disk_deltas_are_made, bad_disk_deltas_are_refused, patches_are_applied
 ]

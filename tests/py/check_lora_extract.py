@@ -154,6 +154,8 @@ def check_same():
 def refusals():
     yield "the models are equal", ["tuned.safetensors", "--base",
                                    "tuned.safetensors"], USAGE, "equal"
+    yield "a NaN", ["nan.safetensors", "--base", "base.safetensors",
+                    "--allow-nan"], UNSUPPORTED, "has such numbers, and no adapter"
     yield "no base", ["tuned.safetensors"], USAGE, "needs --base"
     yield "a rank of 0", ["tuned.safetensors", "--base", "base.safetensors", "--extract-lora",
                           "0"], USAGE, "--extract-lora"
@@ -166,7 +168,10 @@ def refusals():
 def check_refusal(options, code, words):
     with tempfile.TemporaryDirectory() as tmp:
         folder = pathlib.Path(tmp)
-        write_pair(folder)
+        _, broken = write_pair(folder)
+        shape = WEIGHTS["model.q.weight"][0]
+        broken["model.q.weight"] = stored(np.full(shape, np.nan, np.float32), "F32")
+        (folder / "nan.safetensors").write_bytes(models.pack(broken))
         paths = [folder / o if o.endswith(".safetensors") else o for o in options]
         ran = heft("convert", "--extract-lora", RANK, *paths, folder / "adapter")
         complaints = [f"status {ran.returncode}"] if ran.returncode != code else []

@@ -83,6 +83,30 @@ def turned_magnitude(m):
     return a
 
 
+def replacing(*tensors):
+    """An adapter with tensors that replace those of the model."""
+
+    def make(m):
+        a = m.Adapter(m.config())
+        a.linear(m.Q, m.Q + ".weight", 48, 24)
+        for name, shape in tensors:
+            a.add(PEFT + name, m.drawn(name, shape))
+        return a
+
+    return make
+
+
+def twice(m):
+    a = m.Adapter(m.config())
+    a.linear(m.Q, m.Q + ".weight", 48, 24)
+    a.linear(m.Q.removeprefix("model."), m.Q + ".weight", 48, 24)
+    return a
+
+
+def empty(m):
+    return m.Adapter(m.config())
+
+
 REFUSALS = [
     ("another number of columns", changed(lora_A=(4, 25)), [], INVALID,
      "changes a weight of 48 x 25, but tensor 'model.layers.0.self_attn.q_proj.weight' is 48 x 24"),
@@ -114,5 +138,26 @@ REFUSALS = [
     ("a NaN", poisoned, [], LOSSY, "would have a NaN (element 168)"),
     ("a NaN is allowed", poisoned, ["--allow-nan"], 0, ""),
     ("a number that f16 does not have", overflowing, [], LOSSY, "too large for its type"),
+    ("no tensors", empty, [], MISSING, "the adapter has no tensors"),
+    ("no tensors, whatever is allowed", empty, ["--allow-unmatched"], MISSING, "has no tensors"),
+    ("two modules of a weight", twice, [], INVALID, "two modules of the adapter change tensor"),
+    ("a pattern that is none", with_config(lambda c: c.update(alpha_pattern={"(q": 8})), [],
+     UNSUPPORTED, "the pattern '(q' of 'alpha_pattern', or its value, is not understood"),
+    ("an alpha that is none", with_config(lambda c: c.update(alpha_pattern={"q": "x"})), [],
+     UNSUPPORTED, "the pattern 'q' of 'alpha_pattern'"),
+    ("patterns in a list", with_config(lambda c: c.update(rank_pattern=[1])), [], INVALID,
+     "'rank_pattern' is not a map"),
+    ("layers are repeated", with_config(lambda c: c.update(layer_replication=[[0, 1]])), [],
+     UNSUPPORTED, "'layer_replication': the adapter repeats layers"),
+    ("aLoRA", with_config(lambda c: c.update(alora_invocation_tokens=[1])), [], UNSUPPORTED,
+     "(aLoRA), which is not merged"),
+    ("QALoRA", with_config(lambda c: c.update(use_qalora=True)), [], UNSUPPORTED, "(QALoRA)"),
+    ("settings that are off", with_config(lambda c: c.update(
+        use_qalora=False, alora_invocation_tokens=None, layer_replication=None, rank_pattern=None,
+        init_lora_weights="gaussian")), [], 0, ""),
+    ("PiSSA", with_config(lambda c: c.update(init_lora_weights="pissa_niter_16")), [], UNSUPPORTED,
+     "belongs to a base that was changed before the training"),
+    ("a norm of another model", replacing(("model.layers.0.norm.weight", (25, ))), [], INVALID,
+     "which it replaces, is"),
     ("experts of another model", square_experts, [], INVALID, "fit none of its parameters"),
 ]

@@ -82,3 +82,7 @@ cp a out.safetensors
 try --method linear a b
 cmp a out.safetensors
 $HEFT blend --method linear --to safetensors --force a b a; echo "exit $?"
+try --method linear --weight 1, a b
+$HEFT blend --method linear --t 0.3 --density 0.5 a b unused.safetensors; echo "exit $?"
+$HEFT blend --strict --method slerp --weight 0.5 --base a b strict.safetensors; echo "exit $?"
+ls strict* 2> /dev/null
