@@ -177,15 +177,21 @@ static herr_t visit(hid_t group, const char *name, void *ctx)
     return w->st ? -1 : 0;
 }
 
+/* The path of the root is empty, which no message shows. */
+static heft_str named(heft_str path)
+{
+    return path.len ? path : heft_lit("/");
+}
+
 static heft_status list_group(walk *w, heft_str path)
 {
     w->path = path;
     hid_t group = heft_hdf5->H5Gopen2(w->f->file, path.len ? path.ptr : "/", H5P_DEFAULT);
     if (group < 0)
-        return heft_hdf5_fail(w->f, "the group", path);
+        return heft_hdf5_fail(w->f, "the group", named(path));
     w->st = heft_hdf5_add_attributes(w->f, group, path, &w->f->group_attributes);
     if (!w->st && heft_hdf5->H5Giterate(group, ".", NULL, visit, w) < 0 && !w->st)
-        w->st = heft_hdf5_fail(w->f, "the names in", path);
+        w->st = heft_hdf5_fail(w->f, "the names in", named(path));
     heft_hdf5->H5Gclose(group);
     return w->st;
 }
