@@ -7,7 +7,7 @@
 
 enum { SCRIPT = 64, ARRAYS = 6, VALUES = 12, RANK = 3, DECODED = 1 << 12 };
 
-/* ---- a made-up container ---------------------------------------------------------------------- */
+/* ---- a made-up container ---- */
 
 typedef struct made {
     heft_container base; /* first member */
@@ -150,7 +150,7 @@ static heft_status make(heft_container **out, heft_source *bytes, uint64_t memor
     return HEFT_OK;
 }
 
-/* ---- the model -------------------------------------------------------------------------------- */
+/* ---- the model ---- */
 
 static void look_at(const heft_file *f)
 {

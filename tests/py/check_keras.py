@@ -508,6 +508,36 @@ def one_process_ends(scratch):
         yield str(p)
 
 
+def several_files(scratch):
+    """An index of Keras with several files is refused, and says what to do."""
+    with h5py.File(scratch / "model_00000.weights.h5", "w") as f:
+        fill_keras3(f)
+    path = scratch / "model.weights.json"
+    for later in ("model_00001.weights.h5", ["model_00000.weights.h5", "model_00001.weights.h5"]):
+        path.write_text(json.dumps({"metadata": {"total_size": 0.5},
+                                    "weight_map": {"/layers/a/vars": "model_00000.weights.h5",
+                                                   "/layers/b/vars": later}}))
+        for command in (["ls"], ["verify"], ["hash"]):
+            p = heft(*command, path)
+            if p.returncode != UNSUPPORTED or b"open 'model_00000.weights.h5' by" not in p.stderr:
+                yield f"{command}: exit {p.returncode}: {p.stdout.decode()} {p.stderr.decode()}"
+
+
+def edited(scratch):
+    """Files are not edited, which leaves them as they are and names the way on."""
+    path, new = scratch / "a.h5", scratch / "new.npy"
+    with h5py.File(path, "w") as f:
+        f["x"] = numpy.arange(4.0)
+    numpy.save(new, numpy.zeros(4))
+    before = path.read_bytes()
+    for change in (["--set", "a=b"], ["--tensor", f"x={new}"], ["--rename", "x=y"]):
+        p = heft("edit", path, *change)
+        if p.returncode != UNSUPPORTED or b"Keras files are not edited" not in p.stderr:
+            yield f"{change}: exit {p.returncode}: {p.stderr.decode()}"
+    if path.read_bytes() != before or len(list(scratch.iterdir())) != 2:
+        yield "something has changed"
+
+
 # ---- the process with the library, in a program -------------------------------------------------
 
 class Opened:
@@ -674,7 +704,7 @@ def threads(scratch):
 
 TESTS = (keras3, keras2, archives, damaged_archives, bfloat16, layouts, user_block, array_types,
          links, converted, outside, filters, damaged_chunks, bombs, cut_and_changed, many, scanned,
-         without_library, one_process_ends, forked, killed_worker, other_signal_handlers,
+         without_library, one_process_ends, several_files, edited, forked, killed_worker, other_signal_handlers,
          killed_program, threads)
 
 

@@ -9,7 +9,6 @@
 
 #include "base/checked_math.h"
 #include "base/text.h"
-#include "model/dtype.h"
 
 typedef struct lists {
     const heft_hdf5_file *f;
@@ -47,10 +46,23 @@ static bool has_text(const lists *l, heft_str s)
 /* The elements fill the range: so many bytes as the shape takes. */
 static bool fits_shape(const heft_container_array *a)
 {
+    const heft_dtype_info *type = heft_dtype_get(a->dtype);
     uint64_t n, bytes;
     if (!heft_product(&n, a->dims, a->rank))
         return false;
-    return a->dtype == HEFT_UNTYPED || (heft_dtype_bytes(&bytes, a->dtype, n) && bytes == a->bytes);
+    return a->dtype == HEFT_UNTYPED ||
+           (type && type->block_elems == 1 && heft_mul(&bytes, n, type->block_bytes) &&
+            bytes == a->bytes);
+}
+
+/* The description ends within the lists. */
+static bool is_terminated(const lists *l, const char *text)
+{
+    if (!has(l, text, 1, 1, 1))
+        return false;
+    size_t left = l->size - ((uintptr_t)text - l->start);
+    heft_str s = { text, strnlen(text, left) };
+    return s.len < left && heft_str_is_utf8(s);
 }
 
 static bool is_array(const lists *l, const heft_container_array *a)
@@ -58,17 +70,8 @@ static bool is_array(const lists *l, const heft_container_array *a)
     uint64_t size = a->is_decoded ? l->f->decoded_bytes : l->f->file_bytes;
     uint32_t own = l->f->attributes.len - l->f->group_attributes.len;
     heft_range attributes = { a->first_attribute, a->attribute_count };
-    heft_str type = { a->type, 0 };
-    if (a->dtype == HEFT_UNTYPED && !a->type)
+    if (a->type ? !is_terminated(l, a->type) : a->dtype == HEFT_UNTYPED)
         return false;
-    if (a->type) {
-        uintptr_t at = (uintptr_t)a->type;
-        if (!has(l, a->type, 1, 1, 1))
-            return false;
-        type.len = strnlen(a->type, l->size - (size_t)(at - l->start));
-        if (type.len == l->size - (size_t)(at - l->start) || !heft_str_is_utf8(type))
-            return false;
-    }
     return has_text(l, a->name) && a->rank <= HEFT_HDF5_RANK &&
            has(l, a->dims, a->rank, sizeof *a->dims, sizeof *a->dims) && fits_shape(a) &&
            a->is_decoded <= 1 && a->is_big_endian <= 1 && heft_range_in(attributes, own) &&

@@ -21,7 +21,7 @@
 /* Messages; to the worker: bytes were read, do a task, end. */
 enum { READ = 'r', DONE = 'd', END = 'e' };
 enum {
-    SECONDS = 60,           /* processor time for a task, and a second more for each … */
+    SECONDS = 20,           /* processor time for a task, and a second more for each … */
     SECOND_BYTES = 1 << 20, /* … of the file; twice as long without a message */
     MEMORY = 1 << 30,       /* beyond what the process had when the worker was forked */
     READS_PER_BYTE = 64,    /* how often a task may read the file */
