@@ -12,7 +12,7 @@ typedef struct loss { /* the loss of a tensor; `name` is a copy */
 typedef struct losses {
     uint32_t count[3];  /* by severity */
     uint32_t odd_names; /* names that npz and GGUF keep with a warning */
-    uint32_t ranks;     /* ranks that mag keeps with a warning */
+    uint32_t ranks;     /* ranks, of mag and of processes, that are kept with a warning */
     loss *tensors;
     size_t tensor_count;
 } losses;
@@ -26,7 +26,7 @@ static void note_loss(void *ctx, heft_severity s, const char *rule, heft_str ten
     l->count[s]++;
     bool is_long = s == HEFT_WARNING && !strcmp(rule, "gguf/long-name");
     l->odd_names += is_long || (s == HEFT_WARNING && !strcmp(rule, "npz/name"));
-    l->ranks += s == HEFT_WARNING && !strcmp(rule, "mag/rank");
+    l->ranks += s == HEFT_WARNING && (!strcmp(rule, "mag/rank") || !strcmp(rule, "torch/rank-alone"));
     if (!tensor.ptr || is_long)
         return;
     l->tensors = realloc(l->tensors, (l->tensor_count + 1) * sizeof *l->tensors);

@@ -43,6 +43,7 @@ static bool is_given(const session *s, const opt *o)
         return *(const bool *)member;
     case OPT_LIST:
     case OPT_KEY_FILES:
+    case OPT_MODELS:
         return ((const opt_list *)member)->count;
     case OPT_NUMBER:
     case OPT_SIZE:

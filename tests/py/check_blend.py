@@ -4,6 +4,7 @@ The formulas of docs/blend.md are written here in numpy, in f32, with the same o
 are in several formats, and settings come from options, JSON and YAML. TAP on stdout."""
 import json
 import math
+import os
 import pathlib
 import struct
 import subprocess
@@ -16,7 +17,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent / "tools"))
 import tap  # noqa: E402
 
-HEFT = sys.argv[1]
+HEFT = os.path.abspath(sys.argv[1])
 f32, f64, u64 = np.float32, np.float64, np.uint64
 NAMES = ["model.embed.weight", "model.layers.0.self_attn.w", "model.layers.1.mlp.w",
          "model.layers.2.mlp.w", "model.norm.weight", "lm_head.weight"]

@@ -93,7 +93,7 @@ COMMANDS = [
     ("a download", None, ["verify", "--hub", f"{CACHE}/models--o--n"],
      {"realpath": 1, "stat": 7}),
     ("convert to a pipe", None, ["convert", "-j1", "--to", "safetensors", "c.zt", "-"],
-     {"fstat": 3, "fstatat": 1, "mmap": 1, "stat": 7}),
+     {"fstat": 4, "fstatat": 1, "mmap": 1, "stat": 7}),
 ]
 
 
