@@ -26,7 +26,8 @@ static void note_loss(void *ctx, heft_severity s, const char *rule, heft_str ten
     l->count[s]++;
     bool is_long = s == HEFT_WARNING && !strcmp(rule, "gguf/long-name");
     l->odd_names += is_long || (s == HEFT_WARNING && !strcmp(rule, "npz/name"));
-    l->ranks += s == HEFT_WARNING && (!strcmp(rule, "mag/rank") || !strcmp(rule, "torch/rank-alone"));
+    l->ranks += s == HEFT_WARNING &&
+                (!strcmp(rule, "mag/rank") || !strcmp(rule, "torch/rank-alone"));
     if (!tensor.ptr || is_long)
         return;
     l->tensors = realloc(l->tensors, (l->tensor_count + 1) * sizeof *l->tensors);

@@ -26,7 +26,9 @@ except ImportError as e:
     print(f"1..0 # SKIP {e.name} is not installed")
     sys.exit(0)
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests/remote")]
+import loopback  # noqa: E402
 import tap  # noqa: E402
 
 DTYPES = {"f32": "<f4", "f64": "<f8", "f16": "<f2", "i64": "<i8", "i32": "<i4", "i16": "<i2",
@@ -523,6 +525,33 @@ def several_files(scratch):
                 yield f"{command}: exit {p.returncode}: {p.stdout.decode()} {p.stderr.decode()}"
 
 
+def on_a_server(scratch):
+    """A file on a server has the same arrays, and the server's failures are its own."""
+    path = scratch / "a.h5"
+    with h5py.File(path, "w") as f:
+        fill_keras3(f)
+        f.create_dataset("gz", data=numpy.arange(90000.0), chunks=(1000,), compression="gzip")
+    archive(scratch / "a.keras", zipfile.ZIP_DEFLATED, fill_keras3)
+    server = loopback.Server({f"/{p.name}": p.read_bytes() for p in scratch.iterdir()})
+    if heft("ls", f"{server.url}/a.h5").returncode == UNSUPPORTED:
+        return  # without libcurl
+    server.reset()
+    for name in ("a.h5", "a.keras"):
+        for command in ("ls", "hash", "verify"):
+            there, here = heft(command, f"{server.url}/{name}"), heft(command, scratch / name)
+            a = there.stdout.replace(f"{server.url}/".encode(), f"{scratch}/".encode())
+            if there.returncode or a != here.stdout:
+                yield f"{command} {name}: {a} {there.stderr}, not {here.stdout}"
+    server.reset()
+    heft("hash", f"{server.url}/a.h5")
+    for last in range(1, len(server.requests)):
+        server.reset(lambda number, _, last=last: {"status": 403} if number > last else None)
+        p = heft("hash", f"{server.url}/a.h5")
+        if p.returncode in (0, FAULTS, FAULTY) or b"403" not in p.stderr:
+            yield f"403 after {last} requests: exit {p.returncode}: {p.stderr.decode()}"
+    server.shutdown()
+
+
 def edited(scratch):
     """Files are not edited, which leaves them as they are and names the way on."""
     path, new = scratch / "a.h5", scratch / "new.npy"
@@ -704,7 +733,7 @@ def threads(scratch):
 
 TESTS = (keras3, keras2, archives, damaged_archives, bfloat16, layouts, user_block, array_types,
          links, converted, outside, filters, damaged_chunks, bombs, cut_and_changed, many, scanned,
-         without_library, one_process_ends, several_files, edited, forked, killed_worker, other_signal_handlers,
+         without_library, one_process_ends, several_files, on_a_server, edited, forked, killed_worker, other_signal_handlers,
          killed_program, threads)
 
 
