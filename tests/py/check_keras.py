@@ -11,6 +11,7 @@ import json
 import marshal
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import sys
@@ -731,10 +732,26 @@ def threads(scratch):
     yield from nothing_left(fds)
 
 
+def many_names(scratch):
+    """A dataset's attributes are listed once, whatever the number of its names; its type is not."""
+    path = scratch / "a.h5"
+    with h5py.File(path, "w", libver="latest") as f:
+        f["x"] = numpy.zeros(3, "<u2")
+        f["x"].attrs["dtype"] = "bfloat16"
+        f["x"].attrs.create("many", numpy.zeros(1 << 16, "i8"))
+        for i in range(3000):
+            f[f"y{i}"] = f["x"]
+    p = heft("ls", "--json", path, preexec_fn=lambda: resource.setrlimit(
+        resource.RLIMIT_DATA, (1 << 30, 1 << 30)))
+    types = [t["dtype"] for t in json.loads(p.stdout or b'{"tensors":[]}')["tensors"]]
+    if p.returncode or types != ["bf16"] * 3001:
+        yield f"exit {p.returncode}: {len(types)} tensors, {set(types)}: {p.stderr.decode()}"
+
+
 TESTS = (keras3, keras2, archives, damaged_archives, bfloat16, layouts, user_block, array_types,
          links, converted, outside, filters, damaged_chunks, bombs, cut_and_changed, many, scanned,
-         without_library, one_process_ends, several_files, on_a_server, edited, forked, killed_worker, other_signal_handlers,
-         killed_program, threads)
+         without_library, one_process_ends, several_files, on_a_server, edited, forked,
+         killed_worker, other_signal_handlers, killed_program, threads, many_names)
 
 
 def main():
