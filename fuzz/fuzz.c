@@ -83,4 +83,5 @@ void fuzz_memory_init(fuzz_memory *m, uint32_t left)
     m->host.allocator = &m->al;
     m->host.executor = NULL;
     m->host.entropy = NULL;
+    m->host.open_hdf5 = NULL; /* it starts a process; fuzz_keras has its own */
 }

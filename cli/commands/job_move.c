@@ -44,7 +44,12 @@ static bool is_given(const session *s, const opt *o)
     case OPT_LIST:
     case OPT_KEY_FILES:
     case OPT_MODELS:
+    case OPT_TENSOR_FILES:
         return ((const opt_list *)member)->count;
+    case OPT_CHOICE:
+        return *(const unsigned *)member;
+    case OPT_COUNT:
+        return *(const uint32_t *)member;
     case OPT_NUMBER:
     case OPT_SIZE:
         return *(const uint64_t *)member;

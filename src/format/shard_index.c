@@ -174,6 +174,9 @@ static heft_status read_map(reader *r)
             return heft_json_fail(&r->j,
                                   "tensor %q: the file name %q must be a single path component",
                                   row.name, row.file);
+        if (heft_str_ends(row.file, ".h5"))
+            return heft_error_set(r->x->err, HEFT_E_UNSUPPORTED, row.at,
+                                  "files of Keras are not joined: open %q by itself", row.file);
         if (!r->kind->is_own(row.file))
             return heft_error_set(r->x->err, HEFT_E_UNSUPPORTED, row.at,
                                   "tensor %q: %q is not the name of a %s file, and all files of a "

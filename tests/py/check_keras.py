@@ -4,15 +4,20 @@
 Debian's python3-h5py makes files in the layouts of Keras 2 and 3, and files that are hostile or
 damaged; heft must list the arrays that h5py reads, or refuse the file. TAP on stdout."""
 import base64
+import ctypes
 import hashlib
 import io
 import json
 import marshal
 import os
 import pathlib
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import zipfile
 
 try:
@@ -22,7 +27,9 @@ except ImportError as e:
     print(f"1..0 # SKIP {e.name} is not installed")
     sys.exit(0)
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests/remote")]
+import loopback  # noqa: E402
 import tap  # noqa: E402
 
 DTYPES = {"f32": "<f4", "f64": "<f8", "f16": "<f2", "i64": "<i8", "i32": "<i4", "i16": "<i2",
@@ -504,9 +511,247 @@ def one_process_ends(scratch):
         yield str(p)
 
 
+def several_files(scratch):
+    """An index of Keras with several files is refused, and says what to do."""
+    with h5py.File(scratch / "model_00000.weights.h5", "w") as f:
+        fill_keras3(f)
+    path = scratch / "model.weights.json"
+    for later in ("model_00001.weights.h5", ["model_00000.weights.h5", "model_00001.weights.h5"]):
+        path.write_text(json.dumps({"metadata": {"total_size": 0.5},
+                                    "weight_map": {"/layers/a/vars": "model_00000.weights.h5",
+                                                   "/layers/b/vars": later}}))
+        for command in (["ls"], ["verify"], ["hash"]):
+            p = heft(*command, path)
+            if p.returncode != UNSUPPORTED or b"open 'model_00000.weights.h5' by" not in p.stderr:
+                yield f"{command}: exit {p.returncode}: {p.stdout.decode()} {p.stderr.decode()}"
+
+
+def on_a_server(scratch):
+    """A file on a server has the same arrays, and the server's failures are its own."""
+    path = scratch / "a.h5"
+    with h5py.File(path, "w") as f:
+        fill_keras3(f)
+        f.create_dataset("gz", data=numpy.arange(90000.0), chunks=(1000,), compression="gzip")
+    archive(scratch / "a.keras", zipfile.ZIP_DEFLATED, fill_keras3)
+    server = loopback.Server({f"/{p.name}": p.read_bytes() for p in scratch.iterdir()})
+    if heft("ls", f"{server.url}/a.h5").returncode == UNSUPPORTED:
+        return  # without libcurl
+    server.reset()
+    for name in ("a.h5", "a.keras"):
+        for command in ("ls", "hash", "verify"):
+            there, here = heft(command, f"{server.url}/{name}"), heft(command, scratch / name)
+            a = there.stdout.replace(f"{server.url}/".encode(), f"{scratch}/".encode())
+            if there.returncode or a != here.stdout:
+                yield f"{command} {name}: {a} {there.stderr}, not {here.stdout}"
+    server.reset()
+    heft("hash", f"{server.url}/a.h5")
+    for last in range(1, len(server.requests)):
+        server.reset(lambda number, _, last=last: {"status": 403} if number > last else None)
+        p = heft("hash", f"{server.url}/a.h5")
+        if p.returncode in (0, FAULTS, FAULTY) or b"403" not in p.stderr:
+            yield f"403 after {last} requests: exit {p.returncode}: {p.stderr.decode()}"
+    server.shutdown()
+
+
+def edited(scratch):
+    """Files are not edited, which leaves them as they are and names the way on."""
+    path, new = scratch / "a.h5", scratch / "new.npy"
+    with h5py.File(path, "w") as f:
+        f["x"] = numpy.arange(4.0)
+    numpy.save(new, numpy.zeros(4))
+    before = path.read_bytes()
+    for change in (["--set", "a=b"], ["--tensor", f"x={new}"], ["--rename", "x=y"]):
+        p = heft("edit", path, *change)
+        if p.returncode != UNSUPPORTED or b"Keras files are not edited" not in p.stderr:
+            yield f"{change}: exit {p.returncode}: {p.stderr.decode()}"
+    if path.read_bytes() != before or len(list(scratch.iterdir())) != 2:
+        yield "something has changed"
+
+
+# ---- the process with the library, in a program -------------------------------------------------
+
+class Opened:
+    """A file that this process has opened through the library's own functions."""
+
+    def __init__(self, path):
+        self.lib = ctypes.CDLL(str(HEFT_LIBRARY))
+        self.file = ctypes.c_void_p()
+        st = self.lib.heft_file_open(ctypes.byref(self.file), str(path).encode(), None, None)
+        assert not st, st
+
+    def read(self, part):
+        """Return the first ten numbers of a part, or the message."""
+        buf, err = numpy.zeros(10), ctypes.create_string_buffer(1024)
+        st = self.lib.heft_part_read(ctypes.c_void_p(buf.ctypes.data), self.file,
+                                     ctypes.c_uint32(part), ctypes.c_uint64(0),
+                                     ctypes.c_uint64(80), err)
+        return err.raw[16:256].split(b"\0")[0].decode() if st else buf.tolist()
+
+    def close(self):
+        self.lib.heft_file_close(self.file)
+
+
+def children():
+    """Return the processes that this one has to wait for, or that it has."""
+    me, found = str(os.getpid()), []
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if fields[1] == me:
+            found.append(int(stat.parent.name))
+    return found
+
+
+def make_chunks(path):
+    with h5py.File(path, "w") as f:
+        for i in range(4):
+            f.create_dataset(f"x{i}", data=numpy.arange(1000.0) + i, chunks=(10,))
+
+
+def expected(part):
+    return [float(part + i) for i in range(10)]
+
+
+def nothing_left(fds):
+    if children():
+        yield f"children left: {children()}"
+    if os.listdir("/proc/self/fd") != fds:
+        yield f"descriptors: {fds} before, {os.listdir('/proc/self/fd')} after"
+
+
+def forked(scratch):
+    """A child has no answers of its parent, and does not keep the parent from closing."""
+    make_chunks(scratch / "a.h5")
+    fds = os.listdir("/proc/self/fd")
+    for _ in range(2):
+        file = Opened(scratch / "a.h5")
+        end, told = os.pipe(), os.pipe()
+        child = os.fork()
+        if not child:
+            os.write(told[1], str(file.read(1)).encode())
+            file.close()
+            os.close(end[1])
+            os.read(end[0], 1)
+            os._exit(0)
+        said, got = os.read(told[0], 300).decode(), file.read(2)
+        if "open it again in this process" not in said:
+            yield f"child: {said}"
+        if got != expected(2):
+            yield f"parent: {got}"
+        file.close()  # the child is still there
+        for fd in end + told:
+            os.close(fd)
+        os.waitpid(child, 0)
+    yield from nothing_left(fds)
+
+
+def killed_worker(scratch):
+    """A worker that dies is an error, and nobody else's process is waited for."""
+    make_chunks(scratch / "a.h5")
+    fds = os.listdir("/proc/self/fd")
+    with subprocess.Popen(["true"]) as other:
+        while pathlib.Path(f"/proc/{other.pid}/stat").read_text().rpartition(")")[2][1] != "Z":
+            pass
+        file = Opened(scratch / "a.h5")
+        worker = next(pid for pid in children() if pid != other.pid)
+        first = file.read(0)
+        os.kill(worker, signal.SIGKILL)
+        again, after = file.read(0), file.read(3)
+        file.close()
+        if os.waitpid(other.pid, 0)[0] != other.pid:
+            yield "the program's own child is gone"
+        other.returncode = 0
+    if first != expected(0) or again != first or "libhdf5 fails on it" not in after:
+        yield f"{first}, {again}, {after}"
+    yield from nothing_left(fds)
+
+
+def other_signal_handlers(scratch):
+    """A program may ignore SIGCHLD, or wait for every child itself."""
+    make_chunks(scratch / "a.h5")
+    fds = os.listdir("/proc/self/fd")
+
+    def reap(*_):
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            pass
+    for handler in (signal.SIG_IGN, reap):
+        before = signal.signal(signal.SIGCHLD, handler)
+        for kills in (False, True):
+            file = Opened(scratch / "a.h5")
+            if kills:
+                os.kill(children()[0], signal.SIGKILL)
+            elif file.read(1) != expected(1):
+                yield "other numbers"
+            file.close()
+        signal.signal(signal.SIGCHLD, before)
+    yield from nothing_left(fds)
+
+
+def killed_program(scratch):
+    """The worker of a program that is killed ends."""
+    make_chunks(scratch / "a.h5")
+    told = os.pipe()
+    program = os.fork()
+    if not program:
+        file = Opened(scratch / "a.h5")
+        file.read(0)
+        os.write(told[1], str(children()[0]).encode())
+        signal.pause()
+    worker = int(os.read(told[0], 20))
+    os.kill(program, signal.SIGKILL)
+    os.waitpid(program, 0)
+    os.close(told[1])
+    while pathlib.Path(f"/proc/{worker}/stat").exists():  # hangs otherwise
+        time.sleep(0.01)
+    os.close(told[0])
+    yield from ()
+
+
+def threads(scratch):
+    """Several threads open, read and close files at once."""
+    make_chunks(scratch / "a.h5")
+    fds, wrong = os.listdir("/proc/self/fd"), []
+
+    def work():
+        for _ in range(10):
+            file = Opened(scratch / "a.h5")
+            wrong.extend(part for part in range(4) if file.read(part) != expected(part))
+            file.close()
+    at_once = [threading.Thread(target=work) for _ in range(6)]
+    for t in at_once:
+        t.start()
+    for t in at_once:
+        t.join()
+    if wrong:
+        yield f"other numbers: {wrong}"
+    yield from nothing_left(fds)
+
+
+def many_names(scratch):
+    """A dataset's attributes are listed once, whatever the number of its names; its type is not."""
+    path = scratch / "a.h5"
+    with h5py.File(path, "w", libver="latest") as f:
+        f["x"] = numpy.zeros(3, "<u2")
+        f["x"].attrs["dtype"] = "bfloat16"
+        f["x"].attrs.create("many", numpy.zeros(1 << 16, "i8"))
+        for i in range(3000):
+            f[f"y{i}"] = f["x"]
+    p = heft("ls", "--json", path, preexec_fn=lambda: resource.setrlimit(
+        resource.RLIMIT_DATA, (1 << 30, 1 << 30)))
+    types = [t["dtype"] for t in json.loads(p.stdout or b'{"tensors":[]}')["tensors"]]
+    if p.returncode or types != ["bf16"] * 3001:
+        yield f"exit {p.returncode}: {len(types)} tensors, {set(types)}: {p.stderr.decode()}"
+
+
 TESTS = (keras3, keras2, archives, damaged_archives, bfloat16, layouts, user_block, array_types,
          links, converted, outside, filters, damaged_chunks, bombs, cut_and_changed, many, scanned,
-         without_library, one_process_ends)
+         without_library, one_process_ends, several_files, on_a_server, edited, forked,
+         killed_worker, other_signal_handlers, killed_program, threads, many_names)
 
 
 def main():

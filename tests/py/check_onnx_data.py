@@ -329,6 +329,21 @@ def damaged(scratch):
     yield from expect(p, 4)
 
 
+def edited(scratch):
+    """heft edit names the way on, and changes nothing"""
+    folder = scratch / "edited"
+    folder.mkdir()
+    path, new = folder / "m.onnx", folder / "new.npy"
+    w = numpy_helper.from_array(numpy.zeros(4, "<f4"), "w")
+    onnx.save(helper.make_model(helper.make_graph([], "g", [], [], [w])), str(path))
+    numpy.save(new, numpy.ones(4, "<f4"))
+    before = path.read_bytes()
+    for change in (["--set", "producer_name=x"], ["--tensor", f"w={new}"], ["--rename", "w=v"]):
+        yield from expect(heft("edit", path, *change), 5, "ONNX files are not edited", "convert")
+    if path.read_bytes() != before or len(list(folder.iterdir())) != 2:
+        yield "something has changed"
+
+
 def too_large(scratch):
     """a model of 2 GiB is no message of protobuf"""
     folder = scratch / "vast"
@@ -424,7 +439,7 @@ def main():
     HEFT = sys.argv[1]
     with tempfile.TemporaryDirectory() as name:
         tests = (moved_out, moved_back, written_by_onnx, shared_data, read_in_ranges, planned,
-                 refused, damaged, too_large, folders, extents)
+                 refused, damaged, edited, too_large, folders, extents)
         return tap.report([result_of(test, pathlib.Path(name)) for test in tests])
 
 

@@ -271,6 +271,12 @@ static heft_status shard_error(const char *why, heft_error *err)
 
 heft_status heft_edit_check_file(const heft_file *f, heft_error *err)
 {
+    if (!(f->format->caps & HEFT_CAN_WRITE))
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                                "%s files are not edited: change the model in the program that "
+                                "made it, or let heft convert write a file of another format, and "
+                                "edit that",
+                                f->format->title);
     if (!heft_registry_writer(f->format))
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot write %s",
                                 f->format->name);

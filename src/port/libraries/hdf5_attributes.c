@@ -185,5 +185,7 @@ heft_status heft_hdf5_add_attributes(heft_hdf5_file *f, hid_t object, heft_str o
     reading r = { .f = f, .owner = owner, .to = to };
     hsize_t at = 0;
     herr_t ok = heft_hdf5->H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, &at, visit, &r);
-    return r.st || ok >= 0 ? r.st : heft_hdf5_fail(f, "the attributes of", owner);
+    return r.st || ok >= 0
+               ? r.st
+               : heft_hdf5_fail(f, "the attributes of", owner.len ? owner : heft_lit("/"));
 }

@@ -239,6 +239,16 @@ static heft_status find_elements(heft_hdf5_file *f, dataset *s)
 
 /* ---- a dataset ---- */
 
+/* Copy the text, so that the lists have no pointers out of them. */
+static heft_status keep_type(heft_hdf5_file *f, dataset *s)
+{
+    if (!s->a.type)
+        return HEFT_OK;
+    heft_str text = { s->a.type, strlen(s->a.type) + 1 };
+    s->a.type = heft_arena_copy(&f->arena, text).ptr;
+    return s->a.type ? HEFT_OK : heft_hdf5_no_memory(f);
+}
+
 static heft_status read_dataset(heft_hdf5_file *f, dataset *s)
 {
     if (!read_shape(s))
@@ -253,6 +263,7 @@ static heft_status read_dataset(heft_hdf5_file *f, dataset *s)
     s->a.is_big_endian = s->t.is_big_endian;
     s->a.element_bytes = s->t.bytes < UINT32_MAX ? (uint32_t)s->t.bytes : UINT32_MAX;
     HEFT_TRY(find_elements(f, s));
+    HEFT_TRY(keep_type(f, s));
     s->a.first_attribute = f->attributes.len;
     HEFT_TRY(heft_hdf5_add_attributes(f, s->id, s->path, &f->attributes));
     s->a.attribute_count = f->attributes.len - s->a.first_attribute;

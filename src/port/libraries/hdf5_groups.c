@@ -130,11 +130,27 @@ static heft_status refuse_outside(const walk *w, heft_str path)
 
 /* ---- objects ---- */
 
-/* List the dataset again under another name: the elements are shared. */
-static heft_status add_again(walk *w, const object *o, heft_str path)
+/* Keep only the attribute that says what the elements are. */
+static void keep_type(const heft_hdf5_file *f, heft_container_array *a)
+{
+    const heft_container_attribute *all = f->attributes.ptr;
+    uint32_t end = a->first_attribute + a->attribute_count;
+    a->attribute_count = 0;
+    for (uint32_t i = a->first_attribute; i < end && !a->attribute_count; i++)
+        if (all[i].count <= 1 && heft_str_is(all[i].value.key, "dtype")) {
+            a->first_attribute = i;
+            a->attribute_count = 1;
+        }
+}
+
+/* List the dataset again under another name: the elements are shared, and the attributes are with
+ * the first name, or many names of many attributes would take memory without end. */
+static heft_status add_again(walk *w, object *o, heft_str path)
 {
     heft_container_array a = ((const heft_container_array *)w->f->arrays.ptr)[o->number - 1];
     a.name = path;
+    keep_type(w->f, &a);
+    o->number = w->f->arrays.len + 1; /* the next name has few attributes to look at */
     return heft_vec_add(&w->f->mem, &w->f->arrays, &a, sizeof a) ? HEFT_OK
                                                                  : heft_hdf5_no_memory(w->f);
 }
@@ -177,15 +193,21 @@ static herr_t visit(hid_t group, const char *name, void *ctx)
     return w->st ? -1 : 0;
 }
 
+/* The path of the root is empty, which no message shows. */
+static heft_str named(heft_str path)
+{
+    return path.len ? path : heft_lit("/");
+}
+
 static heft_status list_group(walk *w, heft_str path)
 {
     w->path = path;
     hid_t group = heft_hdf5->H5Gopen2(w->f->file, path.len ? path.ptr : "/", H5P_DEFAULT);
     if (group < 0)
-        return heft_hdf5_fail(w->f, "the group", path);
+        return heft_hdf5_fail(w->f, "the group", named(path));
     w->st = heft_hdf5_add_attributes(w->f, group, path, &w->f->group_attributes);
     if (!w->st && heft_hdf5->H5Giterate(group, ".", NULL, visit, w) < 0 && !w->st)
-        w->st = heft_hdf5_fail(w->f, "the names in", path);
+        w->st = heft_hdf5_fail(w->f, "the names in", named(path));
     heft_hdf5->H5Gclose(group);
     return w->st;
 }

@@ -47,8 +47,9 @@ void heft_hdf5_worker_stop(heft_hdf5_worker *w); /* w may be NULL */
 /* Let the worker do a task, while its requests for bytes are served. */
 heft_status heft_hdf5_worker_run(heft_hdf5_worker *w, heft_hdf5_task task, uint32_t array,
                                  uint64_t band, heft_error *err);
-/* Return the lists after HEFT_HDF5_LIST, and the elements after HEFT_HDF5_DECODE. */
-struct heft_hdf5_file *heft_hdf5_worker_file(heft_hdf5_worker *w);
+/* Return the lists after HEFT_HDF5_LIST, which the worker cannot change any more, and the elements
+ * after HEFT_HDF5_DECODE, which may be anything. */
+const struct heft_hdf5_file *heft_hdf5_worker_file(const heft_hdf5_worker *w);
 const uint8_t *heft_hdf5_worker_elements(heft_hdf5_worker *w);
 /* In the worker: read bytes of the file, at most HEFT_HDF5_READ, to `to`. */
 heft_status heft_hdf5_ask(uint64_t at, uint8_t *to, size_t len, heft_error *err);
@@ -109,6 +110,14 @@ typedef struct heft_hdf5_file {
     heft_vec decoded_arrays;   /* heft_hdf5_decoded, by start */
     heft_error *err;
 } heft_hdf5_file;
+
+/* Return false if the lists lead out of the `size` bytes at `start`, which nothing else can change,
+ * or contradict each other; hdf5_lists.c. */
+bool heft_hdf5_lists_are_sound(const heft_hdf5_file *f, const void *start, size_t size);
+/* In the worker: return the number of a rule; 0: none. */
+uint32_t heft_hdf5_rule_number(const char *rule);
+/* Complete a copy of the worker's error, whose rule has a number; false: not from this library. */
+bool heft_hdf5_error_is_sound(heft_error *e, heft_status st, uint32_t rule);
 
 /* In the worker: return the error of a call of the library that failed; `name`: of the object. */
 heft_status heft_hdf5_fail(heft_hdf5_file *f, const char *what, heft_str name);

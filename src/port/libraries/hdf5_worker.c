@@ -18,9 +18,10 @@
 
 #include "base/checked_math.h"
 
-enum { READ = 'r', DONE = 'd' }; /* messages; to the worker: bytes were read, do a task */
+/* Messages; to the worker: bytes were read, do a task, end. */
+enum { READ = 'r', DONE = 'd', END = 'e' };
 enum {
-    SECONDS = 60,           /* processor time for a task, and a second more for each … */
+    SECONDS = 20,           /* processor time for a task, and a second more for each … */
     SECOND_BYTES = 1 << 20, /* … of the file; twice as long without a message */
     MEMORY = 1 << 30,       /* beyond what the process had when the worker was forked */
     READS_PER_BYTE = 64,    /* how often a task may read the file */
@@ -38,18 +39,24 @@ typedef struct shared {
     uint64_t at; /* range to read */
     size_t len;
     heft_allocator memory;
+    uint32_t rule; /* of the error */
+    uint8_t *lists;
     size_t used, capacity; /* bytes of `lists` */
     uint8_t read[HEFT_HDF5_READ];
     uint8_t elements[HEFT_HDF5_TOGETHER];
-    uint8_t lists[];
 } shared;
 
+/* The process that has the file trusts nothing in the shared memory: see hdf5_lists.c. */
 struct heft_hdf5_worker {
     shared *s;
+    uint8_t *lists;      /* shared while they are made; then memory of this process alone */
+    size_t list_size;    /* bytes reserved for the lists */
+    heft_hdf5_file file; /* copied with the lists */
     heft_source *bytes;
-    size_t size;     /* bytes of the shared memory */
+    heft_error error;       /* last error of a read … */
+    heft_status read_error; /* … during the task, or HEFT_OK */
     int to[2], from; /* pipes; the end of the worker stays open here, so that no signal is sent */
-    pid_t process;
+    pid_t process, owner;
     bool is_lost;
 };
 
@@ -92,7 +99,7 @@ heft_status heft_hdf5_ask(uint64_t at, uint8_t *to, size_t len, heft_error *err)
     }
     s->at = at;
     s->len = len;
-    if (write(here.to, &message, 1) != 1 || read(here.from, &message, 1) != 1)
+    if (write(here.to, &message, 1) != 1 || read(here.from, &message, 1) != 1 || message != READ)
         _exit(0);
     memcpy(to, s->read, len);
     if (s->status && err)
@@ -179,10 +186,11 @@ static void work(void)
     char message;
     reset_signals();
     limit_memory();
-    while (read(here.from, &message, 1) == 1) {
+    while (read(here.from, &message, 1) == 1 && message == DONE) {
         limit_time();
         heft_status st = do_task(here.s);
         here.s->status = st;
+        here.s->rule = heft_hdf5_rule_number(st ? here.s->error.rule : NULL);
         message = DONE;
         if (write(here.to, &message, 1) != 1)
             break;
@@ -221,13 +229,64 @@ static char next_message(const heft_hdf5_worker *w)
 }
 
 /* Read what the worker asks for, which may be anything. */
-static void serve(const heft_hdf5_worker *w, size_t len)
+static void serve(heft_hdf5_worker *w, size_t len)
 {
     shared *s = w->s;
-    heft_range where = { s->at, len };
-    s->status = heft_range_in(where, w->bytes->size)
-                    ? w->bytes->ops->read(w->bytes, where.offset, s->read, len, &s->error)
-                    : heft_error_plain(&s->error, HEFT_E_FORMAT, "bytes past the end are needed");
+    heft_range where = { *(volatile uint64_t *)&s->at, len };
+    heft_status st = heft_range_in(where, w->bytes->size)
+                         ? w->bytes->ops->read(w->bytes, where.offset, s->read, len, &w->error)
+                         : heft_error_plain(&w->error, HEFT_E_FORMAT,
+                                            "bytes past the end are needed");
+    w->read_error = st ? st : w->read_error;
+    s->error = w->error;
+    s->status = st;
+}
+
+/* Return the result of the task: the error of a read that made it fail, or what the worker says. */
+static heft_status result(heft_hdf5_worker *w, heft_error *err)
+{
+    heft_status st = *(volatile heft_status *)&w->s->status;
+    heft_error said = w->s->error;
+    if (!st)
+        return HEFT_OK;
+    if (w->read_error == st)
+        said = w->error;
+    else if (!heft_hdf5_error_is_sound(&said, st, *(volatile uint32_t *)&w->s->rule))
+        return lost(w, err);
+    if (err)
+        *err = said;
+    return st;
+}
+
+/* Take the lists: the memory that is shared gives way to a copy at the same addresses. */
+static heft_status take_lists(heft_hdf5_worker *w, heft_error *err)
+{
+    size_t used = *(volatile size_t *)&w->s->used;
+    if (used > w->list_size)
+        return lost(w, err);
+    w->file = w->s->file;
+    w->file.file_bytes = w->bytes->size;
+    uint8_t *copy = malloc(used + 1);
+    if (!copy)
+        return heft_error_no_memory(err, "for the lists of an HDF5 file");
+    memcpy(copy, w->lists, used);
+    void *own = mmap(w->lists, w->list_size, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    if (own != MAP_FAILED)
+        memcpy(own, copy, used);
+    free(copy);
+    if (own == MAP_FAILED)
+        return heft_error_no_memory(err, "for the lists of an HDF5 file");
+    return heft_hdf5_lists_are_sound(&w->file, w->lists, used) ? HEFT_OK : lost(w, err);
+}
+
+/* A child of the process that opened the file has its memory and pipes, and would take answers to
+ * its parent for its own. */
+static heft_status refuse_child(heft_error *err)
+{
+    return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                            "the HDF5 file was opened before this process was forked: open it "
+                            "again in this process");
 }
 
 heft_status heft_hdf5_worker_run(heft_hdf5_worker *w, heft_hdf5_task task, uint32_t array,
@@ -237,8 +296,11 @@ heft_status heft_hdf5_worker_run(heft_hdf5_worker *w, heft_hdf5_task task, uint3
     uint64_t size = w->bytes->size, most = size < UINT64_MAX / READS_PER_BYTE / 2
                                                ? size * READS_PER_BYTE + ALWAYS_READ
                                                : UINT64_MAX;
+    if (w->owner != getpid())
+        return refuse_child(err);
     if (w->is_lost)
         return lost(w, err);
+    w->read_error = HEFT_OK;
     s->task = task;
     s->array = array;
     s->band = band;
@@ -247,7 +309,8 @@ heft_status heft_hdf5_worker_run(heft_hdf5_worker *w, heft_hdf5_task task, uint3
         return lost(w, err);
     char message;
     while ((message = next_message(w)) == READ) {
-        size_t len = s->len < HEFT_HDF5_READ ? s->len : HEFT_HDF5_READ;
+        size_t len = *(volatile size_t *)&s->len;
+        len = len < HEFT_HDF5_READ ? len : HEFT_HDF5_READ;
         if (most < len)
             return lost(w, err);
         most -= len;
@@ -257,14 +320,13 @@ heft_status heft_hdf5_worker_run(heft_hdf5_worker *w, heft_hdf5_task task, uint3
     }
     if (message != DONE)
         return lost(w, err);
-    if (s->status && err)
-        *err = s->error;
-    return s->status;
+    HEFT_TRY(result(w, err));
+    return task == HEFT_HDF5_LIST ? take_lists(w, err) : HEFT_OK;
 }
 
-heft_hdf5_file *heft_hdf5_worker_file(heft_hdf5_worker *w)
+const heft_hdf5_file *heft_hdf5_worker_file(const heft_hdf5_worker *w)
 {
-    return &w->s->file;
+    return &w->file;
 }
 
 const uint8_t *heft_hdf5_worker_elements(heft_hdf5_worker *w)
@@ -282,16 +344,23 @@ static uint64_t list_bytes(uint64_t size, uint64_t memory)
     return memory < most ? memory : most;
 }
 
+static void *map_shared(size_t size)
+{
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
 static bool share_memory(heft_hdf5_worker *w, uint64_t memory)
 {
-    w->size = sizeof *w->s + (size_t)list_bytes(w->bytes->size, memory);
-    void *p = mmap(NULL, w->size, PROT_READ | PROT_WRITE,
-                   MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED)
+    w->list_size = (size_t)list_bytes(w->bytes->size, memory);
+    w->s = map_shared(sizeof *w->s);
+    w->lists = map_shared(w->list_size);
+    if (!w->s || !w->lists)
         return false;
-    w->s = p;
-    w->s->capacity = w->size - sizeof *w->s;
-    w->s->memory = (heft_allocator){ .size = sizeof w->s->memory, .resize = resize, .ctx = p };
+    w->s->lists = w->lists;
+    w->s->capacity = w->list_size;
+    w->s->memory = (heft_allocator){ .size = sizeof w->s->memory, .resize = resize, .ctx = w->s };
     w->s->file.mem = (heft_memory){ .al = &w->s->memory, .limit = w->s->capacity };
     w->s->file.arena.mem = &w->s->file.mem;
     w->s->file.file = -1;
@@ -307,12 +376,14 @@ static bool fork_worker(heft_hdf5_worker *w)
     if (pipe2(answers, O_CLOEXEC))
         return false;
     w->from = answers[0];
-    pid_t self = getpid();
+    const uint8_t *mapped = w->bytes->ops->map ? w->bytes->ops->map(w->bytes, 0, w->bytes->size)
+                                               : NULL;
+    w->owner = getpid();
     w->process = fork();
     if (!w->process) {
         here.s = w->s;
-        here.parent = self;
-        here.mapped = w->bytes->ops->map ? w->bytes->ops->map(w->bytes, 0, w->bytes->size) : NULL;
+        here.mapped = mapped;
+        here.parent = w->owner;
         keep_pipes(w->to[0], answers[1]);
         work();
     }
@@ -322,20 +393,38 @@ static bool fork_worker(heft_hdf5_worker *w)
     return w->process > 0;
 }
 
+/* Wait for the end of the worker.  One that is lost may be in an endless loop.  A process that is
+ * not a child of this one any more is left alone: the program has waited for it. */
+static void end_worker(const heft_hdf5_worker *w)
+{
+    pid_t ended;
+    do
+        ended = waitpid(w->process, NULL, w->is_lost ? WNOHANG : 0);
+    while (ended < 0 && errno == EINTR);
+    if (ended || kill(w->process, SIGKILL)) /* a sandbox may not let it: it has a limit of time */
+        return;
+    while (waitpid(w->process, NULL, 0) < 0 && errno == EINTR)
+        continue;
+}
+
 void heft_hdf5_worker_stop(heft_hdf5_worker *w)
 {
     if (!w)
         return;
+    bool is_own = w->process > 0 && w->owner == getpid();
+    if (is_own) /* closing is not enough: a child of this process has the pipe, too */
+        (void)send_message(w, END);
     for (int i = 0; i < 2; i++)
         if (w->to[i] >= 0)
             close(w->to[i]);
     if (w->from >= 0)
         close(w->from);
-    while (w->process > 0 && waitpid(w->process, NULL, w->is_lost ? WNOHANG : 0) < 0 &&
-           errno == EINTR)
-        continue;
+    if (is_own)
+        end_worker(w);
     if (w->s)
-        munmap(w->s, w->size);
+        munmap(w->s, sizeof *w->s);
+    if (w->lists)
+        munmap(w->lists, w->list_size);
     free(w);
 }
 
