@@ -1,0 +1,77 @@
+// Quantised tensors: whether a model may have some, and which scheme each one has.  Runs in the worker.
+
+// Ends of names of stored tensors that are parts of a quantised one.
+const ENDS = [
+  ...["_scale_inv", "weight_scale", "scale_weight", "qscale_weight", "weight_scale_2", "weight_scb"],
+  ...["qweight", "_packed", "_scales", ".scales", ".qscale", ".quant_map", "absmax", "SCB", "comfy_quant"],
+  ...["q_weight", ".trellis", ".W_q", ".codebooks", ".centroids.weight", ".B_24", ".workspace", ".bitmask"],
+  ...["input_global_scale", "weight_global_scale", "_zero_point", "_DequantizeLinear_scale"],
+];
+// Formats in which a type or a scale beside a tensor says it.
+const BY_TYPE = [
+  [/^nvfp4$/, ".scale"],
+  [/^f8_/, ".scale"],
+  [/^[iu][48]$/, "_scale"],
+];
+const KEYS = ["quantization_config", "quantization", "_quantization_metadata"];
+
+const encoder = new TextEncoder();
+
+function endsByLast(ends) {
+  const found = new Map();
+  for (const end of ends.map((text) => encoder.encode(text))) {
+    const last = end[end.length - 1];
+    found.set(last, [...(found.get(last) ?? []), end]);
+  }
+  return found;
+}
+
+function endsWith(bytes, from, to, end) {
+  if (to - from < end.length) return false;
+  for (let i = 1; i <= end.length; i++) if (bytes[to - i] !== end[end.length - i]) return false;
+  return true;
+}
+
+// Whether names of tensors, the metadata or config.json speak of a scheme.
+export function mayBeQuantised(c, metadata, config) {
+  if (config && (config.quantization_config || config.quantization)) return true;
+  if (KEYS.some((key) => metadata.has(key))) return true;
+  const types = BY_TYPE.filter(([type]) => c.dtypeNames.some((name) => type.test(name))).map(([, end]) => end);
+  const ends = endsByLast([...ENDS, ...types]);
+  for (let i = 0, from = 0; i < c.count; from = c.nameEnds[i++]) {
+    const to = c.nameEnds[i];
+    if (ends.get(c.nameBytes[to - 1])?.some((end) => endsWith(c.nameBytes, from, to, end))) return true;
+  }
+  return false;
+}
+
+const labelOf = ({ scheme, variant }) => (variant ? `${scheme} ${variant}` : scheme) || "not named";
+
+// What is known of a quantised tensor, as one line.
+export function schemeText(q) {
+  const sides = q.block?.map((n) => n || "all");
+  const block = sides ? `, a scale for ${sides[0]} ${sides[0] === 1 ? "row" : "rows"} × ${sides[1]} columns` : "";
+  return labelOf(q) + (q.bits ? `, ${q.bits} bits` : "") + block;
+}
+
+// The schemes of a decoded model: labels, and for each tensor 0 or the number of its label; how many tensors
+// have each of them; and those that are not decoded.
+export function schemesOf(model) {
+  const of = new Uint8Array(model.tensorCount);
+  const texts = new Map(); // by id
+  const labels = [];
+  const counts = new Map();
+  const left = new Map();
+  for (const q of model.quantised) {
+    const label = labelOf(q);
+    const into = q.decoded ? counts : left;
+    into.set(label, (into.get(label) ?? 0) + 1);
+    const id = model.find(q.name)?.id;
+    if (!q.decoded || id === undefined) continue;
+    if (!labels.includes(label)) labels.push(label);
+    of[id] = Math.min(255, labels.indexOf(label) + 1);
+    texts.set(id, schemeText(q));
+  }
+  const shown = { labels, of, counts: [...counts], left: [...left] };
+  return { shown, texts };
+}
