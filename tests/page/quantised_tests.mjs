@@ -1,9 +1,10 @@
 // Quantised models as stored and decoded, alone and beside their source; and ONNX.
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
-import { Visit } from './browser.mjs'
+import { violations } from './access_tests.mjs'
+import { axePath, Visit } from './browser.mjs'
 import { differs, lacks, silent } from './expect.mjs'
 import { floats, writeSafetensors } from './model_files.mjs'
 
@@ -183,6 +184,64 @@ async function* whatIsNotDecoded({ browser, servers, models }) {
     await visit.close()
 }
 
+// A name of a scheme that is the model's own is text, and short.
+async function* hostileSettings({ browser, servers, models }) {
+    const folder = join(models, 'hostile')
+    mkdirSync(folder, { recursive: true })
+    const file = writeSafetensors(join(folder, 'a.safetensors'), [['a.qweight', 'I32', [4, 8], Buffer.alloc(128, 7)], ['a.scales', 'F16', [1, 8], Buffer.alloc(16, 60)]])
+    const config = join(folder, 'config.json')
+    const visit = await Visit.begin(browser, servers.page)
+    for (const text of ['{"quantization_config": {"quant_method": "<b>\\u202e' + 'x'.repeat(100000) + '"}}', '{"quantization_config": [', '{"quantization_config": 7}', '']) {
+        writeFileSync(config, text)
+        await visit.page.$eval('#file-input', input => { input.value = '' })
+        await open(visit, [file, config])
+        await choose(visit, 'decoded')
+        await visit.page.waitForFunction(() => document.getElementById('form-text').textContent.includes('those of the file') || !document.getElementById('failure').hidden)
+        const said = await visit.text('#form-text')
+        yield* differs('length and marks', [said.length < 400, said.includes('\u202e'), await visit.page.$$eval('#form b', all => all.length)], [true, false, 0])
+    }
+    await visit.close()
+}
+
+// Decoded tensors that are saved are those of the source.
+async function* savedTensors({ browser, servers, models }) {
+    const { quantised, source } = writeQuantised(models)
+    const visit = await Visit.begin(browser, servers.page)
+    await open(visit, quantised)
+    await choose(visit, 'decoded')
+    await count(visit, 3)
+    const [download] = await Promise.all([visit.page.waitForEvent('download'), visit.page.click('#tensor-table button:text-is("Save 3 tensors as .safetensors")')])
+    const saved = join(models, 'saved.safetensors')
+    copyFileSync(await download.path(), saved)
+    const header = path => {
+        const all = readFileSync(path), length = Number(all.readBigUInt64LE(0))
+        return [JSON.parse(all.subarray(8, 8 + length)), all.subarray(8 + length)]
+    }
+    const [[a, bytes], [b, wanted]] = [header(saved), header(source)]
+    for (const [name, { dtype, shape, data_offsets: [from, to] }] of Object.entries(b)) {
+        yield* differs(`type of ${name}`, [a[name].dtype, a[name].shape], [dtype, shape])
+        const isEqual = bytes.subarray(...a[name].data_offsets).equals(wanted.subarray(from, to))
+        yield* differs(`bytes of ${name}`, isEqual, !name.includes('layers.1'))
+    }
+    yield* silent(visit)
+    await visit.close()
+}
+
+async function* accessible({ browser, servers, models }) {
+    const { quantised } = writeQuantised(models)
+    for (const colorScheme of ['light', 'dark']) {
+        const visit = await Visit.begin(browser, servers.page, { colorScheme, bypassCSP: true, viewport: { width: 390, height: 844 } })
+        await open(visit, quantised)
+        await choose(visit, 'decoded')
+        await count(visit, 3)
+        await visit.page.evaluate(readFileSync(axePath(), 'utf8'))
+        yield* await violations(visit, `decoded, ${colorScheme}`)
+        yield* differs('targets', await visit.page.$$eval('#form label', all => all.every(l => l.getBoundingClientRect().height >= 43.5)), true)
+        yield* differs('width', await visit.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true)
+        await visit.close()
+    }
+}
+
 // ---- ONNX
 
 const varint = n => {
@@ -269,6 +328,9 @@ export const quantisedTests = {
     'a quantised model beside its source': besideItsSource,
     'a source beside its quantised model': sourceBesideIt,
     'what is not decoded': whatIsNotDecoded,
+    'settings that are hostile': hostileSettings,
+    'decoded tensors that are saved': savedTensors,
+    'the choice of the form is accessible': accessible,
     'ONNX with external data': onnx,
     'ONNX and decoding without a network': withoutANetwork
 }

@@ -40,7 +40,12 @@ const number = (title, key) => ({
   text: (r) => realText(r[key]),
 });
 
-const formText = ({ schemes }) => (schemes?.counts.length ? `decoded from ${schemes.counts.map(([label]) => label).join(", ")}, ` : "");
+// Which schemes are decoded, and which are not.
+function formText({ schemes }) {
+  const list = (counts) => counts.map(([label]) => label).join(", ");
+  const parts = [schemes?.counts.length && `decoded from ${list(schemes.counts)}`, schemes?.left.length && `${list(schemes.left)} not decoded`];
+  return parts.filter(Boolean).map((part) => part + ", ").join("");
+}
 
 export class CompareView {
   // choose(): asks for the second file; tensor(id): shows a tensor of this file.  decode(): opens both files

@@ -1,10 +1,9 @@
 // The choice between the tensors that a quantised model stores and those that it represents.
 
 import { byId, element } from "./basics.js";
-import { plainText } from "./names.js";
 
 const count = (n) => `${n.toLocaleString("en")} ${n === 1 ? "tensor" : "tensors"}`;
-const listed = (counts) => counts.map(([label, n]) => `${plainText(label)}: ${count(n)}`).join(", ");
+const listed = (counts) => counts.map(([label, n]) => `${label}: ${count(n)}`).join(", ");
 
 // What is decoded, and what is not.
 function textOf({ isDecoded, schemes }) {

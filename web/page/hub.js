@@ -91,13 +91,15 @@ async function listOf({ kind, repository, revision }, signal) {
 const folderOf = (path) => path.slice(0, path.length - nameOf(path).length);
 const STEM = /^(.*)\.(safetensors|bin)\.index\.json$/;
 
-// The files of a model, of which `path` is the file that is opened: an index, or the first one of a set.
+// The files of a model, of which `path` is the file that is opened: an index, the first one of a set, or an
+// ONNX file with external data.
 function filesOf(path, names) {
   const own = numbered(path);
   const [, stem, suffix] = STEM.exec(path) ?? [];
   return names.filter((n) => {
     const other = numbered(n);
-    return n === path || isSameSet(own, other) || Boolean(other && stem !== undefined && other.stem === stem && other.suffix === `.${suffix}`);
+    const isBeside = path.endsWith(".onnx") && (n === `${path}.data` || n.startsWith(`${path}_data`));
+    return n === path || isBeside || isSameSet(own, other) || Boolean(other && stem !== undefined && other.stem === stem && other.suffix === `.${suffix}`);
   });
 }
 
@@ -114,7 +116,7 @@ function weightsOf(inside, sizeOf) {
   const all = found.map((path) => {
     const files = filesOf(path, inside);
     const sizes = files.map(sizeOf);
-    return { path, files: files.length, size: sizes.includes(undefined) ? undefined : sizes.reduce((a, b) => a + b, 0) };
+    return { path, files: files.filter((n) => !n.endsWith(".index.json")).length, size: sizes.includes(undefined) ? undefined : sizes.reduce((a, b) => a + b, 0) };
   });
   return all.sort((a, b) => place(a.path) - place(b.path) || a.path.localeCompare(b.path, "en", { numeric: true }));
 }

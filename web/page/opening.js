@@ -36,6 +36,7 @@ export class Opening {
 
   // A model that is open, or undefined after a failure.
   async load(what) {
+    const question = { ...what, given: undefined, handle: undefined };
     const retry = { title: "Try again", act: () => this.use(what) };
     const whole = {
       title: "Download the whole file",
@@ -46,7 +47,7 @@ export class Opening {
     const model = await withProgress(
       `Opening ${name}`,
       (options) =>
-        what.isSecond ? openWhole(this.client, what, options) : this.client.ask("open", what, options),
+        what.isSecond ? openWhole(this.client, question, options) : this.client.ask("open", question, options),
       { name, actionsOf: (e) => [e.rule === "web/no-ranges" ? whole : retry, ...(what.decodes ? [stored] : [])] },
     );
     return model && { ...model, shown: what.name };
@@ -55,7 +56,7 @@ export class Opening {
   // Open a model as the only one, or as B of a comparison.
   async use(what) {
     const decodes = what.decodes ?? (what.isSecond ? this.secondForm() : false);
-    const model = await this.load({ ...what, decodes, given: undefined, handle: undefined });
+    const model = await this.load({ ...what, decodes });
     if (model) await this.opened(model, what);
     return Boolean(model);
   }

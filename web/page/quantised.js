@@ -1,5 +1,7 @@
 // Quantised tensors: whether a model may have some, and which scheme each one has.  Runs in the worker.
 
+import { cut, plainText } from "./names.js";
+
 // Ends of names of stored tensors that are parts of a quantised one.
 const ENDS = [
   ...["_scale_inv", "weight_scale", "scale_weight", "qscale_weight", "weight_scale_2", "weight_scb"],
@@ -7,7 +9,7 @@ const ENDS = [
   ...["q_weight", ".trellis", ".W_q", ".codebooks", ".centroids.weight", ".B_24", ".workspace", ".bitmask"],
   ...["input_global_scale", "weight_global_scale", "_zero_point", "_DequantizeLinear_scale"],
 ];
-// Formats in which a type or a scale beside a tensor says it.
+// Ends that say it in a model that has tensors of a type.
 const BY_TYPE = [
   [/^nvfp4$/, ".scale"],
   [/^f8_/, ".scale"],
@@ -36,7 +38,8 @@ function endsWith(bytes, from, to, end) {
 export function mayBeQuantised(c, metadata, config) {
   if (config && (config.quantization_config || config.quantization)) return true;
   if (KEYS.some((key) => metadata.has(key))) return true;
-  const types = BY_TYPE.filter(([type]) => c.dtypeNames.some((name) => type.test(name))).map(([, end]) => end);
+  const names = [...new Set(c.dtypes)].map((code) => c.dtypeNames[code] ?? "");
+  const types = BY_TYPE.filter(([type]) => names.some((name) => type.test(name))).map(([, end]) => end);
   const ends = endsByLast([...ENDS, ...types]);
   for (let i = 0, from = 0; i < c.count; from = c.nameEnds[i++]) {
     const to = c.nameEnds[i];
@@ -45,7 +48,8 @@ export function mayBeQuantised(c, metadata, config) {
   return false;
 }
 
-const labelOf = ({ scheme, variant }) => (variant ? `${scheme} ${variant}` : scheme) || "not named";
+// Names of schemes that are not recognised are those of the model.
+const labelOf = ({ scheme, variant }) => plainText(cut(variant ? `${scheme} ${variant}` : scheme, 80)) || "not named";
 
 // What is known of a quantised tensor, as one line.
 export function schemeText(q) {

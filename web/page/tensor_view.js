@@ -39,13 +39,13 @@ export const TENSOR_COLUMNS = [
     chars: 14,
     number: true,
     value: true,
-    text: (t) => (Number.isNaN(t.offset) || t.scheme ? "–" : countOf(t.offset)),
+    text: (t) => (Number.isNaN(t.offset) ? "–" : countOf(t.offset)),
   },
 ];
 
-// The scheme of decoded tensors, behind the type.
+// Decoded tensors lie nowhere: the scheme takes the place of the offset.
 const SCHEME = { title: "Scheme", width: [90, 1], text: (t) => t.scheme ?? "–" };
-const columnsFor = ({ schemes }) => (schemes?.labels.length ? [...TENSOR_COLUMNS.slice(0, 2), SCHEME, ...TENSOR_COLUMNS.slice(2)] : TENSOR_COLUMNS);
+const columnsFor = ({ schemes }) => (schemes?.labels.length ? [...TENSOR_COLUMNS.slice(0, 2), SCHEME, ...TENSOR_COLUMNS.slice(2, 4)] : TENSOR_COLUMNS);
 
 export class TensorView {
   // reopen(): opens the file again.  showing(name): a tensor is shown.
