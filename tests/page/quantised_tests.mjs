@@ -300,6 +300,27 @@ async function* onnx({ browser, servers, models }) {
     await visit.close()
 }
 
+// The scale belongs to the weight by a node of the graph alone.
+async function* quantisedOnnx({ browser, servers, models }) {
+    const INT8 = 3
+    const tensor = (name, dims, type, data) => bytes(5, Buffer.concat([...dims.map(d => number(1, d)), number(2, type), bytes(8, name), bytes(9, data)]))
+    const node = bytes(1, Buffer.concat([bytes(1, 'q'), bytes(1, 's'), bytes(1, 'z'), bytes(2, 'w'), bytes(4, 'DequantizeLinear')]))
+    const graph = Buffer.concat([node, bytes(2, 'graph'), tensor('q', [2, 2], INT8, Buffer.from(Int8Array.of(-3, 0, 5, 127).buffer)), tensor('s', [], FLOAT, floats(0.5)),
+        tensor('z', [], INT8, Buffer.from([1]))])
+    const file = join(models, 'quantised.onnx')
+    writeFileSync(file, Buffer.concat([number(1, 8), bytes(2, 'page tests'), bytes(7, graph), bytes(8, number(2, 17))]))
+    const visit = await Visit.begin(browser, servers.page)
+    await open(visit, [file])
+    await choose(visit, 'decoded')
+    await visit.page.waitForFunction(() => document.getElementById('form-text').textContent.includes('onnx DequantizeLinear: 1 tensor'))
+    await visit.page.click('#tensor-table tr[data-row]:has-text("onnx")')
+    await visit.page.waitForSelector('#detail .value-table tr[data-row]')
+    const cells = await visit.page.$$eval('#detail .value-table tr[data-row] td', all => all.map(c => c.textContent))
+    yield* differs('values', ['-2', '-0.5', '2', '63'].filter(v => !cells.includes(v)), [])
+    yield* silent(visit)
+    await visit.close()
+}
+
 // The full module is a file of the page, which the service worker keeps; the page as one file has it inside.
 async function* withoutANetwork({ browser, servers, models, site }) {
     const { file, data } = writeNet(models)
@@ -332,5 +353,6 @@ export const quantisedTests = {
     'decoded tensors that are saved': savedTensors,
     'the choice of the form is accessible': accessible,
     'ONNX with external data': onnx,
+    'a quantised ONNX model': quantisedOnnx,
     'ONNX and decoding without a network': withoutANetwork
 }

@@ -179,7 +179,7 @@ async function openModel({ input, name, files, whole, joins, decodes }, { signal
     });
   const stored = await openAs("stored");
   const config = await configOf(near.get("config.json"));
-  const wants = decodes === IF_QUANTISED ? mayBeQuantised(stored.columns(), stored.metadata, config) : decodes;
+  const wants = decodes === IF_QUANTISED ? mayBeQuantised(stored.columns(), stored, config) : decodes;
   const decoded = wants ? await orClose(stored, openAs("decode")) : null;
   const id = next++;
   const entry = new Entry(stored, decoded, config);
@@ -204,7 +204,7 @@ async function orClose(model, promise) {
 
 // What the page asks for once it shows the first rows: the columns of all tensors, and their sums.
 function rest({ order: { columns }, stored, config, isDecoded }) {
-  const isQuantised = isDecoded || mayBeQuantised(columns, stored.metadata, config);
+  const isQuantised = isDecoded || mayBeQuantised(columns, stored, config);
   return { columns, mayBeQuantised: isQuantised, ...typeSums(columns) };
 }
 

@@ -34,10 +34,27 @@ function endsWith(bytes, from, to, end) {
   return true;
 }
 
-// Whether names of tensors, the metadata or config.json speak of a scheme.
-export function mayBeQuantised(c, metadata, config) {
+const STATED = ["onnx.operator", "torch.qscheme"]; // attributes of tensors
+const WHOLE = /^q?u?int|^[iu]\d/; // types of whole numbers
+const MOST_STATED = 2000; // tensors whose attributes are looked at
+
+// Whether attributes of tensors state a scheme, as the readers of ONNX and PyTorch have them.
+function isStated(c, model) {
+  if (/^(safetensors|gguf)/.test(model.format)) return false;
+  const isWhole = c.dtypeNames.map((name) => WHOLE.test(name));
+  for (let i = 0, looked = 0; i < c.count && looked < MOST_STATED; i++) {
+    if (!isWhole[c.dtypes[i]]) continue;
+    looked++;
+    const { attributes } = model.tensorAt(i);
+    if (STATED.some((key) => attributes.has(key))) return true;
+  }
+  return false;
+}
+
+// Whether names of tensors, their attributes, the metadata or config.json speak of a scheme.
+export function mayBeQuantised(c, model, config) {
   if (config && (config.quantization_config || config.quantization)) return true;
-  if (KEYS.some((key) => metadata.has(key))) return true;
+  if (KEYS.some((key) => model.metadata.has(key)) || isStated(c, model)) return true;
   const names = [...new Set(c.dtypes)].map((code) => c.dtypeNames[code] ?? "");
   const types = BY_TYPE.filter(([type]) => names.some((name) => type.test(name))).map(([, end]) => end);
   const ends = endsByLast([...ENDS, ...types]);
