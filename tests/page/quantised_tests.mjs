@@ -160,6 +160,47 @@ async function* sourceBesideIt({ browser, servers, models }) {
     await visit.close()
 }
 
+// Shards with an index and without one, and a model that is chosen while another form is opened.
+async function* severalFiles({ browser, servers, models }) {
+    const { quantised } = writeQuantised(models)
+    const folder = join(models, 'fp8-shards')
+    mkdirSync(folder, { recursive: true })
+    const all = readFileSync(quantised[0])
+    const length = Number(all.readBigUInt64LE(0))
+    const header = Object.entries(JSON.parse(all.subarray(8, 8 + length)))
+    const path = name => join(folder, name)
+    const shard = n => `model-0000${n}-of-00002.safetensors`
+    const map = {}
+    for (const n of [1, 2]) {
+        // The scales lie in another file than the weights.
+        const own = header.filter(([name]) => name.endsWith('scale_inv') === (n === 2))
+        own.forEach(([name]) => { map[name] = shard(n) })
+        writeSafetensors(path(shard(n)), own.map(([name, t]) => [name, t.dtype, t.shape, all.subarray(8 + length + t.data_offsets[0], 8 + length + t.data_offsets[1])]))
+    }
+    copyFileSync(quantised[1], path('config.json'))
+    writeFileSync(path('model.safetensors.index.json'), JSON.stringify({ metadata: {}, weight_map: map }))
+    const files = [shard(1), shard(2), 'config.json'].map(path)
+    const visit = await Visit.begin(browser, servers.page)
+    for (const [what, list] of [['without an index', files], ['with an index', [...files, path('model.safetensors.index.json')]]]) {
+        await open(visit, list)
+        await count(visit, 5)
+        await choose(visit, 'decoded')
+        await count(visit, 3)
+        yield* lacks(what, await visit.text('#form-text'), 'fp8: 2 tensors')
+        yield* differs(`${what}: types`, await visit.page.$$eval('#tensor-table tr[data-row]', all => all.map(r => r.cells[1].textContent)), ['bf16', 'bf16', 'f32'])
+        await visit.page.click('#tensor-table tr[data-row="0"]')
+        await visit.page.waitForSelector('#detail .value-table tr[data-row]')
+        yield* differs(`${what}: parts are missing`, await visit.page.isVisible('#incomplete.incomplete'), false)
+    }
+    for (let i = 0; i < 7; i++)
+        await visit.page.keyboard.press('d')
+    await open(visit, [join(models, 'decoder.safetensors')])
+    await visit.page.waitForTimeout(500)
+    yield* differs('the last choice counts', [await visit.text('#file-name'), await visit.page.isVisible('#form')], ['decoder.safetensors', false])
+    yield* silent(visit)
+    await visit.close()
+}
+
 // A scheme that is recognised and not decoded; and parts that contradict each other.
 async function* whatIsNotDecoded({ browser, servers, models }) {
     const folder = join(models, 'left')
@@ -348,6 +389,7 @@ export const quantisedTests = {
     'no choice for plain models': plainModelsHaveNoChoice,
     'a quantised model beside its source': besideItsSource,
     'a source beside its quantised model': sourceBesideIt,
+    'quantised models in several files': severalFiles,
     'what is not decoded': whatIsNotDecoded,
     'settings that are hostile': hostileSettings,
     'decoded tensors that are saved': savedTensors,
