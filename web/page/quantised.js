@@ -19,19 +19,26 @@ const KEYS = ["quantization_config", "quantization", "_quantization_metadata"];
 
 const encoder = new TextEncoder();
 
+// Lists of ends by their last byte.
 function endsByLast(ends) {
-  const found = new Map();
-  for (const end of ends.map((text) => encoder.encode(text))) {
-    const last = end[end.length - 1];
-    found.set(last, [...(found.get(last) ?? []), end]);
-  }
+  const found = Array.from({ length: 256 }, () => []);
+  for (const end of ends.map((text) => encoder.encode(text))) found[end[end.length - 1]].push(end);
   return found;
 }
 
+// Forwards: beginnings of ends differ more than what all names end with.
 function endsWith(bytes, from, to, end) {
-  if (to - from < end.length) return false;
-  for (let i = 1; i <= end.length; i++) if (bytes[to - i] !== end[end.length - i]) return false;
+  const start = to - end.length;
+  if (start < from) return false;
+  for (let i = 0; i < end.length; i++) if (bytes[start + i] !== end[i]) return false;
   return true;
+}
+
+// The names of the types that tensors have.
+function typesOf({ count, dtypes, dtypeNames }) {
+  const isThere = new Uint8Array(dtypeNames.length);
+  for (let i = 0; i < count; i++) isThere[dtypes[i]] = 1;
+  return dtypeNames.filter((_, code) => isThere[code]);
 }
 
 const STATED = ["onnx.operator", "torch.qscheme"]; // attributes of tensors
@@ -55,12 +62,13 @@ function isStated(c, model) {
 export function mayBeQuantised(c, model, config) {
   if (config && (config.quantization_config || config.quantization)) return true;
   if (KEYS.some((key) => model.metadata.has(key)) || isStated(c, model)) return true;
-  const names = [...new Set(c.dtypes)].map((code) => c.dtypeNames[code] ?? "");
+  const names = typesOf(c);
   const types = BY_TYPE.filter(([type]) => names.some((name) => type.test(name))).map(([, end]) => end);
   const ends = endsByLast([...ENDS, ...types]);
   for (let i = 0, from = 0; i < c.count; from = c.nameEnds[i++]) {
     const to = c.nameEnds[i];
-    if (ends.get(c.nameBytes[to - 1])?.some((end) => endsWith(c.nameBytes, from, to, end))) return true;
+    if (to === from) continue;
+    for (const end of ends[c.nameBytes[to - 1]]) if (endsWith(c.nameBytes, from, to, end)) return true;
   }
   return false;
 }
