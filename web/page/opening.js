@@ -7,9 +7,14 @@ import { besides, candidates } from "./openable.js";
 import { clearFailure, showFailure, withProgress } from "./status.js";
 import { openWhole } from "./whole_model.js";
 
-// An address as browsers write it; null: it is none.
+const OWN_COMPUTER = /^(localhost|127\.0\.0\.1)(:\d+)?\//i;
+const SERVER = /^[\w-]+(\.[\w-]+)+(:\d+)?\//;
+
+// An address as browsers write it, also without its scheme; null: it is none.
 function addressOf(text) {
-  const whole = /^[\w-]+(\.[\w-]+)+\//.test(text.trim()) ? `https://${text.trim()}` : text.trim();
+  const given = text.trim();
+  const scheme = OWN_COMPUTER.test(given) ? "http://" : SERVER.test(given) ? "https://" : "";
+  const whole = scheme + given;
   try {
     return new URL(whole).href;
   } catch {
@@ -72,7 +77,7 @@ export class Opening {
     const [first] = found.choices;
     if (found.isClear || isSecond) await this.use({ input: first.url, name: first.name, isSecond, decodes, given: hubAddress(text) });
     else
-      this.offer(found.choices.map((c) => ({ ...c, name: c.path, act: () => this.use({ input: c.url, name: c.name, decodes, given: c.url }) })));
+      this.offer(found.choices.map((c) => ({ ...c, name: c.path, act: () => this.use({ input: c.url, name: c.name, decodes, given: hubAddress(c.url) }) })));
   }
 
   // decodes: quantised tensors are shown decoded; undefined: as the first model is.
