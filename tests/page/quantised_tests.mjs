@@ -212,6 +212,17 @@ async function* whatIsNotDecoded({ browser, servers, models }) {
     await choose(visit, 'decoded')
     await visit.page.waitForFunction(() => /Not decoded, and shown as stored: hqq/.test(document.getElementById('form-text').textContent))
     await count(visit, 4)
+    // A group that does not exist is found when values are read.
+    const groups = writeSafetensors(join(folder, 'groups.safetensors'), [['l.qweight', 'I32', [4, 8], Buffer.alloc(128, 7)], ['l.scales', 'F16', [1, 8], Buffer.alloc(16, 60)],
+        ['l.qzeros', 'I32', [1, 1], Buffer.alloc(4, 7)], ['l.g_idx', 'I32', [32], Buffer.alloc(128, 9)]])
+    const gptq = join(folder, 'quantize_config.json')
+    writeFileSync(gptq, JSON.stringify({ quant_method: 'gptq', bits: 4, group_size: -1, desc_act: true }))
+    await open(visit, [groups, gptq])
+    await choose(visit, 'decoded')
+    await count(visit, 1)
+    await visit.tab('overview')
+    await visit.page.waitForFunction(() => document.querySelector('.health')?.textContent.includes('The values of 1 tensor cannot be read'))
+    await visit.tab('tensors')
     const { layer } = writeQuantised(models)
     const bad = writeSafetensors(join(folder, 'bad.safetensors'), [[layer(0), 'F8_E4M3', [ROWS, COLUMNS], Buffer.alloc(ROWS * COLUMNS, 1)], [layer(0) + '_scale_inv', 'F32', [2, 2], floats(1, 1, 1, 1)]])
     const config = join(folder, 'config.json')
