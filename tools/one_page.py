@@ -1,13 +1,15 @@
 """one_page.py: the page for the browser as one file, which opens from a folder without a server.
 
 Browsers load no modules from files, so the scripts of the page and of its worker are joined, with
-the package's entry ./inline, which has the WebAssembly module inside."""
+the package's entry ./inline, which has the WebAssembly module inside. Modules that are
+imported when they are needed are inside, too."""
 import base64
 import hashlib
 import re
 
 IMPORT = re.compile(r'^import (?:\{([^}]*)\}|\* as (\w+)) from "\./(\w+)\.m?js";\n', re.M)
 BESIDE = re.compile(r'^export \{ ([^}]*) \} from "\./(\w+)\.m?js";\n', re.M)
+LATER = re.compile(r'await import\("\./(\w+)\.m?js"\)')
 EXPORT = re.compile(r"^export (?=(?:async )?(?:function\*?|class|const|let) (\w+)(.*)$)", re.M)
 # Entries of the package that are replaced.
 INSTEAD = {"heft": "inline"}
@@ -16,7 +18,8 @@ INSTEAD = {"heft": "inline"}
 def order(files, name, done):
     """Append modules to `done`, imported modules first."""
     text = files[name]
-    for name_of in [m[3] for m in IMPORT.finditer(text)] + [m[2] for m in BESIDE.finditer(text)]:
+    imported = [m[3] for m in IMPORT.finditer(text)] + [m[2] for m in BESIDE.finditer(text)]
+    for name_of in imported + LATER.findall(text):
         other = INSTEAD.get(name_of, name_of)
         if other not in done:
             order(files, other, done)
@@ -44,7 +47,7 @@ def joined(files, main):
         def local(m):
             module = INSTEAD.get(m[3], m[3]) + "_"
             return f"const {m[2]} = {module};\n" if m[2] else f"const {{{m[1]}}} = {module};\n"
-        body = IMPORT.sub(local, body)
+        body = LATER.sub(r"\1_", IMPORT.sub(local, body))
         exports = ", ".join([*names_of(body), *beside])
         body = EXPORT.sub("", body)
         strange = re.search(r"^(?:import|export)\b.*$", body, re.M)

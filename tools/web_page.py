@@ -71,7 +71,7 @@ def main(package, out):
     texts = {name: content.decode() for name, content in files.items() if "." in name
              and not name.endswith(".wasm")}
     inline = {f"{n}.js": (package / f"{n}.mjs").read_text(encoding="utf-8")
-              for n in ("inline", "inlined", "inline_files")}
+              for n in ("inline", "inlined", "inline_files", "inline_full")}
     whole = one_page.page({**texts, **inline}, texts["index.html"])
     (out.parent / "heft-inspector.html").write_text(whole, encoding="utf-8")
 

@@ -490,6 +490,8 @@ export interface QuantisedTensor {
     readonly bits: number | null;
     /** Rows and columns of a block of elements with the same scale; 0: all of them. */
     readonly block: readonly [number, number] | null;
+    /** False: the scheme is recognised and not decoded, so that its stored tensors stay. */
+    readonly decoded: boolean;
 }
 
 /**

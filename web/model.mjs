@@ -155,6 +155,11 @@ class Tensor {
                           (_, i) => this.#model._part(this.#row.firstPart + i).shown);
     }
 
+    /** Whether the tensor is computed from those of the file when it is read. */
+    get _isDecoded() {
+        return this.#row.partCount > 0 && this.#model._isVirtual(this.#model._part(this.#row.firstPart));
+    }
+
     get attributes() {
         const core = this.#model._core(), m = this.#model._model();
         return readValues(core, Infinity, i => !!core.run("attribute_at", m, this.id, i));
@@ -498,7 +503,7 @@ export class Model {
             const [bits, hasBlock, rows, columns] = [0, 1, 2, 3].map(n => core.number(n));
             return { name: core.string(0), scheme: core.string(1), variant: core.string(2) || null, bits: bits || null,
                      block: hasBlock ? [rows, columns] : null };
-        });
+        }).map(q => ({ ...q, decoded: !!this.find(q.name)?._isDecoded }));
     }
 
     _shardName(n) {

@@ -6,7 +6,7 @@ const count = (n, what) => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s
 
 // What is known about the values.  v: { read, all, nan, inf, tensors, failed, of, isRunning }: numbers of
 // values and tensors; of: tensors that have numbers.
-function valuesText(v) {
+function readText(v) {
   const all = v.read >= v.all && v.tensors === v.of;
   const looked = all
     ? `all ${count(v.all, "value")} were read`
@@ -17,6 +17,13 @@ function valuesText(v) {
   const where = v.badTensors ? ` in ${count(v.badTensors, "tensor")}` : "";
   const found = bad.length ? bad.join(" and ") + where : `No NaN, no infinity${all ? "" : " seen"}`;
   return { kind: bad.length ? "fault" : all ? "good" : "quiet", text: `${found}: ${looked}.` };
+}
+
+// Tensors whose values cannot be read are no smaller matter than a NaN.
+function valuesText(v) {
+  if (!v.failed) return readText(v);
+  const failed = `The values of ${count(v.failed, "tensor")} cannot be read.`;
+  return { kind: "fault", text: v.of ? `${failed} ${readText(v).text}` : failed };
 }
 
 function checksumText({ checksums, verified }) {

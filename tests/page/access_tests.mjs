@@ -76,7 +76,7 @@ async function* visibleFocus(visit, press) {
             yield `Tab does not reach ${id}`
 }
 
-async function violations(visit, view) {
+export async function violations(visit, view) {
     const found = await visit.page.evaluate(async () => (await window.axe.run(document, { resultTypes: ['violations'] })).violations
         .map(v => `${v.id}: ${v.help}: ${v.nodes.slice(0, 3).map(n => n.target + ' ' + n.failureSummary).join('; ')}`))
     return found.map(text => `${view}: ${text}`)

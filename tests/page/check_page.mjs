@@ -16,6 +16,7 @@ import { networkTests } from './network_tests.mjs'
 import { overviewTests } from './overview_tests.mjs'
 import { packageTests } from './package_tests.mjs'
 import { partTests } from './part_tests.mjs'
+import { quantisedTests } from './quantised_tests.mjs'
 import { scaleTests } from './scale_tests.mjs'
 import { tensorTests } from './tensor_tests.mjs'
 import { NGINX, startServers } from './servers.mjs'
@@ -56,7 +57,7 @@ async function complaintsOf(test, context) {
 }
 
 async function main(site, heft, only) {
-    const tests = Object.entries({ ...moduleTests, ...overviewTests, ...tensorTests, ...compareTests, ...contentTests, ...networkTests, ...partTests, ...packageTests, ...accessTests, ...stageTests, ...scaleTests })
+    const tests = Object.entries({ ...moduleTests, ...overviewTests, ...tensorTests, ...compareTests, ...contentTests, ...networkTests, ...partTests, ...quantisedTests, ...packageTests, ...accessTests, ...stageTests, ...scaleTests })
         .filter(([title]) => !only || title.includes(only))
     console.log(`1..${tests.length}`)
     const why = !isInstalled() ? 'chromium is not installed' : !NGINX ? 'nginx is not installed' : ''

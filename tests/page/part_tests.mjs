@@ -1,5 +1,5 @@
 // Parts of a model, the hub's addresses, failures beside an open model, and figures that are whole.
-import { mkdirSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { Visit } from './browser.mjs'
@@ -104,7 +104,7 @@ async function playHub(visit, folder, names) {
         asked.push(pathname)
         const headers = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'Content-Range' }
         if (pathname.startsWith('/api/'))
-            return route.fulfill({ headers, json: { sha: 'c0ffee', siblings: names.map(rfilename => ({ rfilename })) } })
+            return route.fulfill({ headers, json: { sha: 'c0ffee', siblings: names.map(rfilename => ({ rfilename, size: statSync(join(folder, rfilename), { throwIfNoEntry: false })?.size })) } })
         const file = /\/resolve\/[^/]+\/(.*)$/.exec(pathname)?.[1]
         if (!names.includes(file))
             return route.fulfill({ status: 404, headers, body: 'no' })
@@ -122,12 +122,33 @@ async function* addressesOfTheHub({ browser, servers, models }) {
     const shards = [1, 2, 3].map(i => `model-0000${i}-of-00003.safetensors`)
     const visit = await Visit.begin(browser, servers.page)
     const asked = await playHub(visit, folder, ['README.md', ...shards, 'model.safetensors.index.json', 'other.safetensors'])
-    await visit.openAddress('hf://owner/name')
+    await visit.openAddress('owner/name')
+    await visit.page.waitForSelector('#candidates:not([hidden])')
+    const sum = names => names.reduce((n, name) => n + statSync(join(folder, name)).size, 0)
+    const listed = await visit.page.$$eval('#candidates li', all => all.map(li => li.textContent))
+    yield* differs('files', listed.map(text => text.split(' ')[0]), ['model.safetensors.index.json', 'other.safetensors'])
+    yield* lacks('the whole model', listed[0], `${sum([...shards, 'model.safetensors.index.json'])} bytes`, 'the whole model, 3 files')
+    await visit.page.click('#candidates button')
     await visit.page.waitForFunction(() => document.querySelector('#cards')?.textContent.includes('Tensors3'))
+    await visit.tab('tensors')
+    await visit.page.click('#tensor-table tr[data-row="1"]')
+    await visit.page.waitForSelector('#detail .value-table tr[data-row]')
+    const link = () => new URLSearchParams(visit.page.url().split('#')[1])
+    yield* differs('the address', link().get('open'), 'hf://owner/name@c0ffee/model.safetensors.index.json')
+    const tensor = link().get('tensor')
+    await visit.page.reload()
+    await visit.page.waitForSelector('#detail .value-table tr[data-row]')
+    yield* differs('the address after a reload', [link().get('open'), link().get('tensor')], ['hf://owner/name@c0ffee/model.safetensors.index.json', tensor])
     yield* differs('requests', asked.slice(0, 2), ['/api/models/owner/name/revision/main', '/owner/name/resolve/c0ffee/model.safetensors.index.json'])
     await visit.page.click('#open-another')
     await visit.openAddress('hf://owner/name@refs/pr/1/other.safetensors')
     await visit.page.waitForFunction(() => document.title.startsWith('other'))
+    for (const link of ['https://huggingface.co/owner/name/blob/main/other.safetensors', 'https://huggingface.co/owner/name/resolve/main/other.safetensors?download=true', 'hf.co/owner/name/blob/refs%2Fpr%2F1/other.safetensors']) {
+        await visit.page.click('#open-another')
+        await visit.openAddress(link)
+        await visit.page.waitForFunction(() => document.title.startsWith('other') && !document.getElementById('model').hidden)
+    }
+    yield* differs('links to files', asked.filter(path => path === '/owner/name/resolve/main/other.safetensors').length > 1, true)
     yield* differs('a revision', asked.includes('/owner/name/resolve/refs%2Fpr%2F1/other.safetensors'), true)
     await visit.page.click('#open-another')
     await visit.openAddress('hf://owner')
@@ -135,9 +156,9 @@ async function* addressesOfTheHub({ browser, servers, models }) {
     await visit.close()
     const several = await Visit.begin(browser, servers.page)
     await playHub(several, folder, ['other.safetensors', shards[0]])
-    await several.openAddress('hf://datasets/owner/name')
+    await several.openAddress('https://huggingface.co/datasets/owner/name/tree/main')
     await several.page.waitForSelector('#candidates:not([hidden])')
-    yield* differs('choices', await several.page.$$eval('#candidates button', all => all.map(b => b.textContent)), ['other.safetensors', shards[0]])
+    yield* differs('choices', await several.page.$$eval('#candidates button', all => all.map(b => b.textContent)), [shards[0], 'other.safetensors'])
     yield* silent(several)
     await several.close()
 }

@@ -1,7 +1,7 @@
-// What is shown, in the address of the page: #open=ADDRESS&view=ID&tensor=NAME.  Back and links lead to
+// What is shown, in the address of the page: #open=ADDRESS&view=ID&tensor=NAME&as=decoded.  Back and links lead to
 // the same view; nothing is fetched because of a link alone.
 
-const KEYS = ["open", "b", "view", "tensor"];
+const KEYS = ["open", "b", "view", "tensor", "as"];
 
 export function stateOfAddress() {
   const all = new URLSearchParams(location.hash.slice(1));
@@ -62,11 +62,12 @@ export class AddressState {
     else history.replaceState(entry, "", url);
   }
 
-  // Another model is shown; address: null for a file.
-  opened(model, address, view) {
+  // Another model is shown; address: null for a file.  as: "decoded", or undefined.
+  opened(model, address, view, as) {
+    const isSame = this.model === model || this.state.open === (address ?? undefined);
     this.model = model;
     if (address) rememberOpened(address);
-    const { tensor, b } = this.state.open === (address ?? undefined) ? this.state : {};
-    this.set({ open: address, view, tensor, b });
+    const { tensor, b } = isSame ? this.state : {};
+    this.set({ open: address, view, tensor, b, as });
   }
 }

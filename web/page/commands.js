@@ -16,22 +16,28 @@ export class Commands {
   // source: an address, or the name of a file.
   constructor(source) {
     this.file = quoted(source.startsWith("-") ? "./" + source : source);
+    this.raw = "";
+  }
+
+  // The command decodes quantised tensors unless it is told not to.
+  showsStored(isQuantised) {
+    this.raw = isQuantised ? " --raw-tensors" : "";
   }
 
   overview() {
-    return `heft info ${this.file}`;
+    return `heft info${this.raw} ${this.file}`;
   }
   list(globs = []) {
-    return ["heft ls", this.file, ...globs.map(quoted)].join(" ");
+    return [`heft ls${this.raw}`, this.file, ...globs.map(quoted)].join(" ");
   }
   tree() {
-    return `heft ls --tree ${this.file}`;
+    return `heft ls --tree${this.raw} ${this.file}`;
   }
   stats(name) {
-    return `heft stats ${this.file} ${quoted(patternOf(name))}`;
+    return `heft stats${this.raw} ${this.file} ${quoted(patternOf(name))}`;
   }
   npy(name, out) {
-    return `heft cat --npy ${this.file} ${quoted(name)} > ${quoted(out)}`;
+    return `heft cat --npy${this.raw} ${this.file} ${quoted(name)} > ${quoted(out)}`;
   }
   verify() {
     return `heft verify ${this.file}`;
@@ -40,6 +46,6 @@ export class Commands {
     return `heft hash ${this.file}`;
   }
   diff(other) {
-    return `heft diff ${this.file} ${quoted(other)}`;
+    return `heft diff${this.raw} ${this.file} ${quoted(other)}`;
   }
 }

@@ -40,10 +40,18 @@ const number = (title, key) => ({
   text: (r) => realText(r[key]),
 });
 
+// Which schemes are decoded, and which are not.
+function formText({ schemes }) {
+  const list = (counts) => counts.map(([label]) => label).join(", ");
+  const parts = [schemes?.counts.length && `decoded from ${list(schemes.counts)}`, schemes?.left.length && `${list(schemes.left)} not decoded`];
+  return parts.filter(Boolean).map((part) => part + ", ").join("");
+}
+
 export class CompareView {
-  // choose(): asks for the second file; tensor(id): shows a tensor of this file.
-  constructor(into, client, model, { choose, tensor }) {
-    Object.assign(this, { into, client, model, choose, tensor, other: null });
+  // choose(): asks for the second file; tensor(id): shows a tensor of this file.  decode(): opens both files
+  // decoded; again(decodes): opens the second one again.
+  constructor(into, client, model, { choose, tensor, decode, again }) {
+    Object.assign(this, { into, client, model, choose, tensor, decode, again, other: null });
     this.start();
   }
 
@@ -54,7 +62,8 @@ export class CompareView {
       { class: "row address" },
       element("label", { for: "second-address" }, "Or give an address"),
       element("input", {
-        type: "url",
+        type: "text",
+        inputmode: "url",
         id: "second-address",
         required: "",
         spellcheck: "false",
@@ -91,10 +100,22 @@ export class CompareView {
       element(
         "span",
         { class: "quiet" },
-        `${m.format}, ${count(m.count)} tensors, ` +
+        `${m.format}, ${formText(m)}${count(m.count)} tensors, ` +
           `${countText(m.elements)} parameters, ${sizeText(m.total)}` + (m.missing.length || m.alone ? ", incomplete" : ""),
       ),
     );
+  }
+
+  // Says how quantised tensors are compared where the files differ in that.
+  formHint(other) {
+    const isStored = (m) => m.mayBeQuantised && !m.isDecoded;
+    if (isStored(this.model) || isStored(other))
+      return [element("p", { class: "row" }, element("span", { class: "quiet" }, "Quantised tensors are compared as they are stored."),
+                      button("Compare decoded values", () => (isStored(this.model) ? this.decode() : this.again(true)), { class: "small" }))];
+    if (other.schemes?.counts.length && !this.model.isDecoded)
+      return [element("p", { class: "row" }, element("span", { class: "quiet" }, "The quantised tensors of B are compared by their decoded values."),
+                      button("Compare as stored", () => this.again(false), { class: "small" }))];
+    return [];
   }
 
   // Return the greatest differences by id of the tensor of A, or undefined after a failure.
@@ -107,7 +128,7 @@ export class CompareView {
       failed: (e) => isCancelled(e) || showFailure(e),
       back: () => this.table.querySelector(".grid"),
     });
-    const left = element("div", { class: "compare-left" }, element("div", { class: "compare-sides" }, this.side("A", this.model), this.side("B", other)),
+    const left = element("div", { class: "compare-left" }, element("div", { class: "compare-sides" }, this.side("A", this.model), this.side("B", other)), ...this.formHint(other),
                          outcome, list, element("p", { class: "row" }, button("Compare with another file", () => this.start())),
                          copyButton(this.model.commands.diff(what.given || what.name)));
     this.into.replaceChildren(element("div", { class: "compare split" }, left, this.pair.node));

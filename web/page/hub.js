@@ -1,10 +1,15 @@
-// Addresses of the Hugging Face hub: hf://[datasets/]OWNER/NAME[@REVISION][/PATH].
+// Addresses of the Hugging Face hub: hf://[datasets/]OWNER/NAME[@REVISION][/PATH], OWNER/NAME, and links to
+// its pages and files.
 
+import { withoutFollowers, isSameSet, numbered } from "./numbered.js";
 import { candidatesOf } from "./openable.js";
 
 const HUB = "https://huggingface.co/";
 const ADDRESS =
-  /^hf:(?:\/\/)?(datasets\/|spaces\/)?([^/@]+)\/([^/@]+)(?:@(refs\/(?:pr|convert)\/[^/]+|[^/]+))?(?:\/(.*))?$/;
+  /^hf:(?:\/\/)?(datasets\/|spaces\/)?([^/@]+)\/([^/@]+)(?:@(refs\/(?:pr|convert)\/[^/]+|[^/]+))?(?:\/(.*))?$/i;
+const LINK = /^(?:https?:\/\/)?(?:www\.)?(?:huggingface\.co|hf\.co)\//i;
+const INSIDE = /^(datasets\/|spaces\/)?([^/]+)\/([^/]+)(?:\/(?:blob|resolve|tree|raw)\/(refs\/(?:pr|convert)\/[^/]+|[^/]+)(?:\/(.*))?)?(?:\/.*)?$/;
+const SHORT = /^[\w.-]+\/[\w.-]+$/;
 
 // Files that stand for a folder, in the order of docs/shards.md.
 const MAIN = [
@@ -16,20 +21,44 @@ const MAIN = [
   ...["pytorch_model", "diffusion_pytorch_model"].flatMap((stem) => [`${stem}.bin`, `${stem}.bin.index.json`]),
 ];
 
-export const isHubAddress = (text) => /^hf:/i.test(text.trim());
+const isWeights = (path) => candidatesOf([{ name: nameOf(path), size: 0 }]).length > 0;
+// example.org/model.gguf is no repository.
+const isShort = (text) => SHORT.test(text) && !isWeights(text);
+
+export const isHubAddress = (text) => /^hf:/i.test(text.trim()) || LINK.test(text.trim()) || isShort(text.trim());
+
+const nameOf = (path) => path.split("/").pop();
 
 function failure(message, rule, httpStatus = null) {
   const status = rule ? "io" : "argument";
   return Object.assign(new Error(message), { status, rule, httpStatus, offset: null });
 }
 
+// The path of a link without its query, escapes decoded; null: it is none.
+function insideOf(text) {
+  try {
+    return decodeURIComponent(text.replace(LINK, "").replace(/[?#].*$/, "").replace(/\/+$/, ""));
+  } catch {
+    return null;
+  }
+}
+
 // Return { kind, repository, revision, path }.
 export function parseHub(text) {
-  const found = ADDRESS.exec(text.trim());
+  const given = text.trim();
+  const isLink = LINK.test(given);
+  const inside = isLink ? insideOf(given) : null;
+  const found = isLink ? INSIDE.exec(inside ?? "") : ADDRESS.exec(isShort(given) ? `hf://${given}` : given);
   if (!found)
     throw failure(`${text} is not an address of the hub: hf://OWNER/NAME, hf://OWNER/NAME@REVISION/FILE`);
   const [, kind = "", owner, name, revision = "main", path = ""] = found;
   return { kind, repository: `${owner}/${name}`, revision, path: path.replace(/\/+$/, "") };
+}
+
+// The same address for links of the page.
+export function hubAddress(text) {
+  const { kind, repository, revision, path } = parseHub(text);
+  return `hf://${kind}${repository}${revision === "main" ? "" : "@" + revision}${path && "/" + path}`;
 }
 
 const encoded = (path) => path.split("/").map(encodeURIComponent).join("/");
@@ -41,7 +70,7 @@ async function listOf({ kind, repository, revision }, signal) {
   const api = `${HUB}api/${kind || "models/"}${repository}/revision/${encodeURIComponent(revision)}`;
   let answer;
   try {
-    answer = await fetch(api, { signal, credentials: "omit", referrerPolicy: "no-referrer" });
+    answer = await fetch(`${api}?blobs=true`, { signal, credentials: "omit", referrerPolicy: "no-referrer" });
   } catch (e) {
     if (signal?.aborted) throw e;
     throw failure(`${api} cannot be reached`, "web/network");
@@ -55,31 +84,63 @@ async function listOf({ kind, repository, revision }, signal) {
     throw failure(`${api}: HTTP status ${answer.status}${why}`, rule, answer.status);
   }
   const { sha, siblings = [] } = await answer.json();
-  return { sha, names: siblings.map((s) => s.rfilename) };
+  const sizes = new Map(siblings.map((s) => [s.rfilename, typeof s.size === "number" ? s.size : undefined]));
+  return { sha, names: [...sizes.keys()], sizes };
 }
 
-// Return { choices: [{ url, name }] }: the files that an address may mean, the most likely one first;
-// isClear: the first one is meant.
+const folderOf = (path) => path.slice(0, path.length - nameOf(path).length);
+const STEM = /^(.*)\.(safetensors|bin)\.index\.json$/;
+
+// The files of a model, of which `path` is the file that is opened: an index, the first one of a set, or an
+// ONNX file with external data.
+function filesOf(path, names) {
+  const own = numbered(path);
+  const [, stem, suffix] = STEM.exec(path) ?? [];
+  return names.filter((n) => {
+    const other = numbered(n);
+    const isBeside = path.endsWith(".onnx") && (n === `${path}.data` || n.startsWith(`${path}_data`));
+    return n === path || isBeside || isSameSet(own, other) || Boolean(other && stem !== undefined && other.stem === stem && other.suffix === `.${suffix}`);
+  });
+}
+
+// The files with weights of a repository, those that stand for a whole model first: { path, size, files }.
+function weightsOf(inside, sizeOf) {
+  const listed = inside.map((name) => ({ name, size: 0 }));
+  const folders = new Map();
+  for (const f of listed) folders.set(folderOf(f.name), [...(folders.get(folderOf(f.name)) ?? []), f]);
+  const found = [...folders.values()].flatMap((files) => candidatesOf(withoutFollowers(files)).map((f) => f.name));
+  const place = (path) => {
+    const at = MAIN.indexOf(path);
+    return at < 0 ? MAIN.length + path.split("/").length : at;
+  };
+  const all = found.map((path) => {
+    const files = filesOf(path, inside);
+    const sizes = files.map(sizeOf);
+    return { path, files: files.filter((n) => !n.endsWith(".index.json")).length, size: sizes.includes(undefined) ? undefined : sizes.reduce((a, b) => a + b, 0) };
+  });
+  return all.sort((a, b) => place(a.path) - place(b.path) || a.path.localeCompare(b.path, "en", { numeric: true }));
+}
+
+// Return { choices: [{ url, name, path, size, note }] }: the files that an address may mean, the most likely one
+// first; isClear: the first one is meant.
 export async function resolveHub(text, signal) {
   const hub = parseHub(text);
-  const nameOf = (path) => path.split("/").pop();
-  if (candidatesOf([{ name: nameOf(hub.path), size: 0 }]).length)
+  if (isWeights(hub.path))
     return { isClear: true, choices: [{ url: fileUrl(hub, hub.revision, hub.path), name: nameOf(hub.path) }] };
-  const { sha, names } = await listOf(hub, signal);
+  const { sha, names, sizes } = await listOf(hub, signal);
+  if (hub.path && names.includes(hub.path))
+    return { isClear: true, choices: [{ url: fileUrl(hub, sha || hub.revision, hub.path), name: nameOf(hub.path) }] };
   const folder = hub.path ? `${hub.path}/` : "";
   const inside = names.filter((n) => n.startsWith(folder)).map((n) => n.slice(folder.length));
-  if (hub.path && names.includes(hub.path)) inside.splice(0, inside.length, "");
-  const choice = (path) => ({
-    url: fileUrl(hub, sha || hub.revision, path ? folder + path : hub.path),
-    name: nameOf(path || hub.path),
-  });
-  const main = MAIN.find((name) => inside.includes(name));
-  if (main !== undefined) return { isClear: true, choices: [choice(main)] };
-  if (inside[0] === "") return { isClear: true, choices: [choice("")] };
-  const here = candidatesOf(inside.filter((n) => !n.includes("/")).map((name) => ({ name, size: 0 })));
-  const below = candidatesOf(inside.filter((n) => n.includes("/")).map((name) => ({ name, size: 0 })));
-  const found = here.length ? here : below;
+  const found = weightsOf(inside, (path) => sizes.get(folder + path));
   if (!found.length)
     throw failure(`${hub.repository}${hub.path && `, folder ${hub.path}`}: there is no file with weights`, "web/not-found");
-  return { isClear: found.length === 1, choices: found.map((f) => ({ ...choice(f.name), path: f.name })) };
+  const choices = found.map(({ path, files, size }) => ({
+    url: fileUrl(hub, sha || hub.revision, folder + path),
+    name: nameOf(path),
+    path,
+    size,
+    note: [MAIN.includes(path) ? "the whole model" : "", files > 1 ? `${files.toLocaleString("en")} files` : ""].filter(Boolean).join(", "),
+  }));
+  return { isClear: found.length === 1, choices };
 }

@@ -6,11 +6,13 @@ import { CheckView } from "./check_view.js";
 import { Client, isCancelled } from "./client.js";
 import { Commands } from "./commands.js";
 import { CompareView } from "./compare_view.js";
+import { showFormChoice } from "./form_choice.js";
 import { listenToKeys, listenToTheme, switchTheme } from "./keys.js";
 import { showCards } from "./model_cards.js";
 import { ModuleView } from "./module_view.js";
 import { showIncomplete } from "./incomplete.js";
 import { exampleFile } from "./example.js";
+import { IF_QUANTISED } from "./limits.js";
 import { cut, nameText } from "./names.js";
 import { filesOfDrop, handleOfDrop } from "./openable.js";
 import { Opening } from "./opening.js";
@@ -26,7 +28,7 @@ import { warmPage } from "./warm_page.js";
 import { complete, painted } from "./whole_model.js";
 
 const client = new Client();
-const opening = new Opening(client, { opened, choosing: showStart });
+const opening = new Opening(client, { opened, choosing: showStart, secondForm });
 const address = new AddressState(went);
 let shown = null; // { model, what, tabs, overview, tensors, compare }
 
@@ -39,7 +41,27 @@ async function opened(model, what) {
   else if (shown) await compareWith(model, what);
 }
 
+// Two models are compared by decoded values, unless the first one is quantised and shown as stored.
+function secondForm() {
+  return shown?.model.mayBeQuantised && !shown.model.isDecoded ? false : IF_QUANTISED;
+}
+
+// Show the model that is open, and the one that it is compared with, as stored or decoded.
+async function changeForm(decodes) {
+  const { what, second } = shown;
+  const view = shown.tabs.current;
+  const isFile = second && typeof second.input !== "string";
+  if (!(await opening.use({ ...what, decodes }))) {
+    showFormChoice(shown.model, changeForm);
+    return;
+  }
+  byId(decodes ? "form-decoded" : "form-stored")?.focus({ preventScroll: true });
+  if (isFile) await opening.use({ ...second, decodes: undefined });
+  else if (view === "compare") shown.tabs.select("compare");
+}
+
 async function compareWith(model, what) {
+  shown.second = what;
   shown.tabs.select("compare");
   const b = typeof what.input === "string" ? what.given : null;
   if (b) rememberOpened(b);
@@ -170,9 +192,10 @@ function show(m, what) {
   const again = () => opening.use(what);
   closeShown();
   m.commands = new Commands(what.given || what.name);
+  what.key ??= m.id;
   showModel(m);
   clearPanels();
-  showCards(m);
+  showForm(m);
   shown = { model: m, what };
   m.whole = m.columns ? Promise.resolve(true) : finish(m, again);
   const isLocal = typeof what.input !== "string";
@@ -184,11 +207,13 @@ function show(m, what) {
   shown.tensors = new TensorView(client, m, again, (name) => tensorShown(name));
   const views = viewsOf(m);
   const first = firstView(views);
-  address.opened(m.id, isLocal ? null : what.given, first);
+  address.opened(what.key, isLocal ? null : what.given, first, m.isDecoded ? "decoded" : undefined);
   shown.tabs = new Tabs(views, first, (view) => address.set({ view }));
   shown.compare = new CompareView(byId("panel-compare"), client, m, {
     choose: (text) => (text ? opening.address(text, true) : choose(true)),
     tensor: showTensor,
+    decode: () => changeForm(true),
+    again: (decodes) => opening.use({ ...shown.second, decodes }),
   });
   showIncomplete(m, what, (changed) => opening.use(changed));
   measure(m);
@@ -198,6 +223,12 @@ function show(m, what) {
   if (b && wasOpenedHere(b)) opening.address(b, true); // the page was loaded again
   if (address.state.tensor) shown.tensors.chooseName(address.state.tensor);
   say(`${cut(nameText(m.shown))}: ${m.format}, ${m.count.toLocaleString("en")} tensors`);
+}
+
+function showForm(m) {
+  showCards(m);
+  m.commands.showsStored(!m.isDecoded && m.mayBeQuantised);
+  showFormChoice(m, changeForm);
 }
 
 // Ask for the columns behind the first paint; return whether the model has them.
@@ -211,7 +242,7 @@ async function finish(m, again) {
     return false;
   }
   if (shown.model !== m) return false;
-  showCards(m);
+  showForm(m);
   shown.tensors.arrived();
   return true;
 }
@@ -239,12 +270,16 @@ function tensorShown(name) {
 
 // The user went back or forward.
 function went(state, model) {
-  if (shown && model === shown.model.id) {
+  if (shown && model === shown.what.key) {
+    if ((state.as === "decoded") !== shown.model.isDecoded) {
+      changeForm(state.as === "decoded");
+      return;
+    }
     showModel(shown.model);
     if (state.view) shown.tabs.select(state.view);
     if (state.tensor && state.view === "tensors") shown.tensors.chooseName(state.tensor);
   } else if (state.open && wasOpenedHere(state.open)) {
-    opening.address(state.open);
+    opening.address(state.open, false, state.as === "decoded");
   } else {
     showStart();
     if (model !== null) say("The file of this step was closed. Choose it again.");
@@ -254,10 +289,10 @@ function went(state, model) {
 // A link fills in an address; nothing is fetched until the user says so.  A page that is loaded again
 // opens what the user has opened in it before.
 function fillFromLink() {
-  const { open } = stateOfAddress();
+  const { open, as } = stateOfAddress();
   if (!open || !/^(https?|hf):/.test(open)) return;
   byId("address").value = open;
-  if (wasOpenedHere(open)) opening.address(open);
+  if (wasOpenedHere(open)) opening.address(open, false, as === "decoded");
   else byId("address").focus();
 }
 
@@ -322,6 +357,11 @@ const SHORTCUTS = [
     title: "Compare with a second file",
     act: () => shown && shown.tabs.select("compare"),
   },
+  {
+    key: "d",
+    title: "Tensors of a quantised model: as stored, decoded",
+    act: () => shown && !byId("form").hidden && changeForm(!shown.model.isDecoded),
+  },
   { key: "v", title: "Verify", act: () => shown && showChecks(true) },
   { key: "t", title: "Colours: system, light, dark", act: switchTheme },
   {
@@ -362,7 +402,9 @@ function listen() {
   byId("progress-cancel").addEventListener("click", cancelWork);
   byId("address-form").addEventListener("submit", (e) => {
     e.preventDefault();
-    opening.address(byId("address").value);
+    const text = byId("address").value;
+    const { open, as } = stateOfAddress(); // a link that was filled in
+    opening.address(text, false, text === open && as === "decoded");
   });
   listenToDrops();
   listenToKeys(SHORTCUTS);

@@ -9,7 +9,7 @@ export function showCards(m) {
     ["Format", m.format + (m.version ? ` ${m.version}` : "")],
     ["Parameters", m.columns ? countText(m.elements) : "…"],
     ["Tensors", m.count.toLocaleString("en") + (m.missing.length || m.alone ? ", incomplete" : "")],
-    ["Data", m.columns ? sizeText(m.bytes) : "…"],
+    [m.isDecoded ? "Data, decoded" : "Data", m.columns ? sizeText(m.bytes) : "…"],
     [m.files > 1 ? "Files" : "File", sizeText(m.total)],
   ];
   const there = (m.files - m.missing.length).toLocaleString("en");

@@ -15,6 +15,8 @@ import { npyOf, safetensorsOf } from "./save_files.js";
 import { sliceOf } from "./slice.js";
 import { survey } from "./survey.js";
 import { ValueSample } from "./value_sample.js";
+import { IF_QUANTISED } from "./limits.js";
+import { mayBeQuantised, schemesOf } from "./quantised.js";
 import { numbersOf, partOf, textsOf } from "./values.js";
 import { warmUp } from "./warm_up.js";
 
@@ -39,8 +41,11 @@ const FIRST = 256;
 
 // A model that is open.  What takes long for many tensors is made when it is first asked for.
 class Entry {
-  constructor(model, config) {
-    Object.assign(this, { model, config });
+  // stored: the tensors of the file.  decoded: those that they represent, which are shown; null: those
+  // of the file are.
+  constructor(stored, decoded, config) {
+    Object.assign(this, { stored, config, model: decoded ?? stored, isDecoded: Boolean(decoded) });
+    this.schemes = decoded ? schemesOf(decoded) : null;
   }
 
   // all.tiedTo is found when a tensor is chosen.
@@ -150,7 +155,7 @@ function completeness(model, { name, files, joined }) {
   };
 }
 
-async function openModel({ input, name, files, whole, joins }, { signal, progress }) {
+async function openModel({ input, name, files, whole, joins, decodes }, { signal, progress }) {
   let lastByte = now();
   const near = new Map((files || []).map((f) => [f.name, f]));
   const options = {
@@ -165,29 +170,50 @@ async function openModel({ input, name, files, whole, joins }, { signal, progres
   const isSet = isJoinedHere(name) && (joins || near.size > 1);
   const joined = isSet ? await joinSet({ input, name }, near, options) : null;
   const resolve = joined?.resolve ?? (files && ((shard) => near.get(shard) || null));
-  const model = await open(joined?.input ?? input, {
-    ...options,
-    name: joined ? "joined.index.json" : name,
-    ...(resolve ? { resolve } : {}),
-  });
+  const openAs = (quantised) =>
+    open(joined?.input ?? input, {
+      ...options,
+      quantised,
+      name: joined ? "joined.index.json" : name,
+      ...(resolve ? { resolve } : {}),
+    });
+  const stored = await openAs("stored");
+  const config = await configOf(near.get("config.json"));
+  const wants = decodes === IF_QUANTISED ? mayBeQuantised(stored.columns(), stored, config) : decodes;
+  const decoded = wants ? await orClose(stored, openAs("decode")) : null;
   const id = next++;
-  const entry = new Entry(model, await configOf(near.get("config.json")));
+  const entry = new Entry(stored, decoded, config);
   models.set(id, entry);
+  const { model, isDecoded } = entry;
   const count = model.tensorCount;
   const known = count > FIRST ? { first: columnsOf(model.columns({ count: FIRST })) } : rest(entry);
-  const part = completeness(model, { name, files, joined });
-  return { id, count, ...known, lastByte, opened: now(), ...describe(model), ...part };
+  const part = completeness(stored, { name, files, joined });
+  const form = { isDecoded, schemes: entry.schemes?.shown ?? null };
+  return { id, count, ...known, ...form, lastByte, opened: now(), ...describe(stored), ...part };
+}
+
+// The result of a promise; if it fails, the model is closed.
+async function orClose(model, promise) {
+  try {
+    return await promise;
+  } catch (e) {
+    await model.close();
+    throw e;
+  }
 }
 
 // What the page asks for once it shows the first rows: the columns of all tensors, and their sums.
-function rest({ order: { columns } }) {
-  return { columns, ...typeSums(columns) };
+function rest({ order: { columns }, stored, config, isDecoded }) {
+  const isQuantised = isDecoded || mayBeQuantised(columns, stored, config);
+  return { columns, mayBeQuantised: isQuantised, ...typeSums(columns) };
 }
 
 async function closeModel({ model }) {
   const entry = models.get(model);
   models.delete(model);
-  if (entry) await entry.model.close();
+  if (!entry) return;
+  await entry.stored.close();
+  if (entry.isDecoded) await entry.model.close();
 }
 
 function entryOf(id) {
@@ -223,6 +249,7 @@ async function tensorFacts({ model, tensor }) {
   const t = entry.model.tensorAt(tensor);
   return {
     name: t.name,
+    scheme: entry.schemes?.texts.get(tensor) ?? null,
     layout: t.layout,
     tiedTo: entry.all.tiedTo[tensor],
     parts: t.parts.map((p) => ({ ...p })),
@@ -300,11 +327,11 @@ async function valuesOf(args, { signal }) {
 
 // ---- texts
 
-const metadata = ({ model }) => metadataRows(entryOf(model).model.metadata);
-const metadataValue = ({ model, key }) => valueText(entryOf(model).model.metadata, key);
+const metadata = ({ model }) => metadataRows(entryOf(model).stored.metadata);
+const metadataValue = ({ model, key }) => valueText(entryOf(model).stored.metadata, key);
 
 async function vocabulary({ model }, { signal }) {
-  const v = await entryOf(model).model.vocabulary({ signal });
+  const v = await entryOf(model).stored.vocabulary({ signal });
   if (!v) return null;
   const tokens = new Array(v.count);
   for (let i = 0; i < v.count; i++) tokens[i] = v.token(i);
@@ -314,10 +341,10 @@ async function vocabulary({ model }, { signal }) {
 // ---- checks
 
 const verify = ({ model, quick }, { signal, progress }) =>
-  entryOf(model).model.verify({ signal, quick, onProgress: progress });
+  entryOf(model).stored.verify({ signal, quick, onProgress: progress });
 
 const hash = ({ model }, { signal, progress }) =>
-  entryOf(model).model.hash({ signal, onProgress: progress });
+  entryOf(model).stored.hash({ signal, onProgress: progress });
 
 async function diff({ a, b }, { signal, progress }) {
   const [first, second] = [entryOf(a).model, entryOf(b).model];

@@ -4,7 +4,9 @@ import { withoutFollowers } from "./numbered.js";
 
 const INDEX = /\.index\.json$|^(model|index)\.json$/i;
 const WEIGHTS =
-  /\.(safetensors|gguf|pt|pth|bin|ckpt|npy|npz|bpk|mpk|mpk\.gz|msgpack|mag|gptrs|gten|weights|zt)$/i;
+  /\.(safetensors|gguf|pt|pth|bin|ckpt|npy|npz|bpk|mpk|mpk\.gz|msgpack|mag|gptrs|gten|weights|zt|onnx)$/i;
+const ONNX = /\.onnx$/i;
+const EXTERNAL = /\.(bin|weights)$/i; // often the data of an ONNX file
 const paths = new WeakMap(); // of the files of a drop
 
 // All files of the entries of a drop, folders included; at most 10,000.
@@ -49,7 +51,8 @@ export const besides = (file, files) => files.filter((f) => folderOf(f) === fold
 
 // The weight files and indexes of a list, of numbered files the first one.
 export function candidatesOf(files) {
-  const weights = withoutFollowers(files.filter((f) => WEIGHTS.test(f.name)));
+  const hasOnnx = files.some((f) => ONNX.test(f.name));
+  const weights = withoutFollowers(files.filter((f) => WEIGHTS.test(f.name) && !(hasOnnx && EXTERNAL.test(f.name))));
   const indexes = files.filter((f) => INDEX.test(f.name) && /index\.json$/i.test(f.name));
   if (indexes.length) return [...indexes, ...weights.filter((f) => !/-of-\d+\./.test(f.name))];
   return weights.sort((a, b) => b.size - a.size);

@@ -1,11 +1,26 @@
 // Opens what the user drops, chooses or writes: files, folders, addresses, repositories of the hub.
 
 import { byId, element, sizeText } from "./basics.js";
-import { isHubAddress, resolveHub } from "./hub.js";
+import { hubAddress, isHubAddress, resolveHub } from "./hub.js";
 import { cut, nameText } from "./names.js";
 import { besides, candidates } from "./openable.js";
-import { clearFailure, withProgress } from "./status.js";
+import { clearFailure, showFailure, withProgress } from "./status.js";
 import { openWhole } from "./whole_model.js";
+
+const OWN_COMPUTER = /^(localhost|127\.0\.0\.1)(:\d+)?\//i;
+const SERVER = /^[\w-]+(\.[\w-]+)+(:\d+)?\//;
+
+// An address as browsers write it, also without its scheme; null: it is none.
+function addressOf(text) {
+  const given = text.trim();
+  const scheme = OWN_COMPUTER.test(given) ? "http://" : SERVER.test(given) ? "https://" : "";
+  const whole = scheme + given;
+  try {
+    return new URL(whole).href;
+  } catch {
+    return null;
+  }
+}
 
 const nameOfAddress = (url) => decodeURIComponent(new URL(url).pathname.split("/").pop() || url);
 
@@ -19,53 +34,58 @@ function decodedName(url) {
 
 export class Opening {
   // opened(model, what): a model is open; what: { input, name, files, isSecond, given }.
-  // choosing(): the page shows where files are chosen.
-  constructor(client, { opened, choosing }) {
-    Object.assign(this, { client, opened, choosing });
+  // choosing(): the page shows where files are chosen.  secondForm(): whether a second model is decoded.
+  constructor(client, { opened, choosing, secondForm }) {
+    Object.assign(this, { client, opened, choosing, secondForm });
   }
 
   // A model that is open, or undefined after a failure.
   async load(what) {
+    const question = { ...what, given: undefined, handle: undefined };
     const retry = { title: "Try again", act: () => this.use(what) };
     const whole = {
       title: "Download the whole file",
       act: () => this.use({ ...what, whole: 8 * 2 ** 30 }),
     };
+    const stored = { title: "Open it as stored", act: () => this.use({ ...what, decodes: false }) };
     const name = cut(nameText(what.name));
     const model = await withProgress(
       `Opening ${name}`,
       (options) =>
-        what.isSecond ? openWhole(this.client, what, options) : this.client.ask("open", what, options),
-      { name, actionsOf: (e) => (e.rule === "web/no-ranges" ? [whole] : [retry]) },
+        what.isSecond ? openWhole(this.client, question, options) : this.client.ask("open", question, options),
+      { name, actionsOf: (e) => [e.rule === "web/no-ranges" ? whole : retry, ...(what.decodes ? [stored] : [])] },
     );
     return model && { ...model, shown: what.name };
   }
 
   // Open a model as the only one, or as B of a comparison.
   async use(what) {
-    const model = await this.load({ ...what, given: undefined, handle: undefined });
+    const decodes = what.decodes ?? (what.isSecond ? this.secondForm() : false);
+    const model = await this.load({ ...what, decodes });
     if (model) await this.opened(model, what);
     return Boolean(model);
   }
 
   // A file of the hub, or the main file of a repository or folder.
-  async hub(text, isSecond) {
+  async hub(text, isSecond, decodes) {
     const name = cut(nameText(text));
     const found = await withProgress(`Listing ${name}`, ({ signal }) => resolveHub(text, signal), {
       name,
-      actionsOf: () => [{ title: "Try again", act: () => this.hub(text, isSecond) }],
+      actionsOf: () => [{ title: "Try again", act: () => this.hub(text, isSecond, decodes) }],
     });
     if (!found) return;
     const [first] = found.choices;
-    if (found.isClear || isSecond) await this.use({ input: first.url, name: first.name, isSecond, given: text });
+    if (found.isClear || isSecond) await this.use({ input: first.url, name: first.name, isSecond, decodes, given: hubAddress(text) });
     else
-      this.offer(found.choices.map((c) => ({ name: c.path, act: () => this.use({ input: c.url, name: c.name, given: c.url }) })));
+      this.offer(found.choices.map((c) => ({ ...c, name: c.path, act: () => this.use({ input: c.url, name: c.name, decodes, given: hubAddress(c.url) }) })));
   }
 
-  address(text, isSecond = false) {
-    if (isHubAddress(text)) return this.hub(text, isSecond);
-    const url = new URL(text, document.baseURI).href;
-    return this.use({ input: url, name: decodedName(url), isSecond, given: url });
+  // decodes: quantised tensors are shown decoded; undefined: as the first model is.
+  address(text, isSecond = false, decodes = undefined) {
+    if (isHubAddress(text)) return this.hub(text, isSecond, decodes);
+    const url = addressOf(text);
+    if (!url) return showFailure({ status: "argument", rule: null, message: `${text} is no address` }, []);
+    return this.use({ input: url, name: decodedName(url), isSecond, decodes, given: url });
   }
 
   file(file, files, isSecond, handle) {
@@ -91,7 +111,7 @@ export class Opening {
     this.offer(choices, both);
   }
 
-  // Several files may be meant: the user chooses.  found: { name, size, act() }, more: { title, act() }
+  // Several files may be meant: the user chooses.  found: { name, size, note, act() }, more: { title, act() }
   offer(found, more = []) {
     this.choosing();
     const MOST = 100;
@@ -100,8 +120,8 @@ export class Opening {
       button.addEventListener("click", act);
       return button;
     };
-    const list = found.slice(0, MOST).map(({ name, size, act }) => {
-      const text = size === undefined ? "" : " " + sizeText(size);
+    const list = found.slice(0, MOST).map(({ name, size, note, act }) => {
+      const text = [size === undefined ? "" : sizeText(size), note ?? ""].filter(Boolean).map((s) => " " + s).join(",");
       return element("li", {}, buttonOf(cut(nameText(name)), act), element("span", { class: "quiet" }, text));
     });
     const rest = found.length - list.length;

@@ -22,11 +22,11 @@ function lookUp(metadata, key) {
   return value instanceof Map || (typeof value === "object" && value !== null) ? undefined : value;
 }
 
-export function overviewOf({ order, model, config }, sums) {
+export function overviewOf({ order, stored, config, schemes }, sums) {
   const { columns: c } = order;
   const found = stacksOf(c.count, (i) => nameAt(c, i));
   const facts = modelFacts({
-    get: (key) => lookUp(model.metadata, key),
+    get: (key) => lookUp(stored.metadata, key),
     config,
     tensors: tensorsOf(c),
     types: sums.types,
@@ -35,7 +35,16 @@ export function overviewOf({ order, model, config }, sums) {
     stacks: found.stacks,
     unseen: found.unseen,
   });
+  const quantisation = facts.find((f) => f.title === "Quantisation");
+  if (quantisation && schemes) Object.assign(quantisation, decodedFact(schemes.shown));
   return { ...found, facts };
+}
+
+// The types of decoded tensors say nothing of how they are stored.
+function decodedFact({ counts, left }) {
+  const list = ([label, n], more = "") => `${label} (${n.toLocaleString("en")} ${n === 1 ? "tensor" : "tensors"}${more})`;
+  const all = [...counts.map((c) => list(c)), ...left.map((c) => list(c, ", not decoded"))];
+  return { text: all.join(", ") || "none that is recognised", from: "names, types and settings of the stored tensors" };
 }
 
 const textOf = (bytes) => nameOfBytes(bytes, 0, bytes.length);

@@ -18,7 +18,7 @@ export class OverviewView {
   // to: { tensor(id), search(text), checks() } shows other views.  isLocal: reading costs no requests.
   constructor(client, model, { isLocal, to, commands }) {
     Object.assign(this, { client, model, isLocal, to, commands, figures: new Map(), stop: new AbortController() });
-    this.sums = { read: 0, nan: 0, inf: 0, tensors: 0, none: 0, badTensors: 0, isRunning: false };
+    this.sums = { read: 0, nan: 0, inf: 0, tensors: 0, none: 0, failed: 0, badTensors: 0, isRunning: false };
     this.differences = null;
     byId("panel-overview").replaceChildren(element("p", { class: "quiet" }, "Reading the index…"));
   }
@@ -131,6 +131,7 @@ export class OverviewView {
     const { sums } = this;
     for (const f of batch) {
       this.figures.set(f.id, f);
+      if (f.failed) sums.failed++;
       if (f.none || f.failed) sums.none++;
       else {
         sums.read += f.read;
@@ -152,7 +153,7 @@ export class OverviewView {
     if (this.sums.isRunning) return;
     this.figures.clear();
     this.isWhole = isWhole;
-    Object.assign(this.sums, { read: 0, nan: 0, inf: 0, tensors: 0, none: 0, badTensors: 0, isRunning: true });
+    Object.assign(this.sums, { read: 0, nan: 0, inf: 0, tensors: 0, none: 0, failed: 0, badTensors: 0, isRunning: true });
     const ask = (signal, onProgress) =>
       this.client.ask("sample", { model: this.model.id, isWhole, first: this.first, runs: this.isLocal ? 4 : 1 }, {
         signal,

@@ -43,6 +43,7 @@ export class TensorRows {
       bytes: c.nbytes[id],
       offset: c.offsets[id],
       shard: c.shards[id],
+      scheme: this.model.schemes?.labels[this.model.schemes.of[id] - 1] ?? null,
     };
   }
 

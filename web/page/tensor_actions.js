@@ -19,7 +19,7 @@ const button = (title, act) => {
 function jsonOf(t, facts, figures) {
   const known = figures && Object.fromEntries(["count", "min", "max", "mean", "std", "zeros", "nan", "inf", "isWhole"].map((key) => [key, figures[key]]));
   const value = { name: facts.name, dtype: t.dtype, shape: facts.dims.map(Number), layout: facts.layout, bytes: Number.isNaN(t.bytes) ? null : t.bytes,
-                  parts: facts.parts, ...(known ? { statistics: known } : {}) };
+                  ...(facts.scheme ? { decoded_from: facts.scheme } : { parts: facts.parts }), ...(known ? { statistics: known } : {}) };
   return JSON.stringify(value, null, 2);
 }
 

@@ -43,6 +43,10 @@ export const TENSOR_COLUMNS = [
   },
 ];
 
+// Decoded tensors lie nowhere: the scheme takes the place of the offset.
+const SCHEME = { title: "Scheme", width: [90, 1], text: (t) => t.scheme ?? "–" };
+const columnsFor = ({ schemes }) => (schemes?.labels.length ? [...TENSOR_COLUMNS.slice(0, 2), SCHEME, ...TENSOR_COLUMNS.slice(2, 4)] : TENSOR_COLUMNS);
+
 export class TensorView {
   // reopen(): opens the file again.  showing(name): a tensor is shown.
   constructor(client, model, reopen, showing) {
@@ -51,11 +55,11 @@ export class TensorView {
     this.table = new Table({
       into: byId("tensor-table"),
       label: "Tensors",
-      columns: TENSOR_COLUMNS,
+      columns: columnsFor(model),
       source: this.rows,
       chosen: (t) => this.choose(t),
       opened: () => byId("detail").focus(),
-      narrow: (t) => `${t.dtype} ${shapeText(t.shape)}, ${bytesText(t.bytes)}`,
+      narrow: (t) => `${t.dtype} ${shapeText(t.shape)}, ${bytesText(t.bytes)}${t.scheme ? `, ${t.scheme}` : ""}`,
     });
     this.chip = element("button", { type: "button", class: "chip", hidden: "" });
     this.chip.addEventListener("click", () => this.within(null));
@@ -194,8 +198,9 @@ export class TensorView {
     if (facts.layout !== "dense") list.push(["Layout", plainText(facts.layout)]);
     if (facts.tiedTo !== t.id)
       list.push(["Same bytes as", shortName(this.rows.tensor(facts.tiedTo).name)]);
-    if (t.shard) list.push(["File", nameText(this.model.shards[t.shard - 1]?.name)]);
-    for (const p of facts.parts)
+    if (facts.scheme) list.push(["Decoded from", plainText(facts.scheme)]);
+    else if (t.shard) list.push(["File", nameText(this.model.shards[t.shard - 1]?.name)]);
+    for (const p of facts.scheme ? [] : facts.parts)
       list.push([
         facts.parts.length > 1 ? `Part ${plainText(p.role)}` : "Stored",
         `${sizeText(p.stored)} at byte ${countOf(p.offset)}` +

@@ -55,7 +55,7 @@ test("a quantised tensor is decoded", async () => {
     const model = await open(safetensors(tensors), { quantised: "decode", resolve });
     assert.deepEqual([...model].map(t => [t.name, t.dtype, t.shape]),
                      [["a.weight", "bf16", [300, 260]], ["norm.weight", "f32", [1]]]);
-    assert.deepEqual(model.quantised, [{ name: "a.weight", scheme: "fp8", variant: null, bits: 8, block: [128, 128] }]);
+    assert.deepEqual(model.quantised, [{ name: "a.weight", scheme: "fp8", variant: null, bits: 8, block: [128, 128], decoded: true }]);
     await compare(model, number, 0, 300 * 260);
     await compare(model, number, 12345, 12377);
     await model.close();
