@@ -47,7 +47,7 @@ heft_status heft_conversion_plan(heft_conversion *c, const heft_file *in, const 
                                  const heft_convert_options *opt,
                                  const heft_conversion_scope *scope, heft_error *err);
 /* Write the whole file.  A dry run only counts the values that casts lose and needs no sink. */
-heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink);
+heft_status heft_conversion_write(heft_conversion *c, heft_sink *target);
 /* Release c.  Finish the sink if st is HEFT_OK and this is no dry run; otherwise discard the
  * sink. */
 heft_status heft_conversion_end(heft_conversion *c, heft_sink *take, heft_status st);
