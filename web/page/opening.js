@@ -4,6 +4,7 @@ import { byId, element, sizeText } from "./basics.js";
 import { isHubAddress, resolveHub } from "./hub.js";
 import { cut, nameText } from "./names.js";
 import { besides, candidates } from "./openable.js";
+import { isServed } from "./served.js";
 import { clearFailure, withProgress } from "./status.js";
 import { openWhole } from "./whole_model.js";
 
@@ -65,6 +66,7 @@ export class Opening {
   address(text, isSecond = false) {
     if (isHubAddress(text)) return this.hub(text, isSecond);
     const url = new URL(text, document.baseURI).href;
+    if (isServed(text)) return this.use({ input: url, name: decodedName(url), isSecond, given: text, joins: true });
     return this.use({ input: url, name: decodedName(url), isSecond, given: url });
   }
 
