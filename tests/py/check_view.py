@@ -141,6 +141,14 @@ class Checks:
                 headers["Set-Cookie"].startswith(f"heft-{v.port}=") and \
                 headers["Location"] == "/#open=/model/a%2520model%25231%2525.safetensors"
 
+    def a_link_on_another_page_leads_to_the_page(self):
+        with self.view(self.model, self.model) as v:
+            status, headers, body = v.ask(v.start, Sec_Fetch_Site="cross-site")
+            start = "/#open=/model/a%2520model%25231%2525.safetensors" \
+                "&b=/b/a%2520model%25231%2525.safetensors"
+            return status == 200 and "Location" not in headers and \
+                f'content="0; url={start}"'.encode() in body and "Set-Cookie" in headers
+
     def without_the_cookie_nothing_is_answered(self):
         with self.view(self.model) as v:
             v.enter()

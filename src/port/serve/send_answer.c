@@ -62,17 +62,42 @@ enum MHD_Result heft_answer_text(heft_server *s, struct MHD_Connection *c, unsig
     return send_answer(s->http, c, status, r, "text/plain; charset=utf-8");
 }
 
+/* After a link on another page browsers keep the cookie back, from redirections, too; a page of our
+ * own gets it. */
+static bool is_link_of_others(heft_server *s, struct MHD_Connection *c)
+{
+    const char *from = s->http->value(c, MHD_HEADER_KIND, "Sec-Fetch-Site");
+    return from && (!strcmp(from, "cross-site") || !strcmp(from, "same-site"));
+}
+
+/* The start is percent-encoded, except for '&' before the second model. */
+static struct MHD_Response *make_step(const heft_http *h, const char *start)
+{
+    static const char head[] = "<!DOCTYPE html><title>heft</title><meta http-equiv=\"refresh\" "
+                               "content=\"0; url=";
+    size_t size = sizeof head + strlen(start) + sizeof "\">";
+    char *text = malloc(size);
+    if (!text)
+        return NULL;
+    snprintf(text, size, "%s%s\">", head, start);
+    struct MHD_Response *r = of_text(h, text);
+    free(text);
+    return r;
+}
+
 enum MHD_Result heft_answer_start(heft_server *s, struct MHD_Connection *c)
 {
     char cookie[sizeof s->cookie_name + SECRET_TEXT + 64];
-    struct MHD_Response *r = of_text(s->http, "");
+    bool steps = is_link_of_others(s, c);
+    struct MHD_Response *r = steps ? make_step(s->http, s->set->start) : of_text(s->http, "");
     snprintf(cookie, sizeof cookie, "%s=%s; Path=/; HttpOnly; SameSite=Strict", s->cookie_name,
              s->cookie);
-    if (r) {
+    if (r)
         s->http->add_header(r, "Set-Cookie", cookie);
+    if (r && !steps)
         s->http->add_header(r, "Location", s->set->start);
-    }
-    return send_answer(s->http, c, MHD_HTTP_SEE_OTHER, r, "text/plain; charset=utf-8");
+    return send_answer(s->http, c, steps ? MHD_HTTP_OK : MHD_HTTP_SEE_OTHER, r,
+                       "text/html; charset=utf-8");
 }
 
 /* ---- files ---- */
