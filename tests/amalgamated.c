@@ -53,7 +53,7 @@ int main(int argc, char **argv)
     static uint8_t bytes[MEMORY], memory[MEMORY];
     heft_arena_memory arena = { memory, sizeof memory, 0, 0 };
     heft_allocator allocator = heft_arena_allocator(&arena);
-    heft_host host = { sizeof host, &allocator, NULL, NULL, NULL, NULL, NULL };
+    heft_host host = { sizeof host, &allocator, NULL, NULL, NULL, NULL, NULL, NULL };
     heft_file *file = NULL;
     heft_error err;
     FILE *in = argc == 2 ? fopen(argv[1], "rb") : NULL;

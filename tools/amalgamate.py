@@ -67,8 +67,9 @@ DESKTOP = Kind(
     left_out=("certificates_openssl.c", "crc_isal.c", "crypto_library.c", "crypto_linked.c",
               "digest_openssl.c", "digest_xxhash.c", "hdf5_attributes.c", "hdf5_bands.c",
               "hdf5_chunks.c", "hdf5_dataset.c", "hdf5_driver.c", "hdf5_file.c", "hdf5_filters.c",
-              "hdf5_groups.c", "hdf5_library.c", "hdf5_types.c", "hdf5_worker.c",
-              "no_hub_cache.c", "renameat2.c", "sign_openssl.c", "source_digest.c"),
+              "hdf5_groups.c", "hdf5_library.c", "hdf5_lists.c", "hdf5_types.c", "hdf5_worker.c",
+              "no_hub_cache.c", "no_yaml.c", "renameat2.c", "sign_openssl.c", "source_digest.c",
+              "yaml_text.c"),
     libraries=(("inflate.c", "HEFT_HAVE_ZLIB"), ("zstd.c", "HEFT_HAVE_ZSTD")))
 HEADER_START = """\
 /* %s.h - the public headers of heft in one file, for %s.c.
@@ -92,7 +93,7 @@ SOURCE_START = """\
 #pragma GCC optimize("fp-contract=off")
 #endif
 """
-OTHER_SYSTEMS = ("windows", "remote")  # These are folders of src/port.
+OTHER_SYSTEMS = ("windows", "remote", "serve")  # These are folders of src/port.
 TOKEN = re.compile(
     r"""(?P<skip>/\*.*?\*/|//[^\n]*|\s+)
       |(?P<directive>^[ \t]*\#(?:[^\n\\]|\\.|\\\n)*)

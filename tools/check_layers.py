@@ -122,6 +122,7 @@ MAY_INCLUDE = {
     "src/port/save": SAVE,
     "src/local": [*SAVE, "src/port/save", "src/delta"],
     "src/port/remote": [*SAVE, "src/port/save", "src/local"],
+    "src/port/serve": PORT,
     "cli": [*HEADERS, "cli/process", "cli/models", "cli/options", "cli/commands", "any"],
     "cli/text": [*HEADERS, "any"],
     "cli/process": [*HEADERS, "cli/text", "any"],

@@ -8,9 +8,7 @@
 
 #include "process/textfile.h"
 
-/* Store the folder of the running executable, followed by `path`; an empty string if it is
- * unknown. */
-static void relative_to_command(char out[PROFILE_PATH_BYTES], const char *path)
+void relative_to_command(char out[PROFILE_PATH_BYTES], const char *path)
 {
     size_t buf = PROFILE_PATH_BYTES - strlen(path) - 1;
     ssize_t len = readlink("/proc/self/exe", out, buf);

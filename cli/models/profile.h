@@ -11,6 +11,9 @@ enum { PROFILE_SEARCH_DIRS = 3, PROFILE_PATH_BYTES = 4096 };
 
 extern const char installed_profiles[]; /* the folder of profiles below the prefix */
 
+/* Store the folder of the running executable, followed by `path`; an empty string if it is
+ * unknown. */
+void relative_to_command(char out[PROFILE_PATH_BYTES], const char *path);
 /* Return folder i of those in which profiles are looked up, or NULL if the folder is not known. The
  * text may lie in buf. */
 const char *profile_search_dir(size_t i, char buf[PROFILE_PATH_BYTES]);

@@ -21,11 +21,12 @@ typedef enum command_group {
 
 /* Traits. */
 enum {
-    COMMAND_WRITES = 1,         /* an interrupt leaves no half-written file, which is announced */
-    COMMAND_PAGED = 2,          /* the results are for people, who may want a pager */
-    COMMAND_FOLLOWS_LINKS = 4,  /* the folders that are named, wherever the links lead */
-    COMMAND_CHECKS_PARTS = 8,   /* verifies the digest of each part that is read as a whole */
-    COMMAND_REPORTS_LOSSES = 16 /* warnings about content that is left out are not needed */
+    COMMAND_WRITES = 1,          /* an interrupt leaves no half-written file, which is announced */
+    COMMAND_PAGED = 2,           /* the results are for people, who may want a pager */
+    COMMAND_FOLLOWS_LINKS = 4,   /* the folders that are named, wherever the links lead */
+    COMMAND_CHECKS_PARTS = 8,    /* verifies the digest of each part that is read as a whole */
+    COMMAND_REPORTS_LOSSES = 16, /* warnings about content that is left out are not needed */
+    COMMAND_SERVES = 32          /* answers requests at a socket, which `prepare` opens */
 };
 
 /* Common options about models, which commands that look at the bytes of files do not have. */
@@ -68,6 +69,9 @@ struct command {
     bool (*makes_folder)(const void *request);
     /* Return the name of a file that is written beside the output, or NULL. NULL: there is none. */
     const char *(*writes_beside)(const void *request);
+    /* Open what the sandbox refuses to open; return an exit code, and keep nothing after an error.
+     * NULL: nothing. */
+    int (*prepare)(const session *s, void *request);
     /* Run, and return an exit code. The lists of options are released afterwards. */
     int (*run)(const session *s, void *request);
 };

@@ -239,6 +239,10 @@ static int prepare(session *s)
     if (code)
         return code;
     set_given(s);
+    if (s->command->prepare)
+        code = s->command->prepare(s, s->request);
+    if (code)
+        return code;
     if (s->command->traits & COMMAND_PAGED && !s->no_pager)
         pager_start();
     sandbox_enter(s);

@@ -463,7 +463,8 @@ void sandbox_begin(void)
 void sandbox_enter(const session *s)
 {
     sandbox box = { .session = s };
-    call_needs needs = { operands_use_server(s), &box.kept };
+    bool serves = s->command->traits & COMMAND_SERVES;
+    call_needs needs = { operands_use_server(s), serves, &box.kept };
     if (s->no_sandbox)
         return;
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0,

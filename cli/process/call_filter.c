@@ -120,12 +120,15 @@ typedef struct call_rule {
 extern const char *const allowed_calls[];
 /* Calls that clients of servers need, besides. */
 extern const char *const allowed_client_calls[];
+/* Calls that servers need, besides. */
+extern const char *const allowed_server_calls[];
 
 /* Calls that depend on arguments; the first rule that applies counts. A row without a call ends the
  * list. */
 extern const call_rule checked_calls[];
 extern const call_rule checked_duplicates[];
 extern const call_rule checked_client_calls[];
+extern const call_rule checked_server_calls[];
 
 /* ---- the list of system calls that commands ---- */
 
@@ -195,6 +198,14 @@ const char *const allowed_client_calls[] = {
     /* waiting */
     CALL(eventfd), CALL(eventfd2), CALL(epoll_create), CALL(epoll_create1), CALL(epoll_ctl),
     CALL(epoll_wait), CALL(epoll_pwait), CALL(epoll_pwait2), NULL
+};
+
+/* Calls that a server needs, besides; its socket listens already. */
+const char *const allowed_server_calls[] = {
+    CALL(accept),      CALL(accept4),    CALL(send),       CALL(sendto),
+    CALL(sendmsg),     CALL(recv),       CALL(recvfrom),   CALL(recvmsg),
+    CALL(shutdown),    CALL(getsockopt), CALL(setsockopt), CALL(getsockname),
+    CALL(getpeername), CALL(eventfd),    CALL(eventfd2),   NULL
 };
 
 /* ---- by arguments ---- */
@@ -281,6 +292,18 @@ const call_rule checked_client_calls[] = {
       0,
       1,
       { { 0, 0, CALL_IS(SYS_GETSOCKNAME, SYS_GETPEERNAME, SYS_GETSOCKOPT, SYS_SETSOCKOPT) } } },
+    { CALL(ioctl), 0, 1, { { 1, 0, CALL_IS(FIONREAD, FIONBIO) } } },
+    { 0 }
+};
+
+const call_rule checked_server_calls[] = {
+    { CALL(socketcall),
+      0,
+      1,
+      { { 0, 0,
+          CALL_IS(SYS_ACCEPT, SYS_ACCEPT4, SYS_SEND, SYS_SENDTO, SYS_SENDMSG, SYS_RECV,
+                  SYS_RECVFROM, SYS_RECVMSG, SYS_SHUTDOWN, SYS_GETSOCKNAME, SYS_GETPEERNAME,
+                  SYS_GETSOCKOPT, SYS_SETSOCKOPT) } } },
     { CALL(ioctl), 0, 1, { { 1, 0, CALL_IS(FIONREAD, FIONBIO) } } },
     { 0 }
 };
@@ -466,6 +489,10 @@ static void put_program(program *p, const call_needs *needs)
     if (needs->is_client) {
         put_allowed(p, allowed_client_calls);
         put_rules(p, checked_client_calls);
+    }
+    if (needs->is_server) {
+        put_allowed(p, allowed_server_calls);
+        put_rules(p, checked_server_calls);
     }
     put_kept(p, needs->kept);
     put_return_if(p, BPF_JGT, LAST_KNOWN_CALL, MISSING);

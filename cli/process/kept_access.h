@@ -34,6 +34,7 @@ void inherited_note(void);
 
 typedef struct call_needs {
     bool is_client;          /* the command sends requests to servers */
+    bool is_server;          /* the command answers requests at a socket that it has opened */
     const kept_access *kept; /* the modes and owners that the command may give to a file */
 } call_needs;
 

@@ -68,6 +68,40 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_file_move_data(heft_move_result *out, 
                                                          const heft_move_options *opt,
                                                          heft_error *err);
 
+/* ---- files for a browser on this machine --------------------------------------------------- */
+
+typedef struct heft_served_file {
+    const char *path;     /* requests have it, with escapes: "/model/a b.gguf" */
+    const char *type;     /* media type: "text/html" */
+    const char *location; /* a path, opened for each request, or a URL; NULL: `data` */
+    heft_str data;        /* the bytes, if there is no location */
+} heft_served_file;
+typedef struct heft_served_set {
+    size_t size; /* = sizeof(heft_served_set) */
+    const heft_served_file *files;
+    uint32_t count;
+    const char *start; /* the first request is sent here: "/#open=..." */
+    /* Called when bytes of a file cannot be read; one call at a time, on any thread. */
+    void (*failed)(void *ctx, const heft_served_file *file, const heft_error *err);
+    void *ctx;
+} heft_served_set;
+
+typedef struct heft_server heft_server;
+/* Listen at a port of 127.0.0.1; port 0 is a free one.  Loads libmicrohttpd.
+ *   HEFT_E_UNSUPPORTED  this build has no libmicrohttpd, or the library cannot be loaded
+ *   HEFT_E_IO           the port is in use, or not allowed */
+HEFT_API HEFT_MUST_CHECK heft_status heft_server_open(heft_server **out, uint16_t port,
+                                                      heft_error *err);
+/* Return "http://127.0.0.1:PORT/?token=TOKEN", until the server is closed.  The token is good for
+ * one request, which gets the cookie that all others need. */
+HEFT_API const char *heft_server_address(const heft_server *s);
+/* Answer requests until no page has held a request for /alive open for five seconds; before the
+ * first such request, for ever.  Everything in the set is borrowed until the call returns. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_server_run(heft_server *s, const heft_served_set *set,
+                                                     heft_error *err);
+/* NULL is ignored. */
+HEFT_API void heft_server_close(heft_server *s);
+
 /* ---- shares, caches ----------------------------------------------------------------------- */
 
 /* Compute an id of a file, equal on every machine and for every copy of the file: of names, types,

@@ -19,6 +19,7 @@ import { Opening } from "./opening.js";
 import { OverviewView } from "./overview_view.js";
 import { isOneFile, ownScript } from "./own_files.js";
 import { remember, showRecent } from "./recent.js";
+import { holdServer, isServed, isServedHere } from "./served.js";
 import { closeAnySheet, closeSheet } from "./sheet.js";
 import { cancelWork, clearFailure, say, showFailure } from "./status.js";
 import { Tabs } from "./tabs.js";
@@ -35,7 +36,8 @@ let shown = null; // { model, what, tabs, overview, tensors, compare }
 // ---- opening
 
 async function opened(model, what) {
-  if (typeof what.input === "string") remember({ key: what.given, name: what.name, address: what.given });
+  const isAddress = typeof what.input === "string";
+  if (isAddress && !isServed(what.given)) remember({ key: what.given, name: what.name, address: what.given });
   else if (what.handle) remember({ key: `file ${what.name}`, name: what.name, handle: what.handle });
   if (!what.isSecond) show(model, what);
   else if (shown) await compareWith(model, what);
@@ -191,23 +193,23 @@ function firstView(views) {
 function show(m, what) {
   const again = () => opening.use(what);
   closeShown();
-  m.commands = new Commands(what.given || what.name);
+  m.commands = new Commands(isServed(what.given) ? what.name : what.given || what.name);
   what.key ??= m.id;
   showModel(m);
   clearPanels();
   showForm(m);
   shown = { model: m, what };
   m.whole = m.columns ? Promise.resolve(true) : finish(m, again);
-  const isLocal = typeof what.input !== "string";
+  const isFile = typeof what.input !== "string";
   shown.overview = new OverviewView(client, m, {
-    isLocal,
+    isLocal: isFile || isServedHere(what.given),
     commands: m.commands,
     to: { tensor: showTensor, search: showSearch, checks: showChecks },
   });
   shown.tensors = new TensorView(client, m, again, (name) => tensorShown(name));
   const views = viewsOf(m);
   const first = firstView(views);
-  address.opened(what.key, isLocal ? null : what.given, first, m.isDecoded ? "decoded" : undefined);
+  address.opened(what.key, isFile ? null : what.given, first, m.isDecoded ? "decoded" : undefined);
   shown.tabs = new Tabs(views, first, (view) => address.set({ view }));
   shown.compare = new CompareView(byId("panel-compare"), client, m, {
     choose: (text) => (text ? opening.address(text, true) : choose(true)),
@@ -220,7 +222,7 @@ function show(m, what) {
   if (first === "tensors") shown.tensors.table.view.focus({ preventScroll: true });
   else byId("content").focus({ preventScroll: true });
   const { b } = address.state;
-  if (b && wasOpenedHere(b)) opening.address(b, true); // the page was loaded again
+  if (b && (wasOpenedHere(b) || isServed(b))) opening.address(b, true); // the page was loaded again, or is served
   if (address.state.tensor) shown.tensors.chooseName(address.state.tensor);
   say(`${cut(nameText(m.shown))}: ${m.format}, ${m.count.toLocaleString("en")} tensors`);
 }
@@ -278,7 +280,7 @@ function went(state, model) {
     showModel(shown.model);
     if (state.view) shown.tabs.select(state.view);
     if (state.tensor && state.view === "tensors") shown.tensors.chooseName(state.tensor);
-  } else if (state.open && wasOpenedHere(state.open)) {
+  } else if (state.open && (wasOpenedHere(state.open) || isServed(state.open))) {
     opening.address(state.open, false, state.as === "decoded");
   } else {
     showStart();
@@ -287,9 +289,11 @@ function went(state, model) {
 }
 
 // A link fills in an address; nothing is fetched until the user says so.  A page that is loaded again
-// opens what the user has opened in it before.
+// opens what the user has opened in it before, and one that `heft view` serves what the command was given.
 function fillFromLink() {
   const { open, as } = stateOfAddress();
+  holdServer(isServed(open));
+  if (isServed(open)) return void opening.address(open, false, as === "decoded");
   if (!open || !/^(https?|hf):/.test(open)) return;
   byId("address").value = open;
   if (wasOpenedHere(open)) opening.address(open, false, as === "decoded");

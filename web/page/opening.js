@@ -4,6 +4,7 @@ import { byId, element, sizeText } from "./basics.js";
 import { hubAddress, isHubAddress, resolveHub } from "./hub.js";
 import { cut, nameText } from "./names.js";
 import { besides, candidates } from "./openable.js";
+import { isServed } from "./served.js";
 import { clearFailure, showFailure, withProgress } from "./status.js";
 import { openWhole } from "./whole_model.js";
 
@@ -83,9 +84,10 @@ export class Opening {
   // decodes: quantised tensors are shown decoded; undefined: as the first model is.
   address(text, isSecond = false, decodes = undefined) {
     if (isHubAddress(text)) return this.hub(text, isSecond, decodes);
-    const url = addressOf(text);
+    const url = isServed(text) ? new URL(text, document.baseURI).href : addressOf(text);
     if (!url) return showFailure({ status: "argument", rule: null, message: `${text} is no address` }, []);
-    return this.use({ input: url, name: decodedName(url), isSecond, decodes, given: url });
+    const how = isServed(text) ? { given: text, joins: true } : { given: url };
+    return this.use({ input: url, name: decodedName(url), isSecond, decodes, ...how });
   }
 
   file(file, files, isSecond, handle) {

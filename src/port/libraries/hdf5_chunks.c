@@ -87,7 +87,7 @@ static void place_chunk(const decoding *d, const hsize_t *at, uint8_t *to)
 {
     const heft_hdf5_decoded *a = d->a;
     const uint64_t *chunk = a->dims + a->rank;
-    uint64_t i[H5S_MAX_RANK] = { 0 }, size[H5S_MAX_RANK];
+    uint64_t i[H5S_MAX_RANK] = { 0 }, size[H5S_MAX_RANK] = { 0 };
     for (uint32_t k = 0; k < a->rank; k++)
         size[k] = least(chunk[k], a->dims[k] - at[k]);
     size_t run = (size_t)size[a->rank - 1] * a->element;

@@ -134,7 +134,7 @@ static void read_filters(dataset *s)
 /* Limit the memory and the time that reading the chunks takes. */
 static void read_chunks(const heft_hdf5_file *f, dataset *s)
 {
-    uint64_t chunk = s->t.bytes, rows = s->t.bytes, chunks = 1;
+    uint64_t chunk = s->t.bytes, rows = chunk, chunks = 1;
     bool fits = heft_hdf5->H5Pget_chunk(s->plan, (int)s->rank, s->chunk) == (int)s->rank;
     for (uint32_t i = 0; i < s->rank && fits; i++) {
         fits = s->chunk[i] && heft_mul(&chunk, chunk, s->chunk[i]) &&
