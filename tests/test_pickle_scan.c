@@ -162,6 +162,7 @@ static void reports_arguments_that_no_writer_uses(void **state)
         { PICKLE("ccollections\nOrderedDict\n)R}U\1aNsb."), "" },
         { PICKLE("ccollections\nOrderedDict\n)R}U\x0c__setstate__Nsb."), "arguments@44:,;" },
         { PICKLE("ccollections\nOrderedDict\n}b."), "arguments@26:collections,OrderedDict;" },
+        { PICKLE("cargparse\nNamespace\n)\x81}U\x0c__setstate__Nsb."), "arguments@39:,;" },
         { PICKLE("ccollections\ndefaultdict\ncbuiltins\nlist\n\x85R."), "" },
         { PICKLE("ccollections\ndefaultdict\nctorch\nTensor\n\x85R."),
           "arguments@40:collections,defaultdict;" },

@@ -100,6 +100,8 @@ static const heft_pickle_allowed allowed[] = {
 
     /* Python */
     { "collections", " OrderedDict Counter ", HEFT_CALL_ANY },
+    { "argparse", " Namespace ",
+      HEFT_CALL_ANY }, /* the settings of a run, of Megatron and others */
     { "collections", " defaultdict ", HEFT_CALL_FACTORY },
     { "builtins", CONTAINERS, HEFT_CALL_ANY },
     { "builtins", " bytearray ", HEFT_CALL_BYTES },

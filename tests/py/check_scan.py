@@ -4,6 +4,7 @@
 The hostile files are made here: pickles of every protocol and every opcode that imports, inside
 each kind of file, and archives that are damaged so that scanners miss a member. Python's
 pickletools says where the imports are. No pickle is loaded. TAP on stdout."""
+import argparse
 import bz2
 import gzip
 import io
@@ -307,6 +308,9 @@ def harmless():
     value = {"a": [1, 2.5, "text", b"bytes", None, True], "b": ({1, 2}, frozenset((3,)))}
     for protocol in range(6):
         yield f"p{protocol}.pkl", pickle.dumps(value, protocol)
+    for protocol in range(2, 6):
+        settings = argparse.Namespace(lr=0.5, name="run")
+        yield f"settings{protocol}.pkl", pickle.dumps(settings, protocol)
     yield "empty.pt", b""
     yield "page.pt", b"<!doctype html><title>Not found</title>"
     yield "plain.npy", npy("'<f4'", bytes(4))
