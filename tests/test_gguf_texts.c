@@ -123,6 +123,21 @@ static void a_window_that_is_not_computed_is_noted(void **state)
     heft_gguf_metadata_close(m);
 }
 
+static void an_id_of_no_token_is_noted(void **state)
+{
+    (void)state;
+    const texts t = { HEFT_GGUF_GENERATION,
+                      "{\"bos_token_id\":-1,\"eos_token_id\":[999,1],\"pad_token_id\":1}",
+                      BPE PRE "}" };
+    heft_gguf_metadata *m = open_texts(&t);
+    heft_str note = heft_gguf_metadata_note(m, 0);
+    assert_int_equal(find(m, "tokenizer.ggml.padding_token_id")->as.u, 1);
+    assert_non_null(note.ptr);
+    assert_memory_equal(note.ptr, "'eos_token_id' is the id of no token", 36);
+    assert_null(heft_gguf_metadata_note(m, 1).ptr);
+    heft_gguf_metadata_close(m);
+}
+
 static void long_texts_stretch_the_slow_waves(void **state)
 {
     (void)state;
@@ -346,6 +361,7 @@ int main(void)
         cmocka_unit_test(rows_without_a_token_are_padded),
         cmocka_unit_test(a_named_pre_tokenizer_replaces_the_steps),
         cmocka_unit_test(a_window_that_is_not_computed_is_noted),
+        cmocka_unit_test(an_id_of_no_token_is_noted),
         cmocka_unit_test(long_texts_stretch_the_slow_waves),
         cmocka_unit_test(files_have_names),
         cmocka_unit_test(special_tokens_and_templates_are_found),

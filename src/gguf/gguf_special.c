@@ -36,15 +36,21 @@ static heft_value token_name(const heft_gguf_metadata *m, heft_gguf_text text, c
     return (heft_value){ .kind = HEFT_KIND_NULL };
 }
 
-/* Return an id, or the first of a list of ids. */
-static uint32_t id_at(const heft_gguf_metadata *m, heft_gguf_text text, const char *key)
+/* Return an id, or the first of a list of ids; HEFT_NONE: there is none, or it is negative, which
+ * says the same, or no token has it. */
+static uint32_t id_at(heft_gguf_metadata *m, heft_gguf_text text, const char *key)
 {
     double id;
     heft_value v = heft_gguf_setting(m, text, key);
     if (v.kind == HEFT_KIND_LIST && v.as.container.count)
         v = heft_settings_value_at(m->json[text],
                                    heft_settings_find_path(m->json[text], heft_lit(key)) + 1);
-    return heft_gguf_number(&id, &v) && id >= 0 && id < m->tokens.len ? (uint32_t)id : HEFT_NONE;
+    if (!heft_gguf_number(&id, &v) || id < 0)
+        return HEFT_NONE;
+    if (id < m->tokens.len)
+        return (uint32_t)id;
+    heft_gguf_note(m, "%q is the id of no token and is left out", heft_lit(key));
+    return HEFT_NONE;
 }
 
 static uint32_t find_special(const heft_gguf_tokenizer *t, const special_row *row)
