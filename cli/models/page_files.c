@@ -20,8 +20,10 @@ int served_add(served_list *l, const char *type, char *take_path, char *take_loc
     if (take_path && l->count == l->capacity) {
         uint32_t capacity = 2 * l->capacity + 64;
         heft_served_file *items = realloc(l->items, capacity * sizeof *items);
-        l->items = items ? items : l->items;
-        l->capacity = items ? capacity : l->capacity;
+        if (items) {
+            l->items = items;
+            l->capacity = capacity;
+        }
     }
     if (take_path && l->count < l->capacity) {
         l->items[l->count++] = (heft_served_file){ take_path, type, take_location, take_data };
