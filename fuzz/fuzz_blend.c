@@ -13,7 +13,7 @@ static void read_all(const heft_file *f)
         heft_tensor tensor = heft_tensor_at(f, t);
         uint64_t bytes = heft_tensor_bytes(f, t);
         fuzz_require(bytes <= sizeof buf);
-        fuzz_use(heft_part_read(buf, f, tensor.first_part, 0, (size_t)bytes, NULL));
+        fuzz_use((uint64_t)heft_part_read(buf, f, tensor.first_part, 0, (size_t)bytes, NULL));
     }
 }
 

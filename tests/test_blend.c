@@ -17,8 +17,8 @@ static const char *const settings[] = {
     "{\"method\":\"ties\",\"base_model\":\"a\",\"models\":[{\"model\":\"b\","
     "\"parameters\":{\"density\":[{\"filter\":\"l.\",\"value\":[0.25,0.75]}]}}],"
     "\"parameters\":{\"density\":0.5}}",
-    "{\"method\":\"dare_ties\",\"base_model\":\"a\",\"models\":[{\"model\":\"b\","
-    "\"parameters\":{\"density\":[{\"filter\":\"l.0\",\"value\":0.5},{\"value\":0.9}]}}]}",
+    ("{\"method\":\"dare_ties\",\"base_model\":\"a\",\"models\":[{\"model\":\"b\","
+     "\"parameters\":{\"density\":[{\"filter\":\"l.0\",\"value\":0.5},{\"value\":0.9}]}}]}"),
 };
 
 /* ---- numbers ---- */
