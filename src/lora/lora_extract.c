@@ -42,7 +42,7 @@ static heft_status compare(const heft_extracted_row *row, bool *differs, heft_er
 {
     const heft_allocator *al = row->tuned.f->host->allocator;
     size_t bytes = 2 * (size_t)HEFT_COMBINE_STRIP * sizeof(float);
-    float *a = heft_alloc(al, bytes, 64), *b = a + HEFT_COMBINE_STRIP;
+    float *a = heft_alloc(al, bytes, 64), *b = a ? a + HEFT_COMBINE_STRIP : NULL;
     heft_combine_reader left = { .in = NULL }, right = { .in = NULL };
     heft_status st = a ? HEFT_OK : heft_error_no_memory(err, purpose);
     *differs = false;
