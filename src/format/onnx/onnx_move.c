@@ -251,9 +251,9 @@ static heft_status add_piece(mover *v, heft_move_piece piece)
     v->counted += piece.from.length;
     if (v->counts || !piece.from.length)
         return HEFT_OK;
-    heft_move_piece *last = (heft_move_piece *)pieces->ptr + (pieces->len - 1);
+    heft_move_piece *last = pieces->len ? (heft_move_piece *)pieces->ptr + (pieces->len - 1) : NULL;
     bool is_copy = !piece.bytes && piece.part == HEFT_NONE;
-    if (is_copy && pieces->len && !last->bytes && last->part == HEFT_NONE &&
+    if (is_copy && last && !last->bytes && last->part == HEFT_NONE &&
         last->from.offset + last->from.length == piece.from.offset) {
         last->from.length += piece.from.length;
         return HEFT_OK;
