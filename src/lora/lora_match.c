@@ -11,6 +11,8 @@ static uint32_t find_joined(heft_lora_base *b, const char *prefix, heft_str name
 {
     heft_str first = heft_lit(prefix), last = heft_lit(suffix);
     size_t bytes = first.len + (name.len - cut) + last.len;
+    if (!bytes)
+        return HEFT_NONE;
     if (bytes > b->text_bytes) {
         char *text = heft_mem_resize(b->mem, b->text, b->text_bytes, 2 * bytes);
         *no_memory = *no_memory || !text;
