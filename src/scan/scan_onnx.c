@@ -142,22 +142,30 @@ static bool is_onnx(const heft_scan_piece *p)
 void heft_scan_onnx(heft_scan *s, const heft_scan_piece *p)
 {
     heft_error ignored; /* a damaged message is loaded by no program */
-    walk w = { .s = s, .p = p };
     heft_protobuf_field f;
     if (!is_onnx(p) || !heft_scan_charge(s, p, p->size))
         return;
-    heft_input_init(&w.in, &s->mem, p->size, UINT64_MAX);
-    w.in.whole_file = p->bytes;
-    w.in.in.err = &ignored;
-    open_message(&w, (heft_range){ 0, p->size }, MODEL);
-    while (w.depth) {
-        heft_cur *c = &w.open[w.depth - 1].c;
+    walk *w = heft_mem_alloc(&s->mem, sizeof *w);
+    if (!w) {
+        heft_scan_unreadable(s, p, "needs more memory to be searched");
+        return;
+    }
+    memset(w, 0, sizeof *w);
+    w->s = s;
+    w->p = p;
+    heft_input_init(&w->in, &s->mem, p->size, UINT64_MAX);
+    w->in.whole_file = p->bytes;
+    w->in.in.err = &ignored;
+    open_message(w, (heft_range){ 0, p->size }, MODEL);
+    while (w->depth) {
+        heft_cur *c = &w->open[w->depth - 1].c;
         if (heft_protobuf_next(c, &f))
-            take(&w, &f);
+            take(w, &f);
         else if (c->st)
             break;
         else
-            check_entry(&w, &w.open[--w.depth]);
+            check_entry(w, &w->open[--w->depth]);
     }
-    heft_input_free(&w.in);
+    heft_input_free(&w->in);
+    heft_mem_free(&s->mem, w, sizeof *w);
 }

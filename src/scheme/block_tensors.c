@@ -6,7 +6,7 @@ enum { LONGEST = 256 }; /* most elements of a block */
 
 static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t count, float *out)
 {
-    float run[HEFT_RUN + 2 * LONGEST];
+    float run[HEFT_RUN + LONGEST]; /* HEFT_RUN is a multiple of LONGEST */
     heft_dtype type = r->d->part[HEFT_ROLE_WEIGHT].dtype;
     const heft_dtype_info *info = heft_dtype_get(type);
     uint32_t elements = info->block_elems, bytes = info->block_bytes;
