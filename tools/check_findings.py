@@ -11,7 +11,7 @@ import sys
 import tap
 
 PREFIXES = {"heft", "profile", "gptrs", "pickle", "hub", "signature", "zip"}
-MEDIA = {"application", "image", "text"}  # of media types, which are no rules: "image/png"
+MEDIA = {"application", "image", "text"}
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
@@ -35,8 +35,9 @@ def main():
     code = rules_in([*ROOT.glob("src/**/*.[ch]"), *ROOT.glob("cli/**/*.c")],
                     r'"([a-z0-9_-]+/[a-z0-9-]+)"')
     pages = [ROOT / "docs/findings.md", ROOT / "docs/profiles.md", *ROOT.glob("docs/formats/*.md")]
+    # NAME/structure stands for several rules, and media types ("image/png") have the same form.
     code = {r: p for r, p in code.items()
-            if not r.endswith("/structure") and r.split("/")[0] not in MEDIA}  # NAME/structure stands for several rules
+            if not r.endswith("/structure") and r.split("/")[0] not in MEDIA}
     families = {rule.split("/")[0] for rule in code}
     docs = {
         r: p for r, p in rules_in(pages, r"`([a-z0-9_-]+/[a-z0-9-]+)`").items()
