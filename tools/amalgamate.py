@@ -68,8 +68,8 @@ DESKTOP = Kind(
               "digest_openssl.c", "digest_xxhash.c", "hdf5_attributes.c", "hdf5_bands.c",
               "hdf5_chunks.c", "hdf5_dataset.c", "hdf5_driver.c", "hdf5_file.c", "hdf5_filters.c",
               "hdf5_groups.c", "hdf5_library.c", "hdf5_lists.c", "hdf5_types.c", "hdf5_worker.c",
-              "no_hub_cache.c", "no_yaml.c", "renameat2.c", "sign_openssl.c", "source_digest.c",
-              "yaml_text.c"),
+              "loaded_library.c", "no_hub_cache.c", "no_yaml.c", "renameat2.c", "sign_openssl.c",
+              "source_digest.c", "yaml_text.c"),
     libraries=(("inflate.c", "HEFT_HAVE_ZLIB"), ("zstd.c", "HEFT_HAVE_ZSTD")))
 HEADER_START = """\
 /* %s.h - the public headers of heft in one file, for %s.c.

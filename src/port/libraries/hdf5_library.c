@@ -1,40 +1,22 @@
 /* hdf5_library.c - loads libhdf5 when the first HDF5 file is opened. */
 #include "port/libraries/hdf5_library.h"
 
-#include <dlfcn.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "port/system/loaded_library.h"
 
 static heft_hdf5_functions functions;
 const heft_hdf5_functions *const heft_hdf5 = &functions;
 
-static struct {
-    bool is_loaded;
-    const hid_t *access_class, *resource_errors;
-} library;
-
-/* ---- loading ---- */
-
-static bool find_functions(void *handle)
-{
-    static const struct {
-        const char *name;
-        size_t offset;
-    } members[] = {
+static const heft_library_function names[] = {
 #define FUNCTION(name) { #name, offsetof(heft_hdf5_functions, name) },
 #include "port/libraries/hdf5_functions.def"
 #undef FUNCTION
-    };
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
-        void *function = dlsym(handle, members[i].name);
-        if (!function)
-            return false;
-        memcpy((char *)&functions + members[i].offset, &function, sizeof function);
-    }
-    return true;
-}
+};
+static heft_loaded_library library = HEFT_LOADED_LIBRARY(HEFT_HDF5_LIBRARY, functions, names);
+
+/* ---- loading ---- */
 
 /* The tables of the driver have the layout of the headers, which versions change. */
 static bool is_version_of_headers(void)
@@ -56,26 +38,14 @@ static heft_status missing(const char *why, heft_error *err)
         "keras/library");
 }
 
-static heft_status load(heft_error *err)
-{
-    void *handle = dlopen(HEFT_HDF5_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    if (!handle)
-        return missing("which is not installed", err);
-    library.access_class = dlsym(handle, "H5P_CLS_FILE_ACCESS_ID_g");
-    library.resource_errors = dlsym(handle, "H5E_RESOURCE_g");
-    if (!find_functions(handle) || !library.access_class || !library.resource_errors)
-        return missing("and another version is installed", err);
-    library.is_loaded = true;
-    return HEFT_OK;
-}
-
 heft_status heft_hdf5_load(heft_error *err)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_lock(&lock);
-    heft_status st = library.is_loaded ? HEFT_OK : load(err);
-    pthread_mutex_unlock(&lock);
-    return st;
+    heft_library_state state = heft_library_load(&library);
+    if (state == HEFT_LIBRARY_NO_MEMORY)
+        return heft_error_no_memory(err, "to load " HEFT_HDF5_LIBRARY);
+    if (state == HEFT_LIBRARY_MISSING)
+        return missing("which is not installed", err);
+    return state == HEFT_LIBRARY_OTHER ? missing("and another version is installed", err) : HEFT_OK;
 }
 
 heft_status heft_hdf5_start(heft_error *err)
@@ -89,7 +59,7 @@ heft_status heft_hdf5_start(heft_error *err)
 
 hid_t heft_hdf5_access_class(void)
 {
-    return *library.access_class;
+    return *functions.H5P_CLS_FILE_ACCESS_ID_g;
 }
 
 /* ---- errors ---- */
@@ -105,7 +75,7 @@ static herr_t note_error(unsigned n, const H5E_error2_t *e, void *ctx)
     first_error *first = ctx;
     if (!n)
         strncpy(first->text, e->desc ? e->desc : "", sizeof first->text - 1);
-    first->is_memory = first->is_memory || (!n && e->maj_num == *library.resource_errors);
+    first->is_memory = first->is_memory || (!n && e->maj_num == *functions.H5E_RESOURCE_g);
     return 0;
 }
 

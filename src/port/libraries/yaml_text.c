@@ -3,8 +3,6 @@
  *
  * The document is read twice: to count the bytes of its JSON, and to write them.  Aliases are
  * refused, since a few of them can stand for any number of bytes. */
-#include <dlfcn.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <string.h>
 #include <yaml.h>
@@ -16,57 +14,37 @@
 #include "base/sized.h"
 #include "base/text.h"
 #include "port/port.h"
-
-#define LIBRARY "libyaml-0.so.2"
+#include "port/system/loaded_library.h"
 
 enum { LEVELS = 64 };
 
-static struct {
+typedef struct functions {
     __typeof__(yaml_parser_initialize) *initialize;
     __typeof__(yaml_parser_delete) *delete;
     __typeof__(yaml_parser_set_input_string) *set_input;
     __typeof__(yaml_parser_set_encoding) *set_encoding;
     __typeof__(yaml_parser_parse) *parse;
     __typeof__(yaml_event_delete) *event_delete;
-} yaml;
-static bool is_loaded;
+} functions;
 
-static bool find_functions(void *library)
-{
-    static const struct {
-        const char *name;
-        void *to;
-    } members[] = {
-        { "yaml_parser_initialize", &yaml.initialize },
-        { "yaml_parser_delete", &yaml.delete },
-        { "yaml_parser_set_input_string", &yaml.set_input },
-        { "yaml_parser_set_encoding", &yaml.set_encoding },
-        { "yaml_parser_parse", &yaml.parse },
-        { "yaml_event_delete", &yaml.event_delete },
-    };
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
-        void *function = dlsym(library, members[i].name);
-        if (!function)
-            return false;
-        memcpy(members[i].to, &function, sizeof function);
-    }
-    return true;
-}
+static functions yaml;
+static const heft_library_function names[] = {
+    { "yaml_parser_initialize", offsetof(functions, initialize) },
+    { "yaml_parser_delete", offsetof(functions, delete) },
+    { "yaml_parser_set_input_string", offsetof(functions, set_input) },
+    { "yaml_parser_set_encoding", offsetof(functions, set_encoding) },
+    { "yaml_parser_parse", offsetof(functions, parse) },
+    { "yaml_event_delete", offsetof(functions, event_delete) },
+};
+static heft_loaded_library library = HEFT_LOADED_LIBRARY("libyaml-0.so.2", yaml, names);
 
 static heft_status load(heft_error *err)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_lock(&lock);
-    if (!is_loaded) {
-        void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-        is_loaded = library && find_functions(library);
-    }
-    bool is = is_loaded;
-    pthread_mutex_unlock(&lock);
-    return is ? HEFT_OK
-              : heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                                 "settings in YAML need libyaml, which cannot be loaded: install "
-                                 "the package libyaml-0-2, or write them in JSON");
+    return heft_library_load(&library) == HEFT_LIBRARY_LOADED
+               ? HEFT_OK
+               : heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                                  "settings in YAML need libyaml, which cannot be loaded: install "
+                                  "the package libyaml-0-2, or write them in JSON");
 }
 
 /* ---- events to JSON ---- */

@@ -4,7 +4,6 @@
  * time.  After a temporary failure a request is repeated, from the first missing byte. */
 #include "port/remote/session.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
@@ -14,6 +13,7 @@
 #include <time.h>
 
 #include "port/port.h"
+#include "port/system/loaded_library.h"
 
 /* ---- loads libcurl when the first URL is opened ---- */
 
@@ -22,43 +22,38 @@ enum { OLDEST = 0x075500 }; /* 7.85: CURLOPT_REDIR_PROTOCOLS_STR */
 static heft_curl functions;
 static const char *missing; /* the reason against the use of libcurl, or NULL */
 
+static const heft_library_function names[] = {
+    { "curl_global_init", offsetof(heft_curl, global_init) },
+    { "curl_version_info", offsetof(heft_curl, version_info) },
+    { "curl_getdate", offsetof(heft_curl, getdate) },
+    { "curl_easy_init", offsetof(heft_curl, easy_init) },
+    { "curl_easy_cleanup", offsetof(heft_curl, easy_cleanup) },
+    { "curl_easy_setopt", offsetof(heft_curl, easy_setopt) },
+    { "curl_easy_getinfo", offsetof(heft_curl, easy_getinfo) },
+    { "curl_easy_strerror", offsetof(heft_curl, easy_strerror) },
+    { "curl_multi_init", offsetof(heft_curl, multi_init) },
+    { "curl_multi_cleanup", offsetof(heft_curl, multi_cleanup) },
+    { "curl_multi_setopt", offsetof(heft_curl, multi_setopt) },
+    { "curl_multi_add_handle", offsetof(heft_curl, multi_add_handle) },
+    { "curl_multi_remove_handle", offsetof(heft_curl, multi_remove_handle) },
+    { "curl_multi_perform", offsetof(heft_curl, multi_perform) },
+    { "curl_multi_poll", offsetof(heft_curl, multi_poll) },
+    { "curl_multi_wakeup", offsetof(heft_curl, multi_wakeup) },
+    { "curl_multi_info_read", offsetof(heft_curl, multi_info_read) },
+    { "curl_slist_append", offsetof(heft_curl, slist_append) },
+    { "curl_slist_free_all", offsetof(heft_curl, slist_free_all) },
+};
+static heft_loaded_library library = HEFT_LOADED_LIBRARY("libcurl.so.4", functions, names);
+
 static void load(void)
 {
-    static const struct {
-        const char *name;
-        size_t offset;
-    } members[] = {
-        { "curl_global_init", offsetof(heft_curl, global_init) },
-        { "curl_version_info", offsetof(heft_curl, version_info) },
-        { "curl_getdate", offsetof(heft_curl, getdate) },
-        { "curl_easy_init", offsetof(heft_curl, easy_init) },
-        { "curl_easy_cleanup", offsetof(heft_curl, easy_cleanup) },
-        { "curl_easy_setopt", offsetof(heft_curl, easy_setopt) },
-        { "curl_easy_getinfo", offsetof(heft_curl, easy_getinfo) },
-        { "curl_easy_strerror", offsetof(heft_curl, easy_strerror) },
-        { "curl_multi_init", offsetof(heft_curl, multi_init) },
-        { "curl_multi_cleanup", offsetof(heft_curl, multi_cleanup) },
-        { "curl_multi_setopt", offsetof(heft_curl, multi_setopt) },
-        { "curl_multi_add_handle", offsetof(heft_curl, multi_add_handle) },
-        { "curl_multi_remove_handle", offsetof(heft_curl, multi_remove_handle) },
-        { "curl_multi_perform", offsetof(heft_curl, multi_perform) },
-        { "curl_multi_poll", offsetof(heft_curl, multi_poll) },
-        { "curl_multi_wakeup", offsetof(heft_curl, multi_wakeup) },
-        { "curl_multi_info_read", offsetof(heft_curl, multi_info_read) },
-        { "curl_slist_append", offsetof(heft_curl, slist_append) },
-        { "curl_slist_free_all", offsetof(heft_curl, slist_free_all) },
-    };
-    void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
-    missing = "URLs need libcurl, which is not installed: install the package libcurl4";
-    if (!library)
+    heft_library_state state = heft_library_load(&library);
+    missing = state == HEFT_LIBRARY_OTHER
+                  ? "URLs need libcurl 7.85 or later, and an older one is installed"
+                  : "URLs need libcurl, which is not installed: install the package libcurl4";
+    if (state != HEFT_LIBRARY_LOADED)
         return;
     missing = "URLs need libcurl 7.85 or later, and an older one is installed";
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
-        void *function = dlsym(library, members[i].name);
-        if (!function)
-            return;
-        memcpy((char *)&functions + members[i].offset, &function, sizeof function);
-    }
     if (functions.version_info(CURLVERSION_FIRST)->version_num < OLDEST)
         return;
     missing = functions.global_init(CURL_GLOBAL_DEFAULT) ? "libcurl cannot be initialised" : NULL;
