@@ -28,6 +28,7 @@ static ssize_t read_silently(int fd, const char *path, char *buf)
         return -1;
     silent = before;
     silent.c_lflag &= ~(tcflag_t)ECHO;
+    silent.c_lflag |= NOFLSH; /* Ctrl-C must not discard the message that answers it */
     interrupt_hold();
     /* A program that waits for the question may answer at once: no byte of it is flushed. */
     if (!tcsetattr(fd, TCSAFLUSH, &silent)) {
