@@ -7,6 +7,7 @@
 #include <heft/heft.h>
 
 #include "bench_measure.h"
+#include "bench_values.h"
 
 static heft_dtype type_of(const char *name)
 {
@@ -16,42 +17,21 @@ static heft_dtype type_of(const char *name)
     return t;
 }
 
-static size_t bytes_of(heft_dtype t, size_t count)
-{
-    const heft_dtype_info *d = heft_dtype_get(t);
-    return count / d->block_elems * d->block_bytes;
-}
-
-/* Fill with numbers similar to weights: small, positive and negative. */
-static void fill(uint8_t *src, heft_dtype t, size_t count)
-{
-    enum { PATTERN = 1 << 12 };
-    float pattern[PATTERN];
-    float scale = heft_dtype_get(t)->kind == HEFT_DTYPE_FLOAT ? 0.125F : 200;
-    uint32_t r = 1;
-    for (int i = 0; i < PATTERN; i++) {
-        r = r * 1664525 + 1013904223;
-        pattern[i] = ((float)(r >> 8) / (1 << 24) - 0.5F) * scale;
-    }
-    for (size_t i = 0; i < count; i += PATTERN)
-        if (!heft_dtype_cast(src + bytes_of(t, i), t, pattern, HEFT_F32, PATTERN))
-            die("cast", "there is no such conversion");
-}
-
 int main(int argc, char **argv)
 {
     if (argc != 5)
         die("cast", "FROM TO MIB TIMES");
     heft_dtype from = type_of(argv[1]), to = type_of(argv[2]);
     size_t bytes = strtoul(argv[3], NULL, 10) << 20;
-    size_t most = bytes_of(from, 8) > bytes_of(to, 8) ? bytes_of(from, 8) : bytes_of(to, 8);
+    size_t most = bytes_of_elements(from, 8) > bytes_of_elements(to, 8) ? bytes_of_elements(from, 8)
+                                                                        : bytes_of_elements(to, 8);
     size_t count = bytes / most * 8;
     uint8_t *src = malloc(bytes), *dst = malloc(bytes);
     if (!src || !dst)
         die("cast", "no memory");
     memset(src, 1, bytes);
     memset(dst, 1, bytes);
-    fill(src, from, count);
+    fill_weights(src, from, count);
     for (int i = atoi(argv[4]); i > 0; i--) {
         double start = processor_time();
         if (!heft_dtype_cast(dst, to, src, from, count))

@@ -14,7 +14,7 @@ from harness import RESULTS, ROOT, bound_of, first_line, number, verdict_of
 
 PAGE, PICTURE = ROOT / "docs" / "performance.md", ROOT / "docs" / "cost.svg"
 BEGIN, END = "<!-- figures: written by bench/publish.py -->", "<!-- end of figures -->"
-GRIDS = {"scaling", "growing", "casting"}  # sections that become matrices
+GRIDS = {"scaling", "growing", "casting", "kernels"}  # sections that become matrices
 PYTHON_VERSION = "import {0}; print({0}.__version__)"
 ASKED = {"cp, cat and sha256sum": ("cp", "--version"), "zstd": ("zstd", "--version"),
          "jansson": ("pkg-config", "--modversion", "jansson"),
@@ -66,10 +66,10 @@ def cell(row):
 
 
 def grid(rows):
-    """Yield rows with sizes or types as a grid, and other rows as in table()."""
+    """Yield rows with sizes, types or instruction sets as a grid, and other rows as in table()."""
     cells, sizes, plain = {}, {}, []
     for row in rows:
-        fits = re.fullmatch(r"(.+), (\d+ (tensors|MiB|GiB)|to \w+)(: .*)?", row["what"])
+        fits = re.fullmatch(r"(.+), (\d+ (tensors|MiB|GiB)|(to|on) [^:]+)(: .*)?", row["what"])
         if fits:
             cells.setdefault((fits[1], row["unit"]), {})[fits[2]] = cell(row)
             sizes[fits[2]] = True

@@ -18,6 +18,7 @@ import adapters
 import blends
 import builds
 import indexes
+import kernels
 import mapped_models
 import others
 import payloads
@@ -34,7 +35,7 @@ SECTIONS = [
     payloads.verifying, payloads.converting, payloads.replacing, payloads.sharing, payloads.memory,
     payloads.loading, payloads.cold, slow_files.slow_files, payloads.writing,
     ranks_of_run.gathering, mapped_models.mapping, payloads.compressing, payloads.casting,
-    payloads.decoding, payloads.encoding,
+    kernels.kernels, payloads.decoding, payloads.encoding,
     quantised.quantising, quantised.dequantising, adapters.merging, blends.blending,
     payloads.growing, servers.remote,
     others.python, others.package,

@@ -155,7 +155,8 @@ STATEFUL = {"call_filter", "folder_files", "interrupt", "kept_access", "message"
             "term", "textfile"}
 C_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "stdarg.h", "limits.h", "string.h"}
 CONDITIONS_IN = {"src/base/compiler.h", "include/heft/heft.h", "src/port/defaults.c",
-                 "src/simd/instructions.h", "src/simd/packed_instructions.h"}
+                 "src/simd/instructions.h", "src/simd/look_up_instructions.h",
+                 "src/simd/packed_instructions.h"}
 MEM = {"memcpy", "memcmp", "memset", "memmove"}
 SUPPLIED = {"heft_host_default", "heft_kernels_now"}  # by src/port, src/simd or src/port_none
 # Functions that a format may call besides mem functions, by prefix: index, plan, grammars and

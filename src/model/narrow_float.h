@@ -6,7 +6,7 @@
 
 typedef struct heft_narrowing {
     uint32_t sign, top, down, rebias, to_sign, unit;
-    uint32_t nan, nan_sign, payload, quiet, no_minus_zero;
+    uint32_t nan, payload, quiet, no_minus_zero, no_minus_nan;
 } heft_narrowing;
 
 /* Return the code, without the sign, that too large numbers become: infinity if the type has one,
@@ -36,27 +36,40 @@ static inline heft_narrowing heft_narrowing_to(const heft_float_layout *l)
         .nan = has_one_nan     ? sign - 1
                : no_minus_zero ? sign
                                : top,
-        .nan_sign = is_ieee || has_one_nan ? sign : 0,
         .payload = payload,
         .quiet = is_ieee ? payload / 2 + 1 : 0,
         .no_minus_zero = no_minus_zero,
+        .no_minus_nan = !is_ieee && !has_one_nan,
     };
+}
+
+/* Round the magnitude of a number. */
+static inline uint32_t heft_narrow_magnitude(uint32_t magnitude, const heft_narrowing *n)
+{
+    uint32_t half_minus_1 = (1u << (n->down - 1)) - 1, min_normal = n->rebias + (1u << 23);
+    uint32_t normal = (magnitude + half_minus_1 + (magnitude >> n->down & 1) - n->rebias) >>
+                      n->down;
+    /* Both ways round the least normal number alike. */
+    uint32_t capped = magnitude < min_normal ? magnitude : min_normal;
+    uint32_t subnormal = heft_f32_bits(heft_f32_of(capped) + heft_f32_of(n->unit)) - n->unit;
+    uint32_t abs = heft_pick(magnitude == capped, subnormal, normal);
+    return abs < n->top ? abs : n->top;
+}
+
+/* Round an f32 that is not a NaN. */
+static inline uint32_t heft_f32_narrow_number(uint32_t f, const heft_narrowing *n)
+{
+    uint32_t abs = heft_narrow_magnitude(f & 0x7FFFFFFF, n), minus = f >> n->to_sign & n->sign;
+    return abs | heft_pick(n->no_minus_zero & !abs, 0, minus);
 }
 
 static inline uint32_t heft_f32_narrow(uint32_t f, const heft_narrowing *n)
 {
     uint32_t magnitude = f & 0x7FFFFFFF, minus = f >> n->to_sign & n->sign;
-    uint32_t half_minus_1 = (1u << (n->down - 1)) - 1, min_normal = n->rebias + (1u << 23);
-    uint32_t normal = (magnitude + half_minus_1 + (magnitude >> n->down & 1) - n->rebias) >>
-                      n->down;
-    uint32_t capped = heft_pick(magnitude < min_normal, magnitude, min_normal);
-    uint32_t subnormal = heft_f32_bits(heft_f32_of(capped) + heft_f32_of(n->unit)) - n->unit;
-    uint32_t abs = heft_pick(magnitude < min_normal, subnormal, normal);
-    abs = heft_pick(abs < n->top, abs, n->top);
-    uint32_t code = abs | heft_pick(n->no_minus_zero & !abs, 0, minus);
-    uint32_t payload = magnitude >> n->down & n->payload;
-    uint32_t nan = n->nan | (minus & n->nan_sign) | heft_pick(!payload, n->quiet, payload);
-    return heft_pick(magnitude > 0x7F800000, nan, code);
+    uint32_t is_nan = magnitude > 0x7F800000, payload = magnitude >> n->down & n->payload;
+    uint32_t nan = n->nan | heft_pick(!payload, n->quiet, payload);
+    uint32_t abs = heft_pick(is_nan, nan, heft_narrow_magnitude(magnitude, n));
+    return abs | heft_pick((n->no_minus_zero & !abs) | (is_nan & n->no_minus_nan), 0, minus);
 }
 
 #endif

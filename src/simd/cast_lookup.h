@@ -3,7 +3,7 @@
 #define HEFT_CAST_LOOKUP_H
 #include "base/kernels.h"
 #include "model/number.h"
-#include "simd/instructions.h"
+#include "simd/look_up_instructions.h"
 
 enum { HEFT_LOOKUP_BYTES = 16 }; /* the largest entry: two elements of a packed byte */
 

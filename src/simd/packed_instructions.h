@@ -4,6 +4,7 @@
 #ifndef HEFT_PACKED_INSTRUCTIONS_H
 #define HEFT_PACKED_INSTRUCTIONS_H
 #include "simd/instructions.h"
+#include "simd/look_up_instructions.h"
 
 #ifdef __AVX512BW__
 
