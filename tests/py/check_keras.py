@@ -547,7 +547,7 @@ def on_a_server(scratch):
     for last in range(1, len(server.requests)):
         server.reset(lambda number, _, last=last: {"status": 403} if number > last else None)
         p = heft("hash", f"{server.url}/a.h5")
-        refused = len(server.requests) > last  # how many are needed depends on which end first
+        refused = len(server.requests) > last  # the number varies: reads run side by side
         if refused and (p.returncode in (0, FAULTS, FAULTY) or b"403" not in p.stderr):
             yield f"403 after {last} requests: exit {p.returncode}: {p.stderr.decode()}"
     server.shutdown()
