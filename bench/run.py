@@ -26,12 +26,14 @@ import publish
 import quantised
 import ranks_of_run
 import servers
+import sets
 import slow_files
 from harness import BUILD, GIB, RESULTS, Report, machine, warm_memory
 from inputs import Inputs, formats_written
 
 SECTIONS = [
     indexes.opening, indexes.scaling, indexes.listing, indexes.ggml, indexes.finding,
+    sets.sets,
     payloads.verifying, payloads.converting, payloads.replacing, payloads.sharing, payloads.memory,
     payloads.loading, payloads.cold, slow_files.slow_files, payloads.writing,
     ranks_of_run.gathering, mapped_models.mapping, payloads.compressing, payloads.casting,
