@@ -13,7 +13,7 @@ enum {
 /* ---- eligible parts ---- */
 
 /* Return true if a part is copied unchanged, and no checksum needs the bytes. */
-static bool can_reflink(const heft_copy_context *c, uint32_t part)
+static bool can_pass_unseen(const heft_copy_context *c, uint32_t part)
 {
     const heft_origin *o = &c->origins[part];
     const heft_ix_part_row *from = heft_ix_part_row_at(&c->in->x, o->part);
@@ -51,16 +51,28 @@ static bool cut_to_share(heft_range *r, const heft_range *only)
 
 /* ---- the call ---- */
 
+/* Return the source that has the bytes from `offset` of the target on, which is in the part, at
+ * *at; *len becomes how many of them it has.  NULL: they are read. */
+static heft_source *source_of(const heft_copy_context *c, uint32_t part, uint64_t offset,
+                              uint64_t *at, uint64_t *len)
+{
+    const heft_index *x = &c->in->x;
+    uint64_t from = heft_ix_part_row_at(x, c->origins[part].part)->offset;
+    heft_source *s = heft_file_source(c->in, heft_global_offset_file(x, from));
+    *at = heft_global_offset_local(x, from) +
+          (offset - heft_ix_part_row_at(&c->p->x, part)->offset);
+    while (s && HEFT_HAS(s->ops, locate))
+        s = s->ops->locate(s, *at, at, len);
+    return s;
+}
+
 /* false: the file system does not support the call. */
 static bool reflink_range(const heft_copy_context *c, uint32_t part, heft_range r)
 {
-    const heft_file *f = c->in;
-    const heft_ix_part_row *to = heft_ix_part_row_at(&c->p->x, part);
-    const heft_ix_part_row *from = heft_ix_part_row_at(&f->x, c->origins[part].part);
-    uint32_t number = heft_global_offset_file(&f->x, from->offset);
-    heft_source *s = number ? f->opened_shards[number - 1].source : f->source;
-    uint64_t at = heft_global_offset_local(&f->x, from->offset) + (r.offset - to->offset);
-    return s && c->sink->ops->reflink(c->sink, r.offset, s, at, r.length);
+    uint64_t at, len = r.length;
+    heft_source *s = source_of(c, part, r.offset, &at, &len);
+    return s && len == r.length && !(at % BLOCK) &&
+           c->sink->ops->reflink(c->sink, r.offset, s, at, len);
 }
 
 /* Reflink eligible parts of file_order, which is sorted by offset in the target.  *reflinked: the
@@ -75,7 +87,7 @@ static heft_status reflink_parts(const heft_copy_context *c, const uint32_t *fil
         const heft_ix_part_row *to = heft_ix_part_row_at(&c->p->x, file_order[i]);
         uint64_t from = heft_ix_part_row_at(&c->in->x, c->origins[file_order[i]].part)->offset;
         heft_range r;
-        if (!can_reflink(c, file_order[i]) ||
+        if (!can_pass_unseen(c, file_order[i]) ||
             !whole_blocks(&r, to->offset, heft_global_offset_local(&c->in->x, from), to->stored) ||
             !cut_to_share(&r, c->only))
             continue;
@@ -111,6 +123,7 @@ typedef struct worker {
     const copy_job *job;
     heft_part_source source;
     uint8_t *buf;
+    bool reads_all; /* the system did not copy bytes */
 } worker;
 
 static const heft_ix_part_row *part_at(const copy_job *c, uint32_t i)
@@ -223,6 +236,52 @@ static uint64_t deferred_bytes(const copy_job *job, uint64_t from, uint64_t to, 
     return 0;
 }
 
+typedef struct unseen { /* bytes that the system can copy */
+    uint32_t part;
+    heft_source *from;
+    uint64_t at, length;
+} unseen;
+
+/* Return the bytes from `from` on, at most up to `to`, that the system can copy; length 0: none. */
+static unseen unseen_bytes(const worker *w, uint64_t from, uint64_t to, uint32_t i)
+{
+    const copy_job *job = w->job;
+    const heft_copy_context *c = job->c;
+    unseen u = { .from = NULL };
+    while (i < job->order_count && part_end(job, i) <= from)
+        i++;
+    if (w->reads_all || !HEFT_HAS(c->sink->ops, copy) || from >= to || i == job->order_count ||
+        part_at(job, i)->offset > from || !can_pass_unseen(c, job->file_order[i]))
+        return u;
+    u.part = job->file_order[i];
+    u.length = (part_end(job, i) < to ? part_end(job, i) : to) - from;
+    u.from = source_of(c, u.part, from, &u.at, &u.length);
+    u.length = u.from ? u.length : 0;
+    return u;
+}
+
+/* Let the system copy bytes from `from` on.  *n becomes the number of bytes that are done, if
+ * *copied, otherwise of those to be read: up to a range that the system copies, if that is near. */
+static heft_status copy_unseen(worker *w, uint64_t from, uint64_t to, uint32_t i, bool *copied,
+                               size_t *n)
+{
+    const heft_copy_context *c = w->job->c;
+    unseen u = unseen_bytes(w, from, to, i);
+    *copied = false;
+    if (u.length && u.length < *n && u.length < MIN_LENGTH &&
+        unseen_bytes(w, from + u.length, to, i).length >= MIN_LENGTH)
+        *n = (size_t)u.length;
+    if (u.length < MIN_LENGTH)
+        return HEFT_OK;
+    size_t done = c->sink->ops->copy(c->sink, from, u.from, u.at, (size_t)u.length);
+    w->reads_all = done < u.length;
+    if (!done)
+        return HEFT_OK;
+    *n = done;
+    *copied = true;
+    return heft_file_count_read(c->in, c->origins[u.part].part, done, &w->source.err);
+}
+
 static heft_status copy_span(worker *w, uint64_t from, uint64_t to)
 {
     const heft_copy_context *c = w->job->c;
@@ -236,8 +295,11 @@ static heft_status copy_span(worker *w, uint64_t from, uint64_t to)
             from += later;
             continue;
         }
-        st = assemble(w, from, n, &i);
-        if (!st)
+        bool copied;
+        st = copy_unseen(w, from, to, i, &copied, &n);
+        if (!copied && !st)
+            st = assemble(w, from, n, &i);
+        if (!copied && !st)
             st = heft_sink_put(c->sink, from, w->buf, n, &w->source.err);
         heft_progress_add(c->progress, n);
         from += n;
