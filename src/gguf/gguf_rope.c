@@ -53,6 +53,19 @@ static heft_status linear(heft_gguf_metadata *m)
     return HEFT_OK;
 }
 
+/* llama.cpp has one number for both, and none for the factor that their quotient makes. */
+static heft_status check_mscale(heft_gguf_metadata *m)
+{
+    double all = rope_number(m, "mscale_all_dim", 0);
+    bool is_read = heft_str_is(heft_lit(m->architecture->name), "deepseek2");
+    if (!is_read || all == 0 || rope_number(m, "mscale", 1) == all)
+        return HEFT_OK;
+    return heft_error_plain(m->err, HEFT_E_UNSUPPORTED,
+                            "config.json: 'mscale' is not 'mscale_all_dim', but llama.cpp computes "
+                            "one number for both for %s",
+                            m->architecture->name);
+}
+
 static heft_status yarn(heft_gguf_metadata *m)
 {
     static const char *const numbers[][2] = {
@@ -64,6 +77,12 @@ static heft_status yarn(heft_gguf_metadata *m)
     double factor, length, number;
     HEFT_TRY(need(&factor, m, "factor"));
     HEFT_TRY(need(&length, m, "original_max_position_embeddings"));
+    HEFT_TRY(check_mscale(m));
+    heft_value truncates = heft_gguf_rope(m, "truncate");
+    if (truncates.kind == HEFT_KIND_BOOL && !truncates.as.b)
+        heft_gguf_note(m,
+                       "llama.cpp rounds the limits of YaRN, which 'truncate' in %q asks not to do",
+                       heft_lit("config.json"));
     heft_gguf_add(m, heft_value_str(full_key(m, "type"), heft_lit("yarn")));
     heft_gguf_add_f32(m, full_key(m, "factor"), factor);
     heft_gguf_add_u32(m, full_key(m, "original_context_length"), (uint64_t)length);
