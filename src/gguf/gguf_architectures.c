@@ -143,8 +143,8 @@ static const heft_gguf_rule deepseek2_experts[] = {
     { "expert_shared_count", "n_shared_experts", U32, OR(0) },
     { "expert_weights_scale", "routed_scaling_factor", F32, IF_SET },
     { "expert_weights_norm", "norm_topk_prob|=version3", FLAG, IF_SET },
-    { "expert_group_count", "n_group", U32, IF_SET },
-    { "expert_group_used_count", "topk_group", U32, IF_SET },
+    { "expert_group_count", "=groups", U32, IF_SET },
+    { "expert_group_used_count", "=groups_used", U32, IF_SET },
     { "expert_gating_func", "=gating", U32, NEEDED },
     END,
 };

@@ -104,6 +104,24 @@ static bool gating(double *out, const heft_gguf_metadata *m)
     return v.kind == HEFT_KIND_NULL || *out == SIGMOID || heft_gguf_is_text(&v, "softmax");
 }
 
+/* Groups of experts limit the choice in version 2 of DeepSeek only if its method says so. */
+static bool group_number(double *out, const heft_gguf_metadata *m, const char *path)
+{
+    heft_value method = heft_gguf_config(m, "topk_method");
+    bool is_limited = heft_gguf_is_text(&method, "group_limited_greedy");
+    return (version3(out, m) || is_limited) && number_at(out, m, path);
+}
+
+static bool groups(double *out, const heft_gguf_metadata *m)
+{
+    return group_number(out, m, "n_group");
+}
+
+static bool groups_used(double *out, const heft_gguf_metadata *m)
+{
+    return group_number(out, m, "topk_group");
+}
+
 static bool pooling(double *out, const heft_gguf_metadata *m)
 {
     static const struct {
@@ -135,6 +153,8 @@ static const struct {
     { "=yarn_log", yarn_log },
     { "=version3", version3 },
     { "=gating", gating },
+    { "=groups", groups },
+    { "=groups_used", groups_used },
     { "=pooling", pooling },
 };
 

@@ -66,11 +66,33 @@ static heft_status check_mscale(heft_gguf_metadata *m)
                             m->architecture->name);
 }
 
+/* transformers multiplies rotated numbers by attention_factor, llama.cpp by attn_factor and by
+ * heft_gguf_yarn_scale().  The authors of YaRN have attn_factor in the sense of llama.cpp. */
+static heft_status yarn_attention(heft_gguf_metadata *m, double factor)
+{
+    enum { UNKNOWN = -1 };
+    double whole = rope_number(m, "attention_factor", UNKNOWN);
+    double own = rope_number(m, "attn_factor", UNKNOWN), usual = heft_gguf_yarn_scale(factor);
+    bool is_latent = heft_str_is(heft_lit(m->architecture->name), "deepseek2");
+    if (whole < 0 && own < 0)
+        return HEFT_OK;
+    if (is_latent && whole != 1)
+        return heft_error_plain(m->err, HEFT_E_UNSUPPORTED,
+                                "config.json: 'attention_factor' is not 1, but llama.cpp computes "
+                                "it by 'mscale_all_dim' for %s",
+                                m->architecture->name);
+    if (usual <= 0)
+        return heft_error_plain(m->err, HEFT_E_FORMAT,
+                                "config.json: the rotary scaling yarn has impossible numbers");
+    if (!is_latent)
+        heft_gguf_add_f32(m, full_key(m, "attn_factor"), whole < 0 ? own : whole / usual);
+    return HEFT_OK;
+}
+
 static heft_status yarn(heft_gguf_metadata *m)
 {
     static const char *const numbers[][2] = {
         { "yarn_ext_factor", "extrapolation_factor" },
-        { "yarn_attn_factor", "attention_factor|attn_factor" },
         { "yarn_beta_fast", "beta_fast" },
         { "yarn_beta_slow", "beta_slow" },
     };
@@ -78,6 +100,7 @@ static heft_status yarn(heft_gguf_metadata *m)
     HEFT_TRY(need(&factor, m, "factor"));
     HEFT_TRY(need(&length, m, "original_max_position_embeddings"));
     HEFT_TRY(check_mscale(m));
+    HEFT_TRY(yarn_attention(m, factor));
     heft_value truncates = heft_gguf_rope(m, "truncate");
     if (truncates.kind == HEFT_KIND_BOOL && !truncates.as.b)
         heft_gguf_note(m,

@@ -37,6 +37,9 @@ folder("halves", {"rope_interleave": False}, kind="deepseek_v3")
 folder("method", {"topk_method": "greedy"}, kind="deepseek_v3")
 yarn = made_models.CONFIGS["deepseek_v3"]["rope_scaling"]
 folder("mscale", {"rope_scaling": {**yarn, "mscale": 0.5}}, kind="deepseek_v3")
+folder("attention", {"rope_scaling": {**yarn, "attention_factor": 1.5}}, kind="deepseek_v3")
+folder("small", {"rope_scaling": {"rope_type": "yarn", "factor": 1e-9, "attention_factor": 1.5,
+                                  "original_max_position_embeddings": 128}})
 folder("dynamic", {"rope_scaling": {"rope_type": "dynamic", "factor": 2.0}})
 folder("groups", {"topk_method": "group_limited_greedy"}, kind="deepseek_v2")
 yarn = made_models.CONFIGS["gpt_oss"]["rope_scaling"]
@@ -74,7 +77,7 @@ echo "== settings that contradict the weights"
 for f in keys width more fewer; do $HEFT convert --map auto $f no.gguf || echo "= $?"; done
 echo "== settings that llama.cpp does not read"
 for f in scale pattern types; do $HEFT convert --map auto $f no.gguf || echo "= $?"; done
-for f in raw_topk no_topk topk bidirectional softcap limit halves method mscale dynamic; do
+for f in raw_topk no_topk topk bidirectional softcap limit halves method mscale attention small dynamic; do
     $HEFT convert --map auto $f no.gguf || echo "$f = $?"
 done
 for f in groups truncate; do $HEFT convert --strict --map auto $f no.gguf || echo "$f = $?"; done
