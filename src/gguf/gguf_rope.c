@@ -58,11 +58,11 @@ static heft_status check_mscale(heft_gguf_metadata *m)
 {
     double all = rope_number(m, "mscale_all_dim", 0);
     bool is_read = heft_str_is(heft_lit(m->architecture->name), "deepseek2");
-    if (!is_read || all == 0 || rope_number(m, "mscale", 1) == all)
+    if (!is_read || (all != 0 && rope_number(m, "mscale", 1) == all))
         return HEFT_OK;
     return heft_error_plain(m->err, HEFT_E_UNSUPPORTED,
-                            "config.json: 'mscale' is not 'mscale_all_dim', but llama.cpp computes "
-                            "one number for both for %s",
+                            "config.json: 'mscale' and 'mscale_all_dim' are not one number, as "
+                            "llama.cpp computes for %s",
                             m->architecture->name);
 }
 

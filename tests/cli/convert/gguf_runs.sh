@@ -37,6 +37,7 @@ folder("halves", {"rope_interleave": False}, kind="deepseek_v3")
 folder("method", {"topk_method": "greedy"}, kind="deepseek_v3")
 yarn = made_models.CONFIGS["deepseek_v3"]["rope_scaling"]
 folder("mscale", {"rope_scaling": {**yarn, "mscale": 0.5}}, kind="deepseek_v3")
+folder("no_mscale", {"rope_scaling": {k: v for k, v in yarn.items() if k != "mscale_all_dim"}}, kind="deepseek_v3")
 folder("attention", {"rope_scaling": {**yarn, "attention_factor": 1.5}}, kind="deepseek_v3")
 folder("small", {"rope_scaling": {"rope_type": "yarn", "factor": 1e-9, "attention_factor": 1.5,
                                   "original_max_position_embeddings": 128}})
@@ -77,7 +78,7 @@ echo "== settings that contradict the weights"
 for f in keys width more fewer; do $HEFT convert --map auto $f no.gguf || echo "= $?"; done
 echo "== settings that llama.cpp does not read"
 for f in scale pattern types; do $HEFT convert --map auto $f no.gguf || echo "= $?"; done
-for f in raw_topk no_topk topk bidirectional softcap limit halves method mscale attention small dynamic; do
+for f in raw_topk no_topk topk bidirectional softcap limit halves method mscale no_mscale attention small dynamic; do
     $HEFT convert --map auto $f no.gguf || echo "$f = $?"
 done
 for f in groups truncate; do $HEFT convert --strict --map auto $f no.gguf || echo "$f = $?"; done
