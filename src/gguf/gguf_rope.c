@@ -70,22 +70,23 @@ static heft_status check_mscale(heft_gguf_metadata *m)
  * heft_gguf_yarn_scale().  The authors of YaRN have attn_factor in the sense of llama.cpp. */
 static heft_status yarn_attention(heft_gguf_metadata *m, double factor)
 {
-    enum { UNKNOWN = -1 };
-    double whole = rope_number(m, "attention_factor", UNKNOWN);
-    double own = rope_number(m, "attn_factor", UNKNOWN), usual = heft_gguf_yarn_scale(factor);
+    const double most = 3.4e38; /* of f32 */
+    heft_value v = heft_gguf_rope(m, "attention_factor|attn_factor");
+    double own = 0, usual = heft_gguf_yarn_scale(factor);
+    bool is_whole = heft_gguf_rope(m, "attention_factor").kind != HEFT_KIND_NULL;
     bool is_latent = heft_str_is(heft_lit(m->architecture->name), "deepseek2");
-    if (whole < 0 && own < 0)
+    if (v.kind == HEFT_KIND_NULL)
         return HEFT_OK;
-    if (is_latent && whole != 1)
+    if (!heft_gguf_number(&own, &v) || !(own > 0 && own < most) || usual <= 0)
+        return heft_error_plain(m->err, HEFT_E_FORMAT,
+                                "config.json: the rotary scaling yarn has impossible numbers");
+    if (is_latent && !(is_whole && own == 1))
         return heft_error_plain(m->err, HEFT_E_UNSUPPORTED,
                                 "config.json: 'attention_factor' is not 1, but llama.cpp computes "
                                 "it by 'mscale_all_dim' for %s",
                                 m->architecture->name);
-    if (usual <= 0)
-        return heft_error_plain(m->err, HEFT_E_FORMAT,
-                                "config.json: the rotary scaling yarn has impossible numbers");
     if (!is_latent)
-        heft_gguf_add_f32(m, full_key(m, "attn_factor"), whole < 0 ? own : whole / usual);
+        heft_gguf_add_f32(m, full_key(m, "attn_factor"), is_whole ? own / usual : own);
     return HEFT_OK;
 }
 
