@@ -230,6 +230,18 @@ static const refusal refusals[] = {
             LLAMA ",\"rms_norm_eps\":1,\"original_max_position_embeddings\":32,\"rope_scaling\":{"
                   "\"type\":\"longrope\",\"long_factor\":[1]}}",
             "long_factor is not a list of 8"),
+    REFUSED(HEFT_GGUF_CONFIG,
+            LLAMA ",\"rms_norm_eps\":1,\"rope_scaling\":{\"type\":\"yarn\",\"factor\":4,"
+                  "\"original_max_position_embeddings\":8,\"attention_factor\":-1}}",
+            "impossible numbers"),
+    REFUSED(HEFT_GGUF_CONFIG,
+            LLAMA ",\"rms_norm_eps\":1,\"rope_scaling\":{\"type\":\"yarn\",\"factor\":4,"
+                  "\"original_max_position_embeddings\":8,\"attention_factor\":1e999}}",
+            "impossible numbers"),
+    REFUSED(HEFT_GGUF_CONFIG,
+            LLAMA ",\"rms_norm_eps\":1,\"rope_scaling\":{\"type\":\"yarn\",\"factor\":4,"
+                  "\"original_max_position_embeddings\":8,\"attention_factor\":\"x\"}}",
+            "impossible numbers"),
     UNSUPPORTED(HEFT_GGUF_CONFIG, "{\"model_type\":\"mamba\"}", "'mamba'"),
     UNSUPPORTED(HEFT_GGUF_CONFIG, LLAMA ",\"rms_norm_eps\":1,\"hidden_act\":\"relu\"}",
                 "llama.cpp computes 'silu'"),

@@ -257,10 +257,12 @@ static void sums_become_means(void **state)
     put_u32(&d, 9);
     put_u32(&d, 4);
     put(&d, "text", 4);
+    put(&d, "more", 3);
     heft_assert_ok(heft_importance_read(&m, d.bytes, d.len, NULL, &err), &err);
     assert_int_equal(heft_importance_count(m), 2);
     assert_int_equal(heft_importance_chunks(m), 9);
     assert_true(heft_importance_dataset(m).len == 4);
+    assert_int_equal(heft_importance_trailing(m), 3);
     const float *b = heft_importance_find(&count, m, HEFT_STR("b"));
     assert_int_equal(count, 4);
     assert_true(b[0] == 2 && b[3] == 2);

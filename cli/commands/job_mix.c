@@ -172,6 +172,16 @@ static bool is_gguf(heft_str bytes)
     return bytes.len >= 4 && !memcmp(bytes.ptr, "GGUF", 4);
 }
 
+static int say_trailing(const job *j)
+{
+    uint64_t bytes = heft_importance_trailing(j->mix.importance);
+    if (bytes)
+        say_lost(j->session->strict, j->mix.imatrix,
+                 "%llu byte%s the end of the imatrix and mean%s nothing", (unsigned long long)bytes,
+                 bytes == 1 ? " follows" : "s follow", bytes == 1 ? "s" : "");
+    return bytes && j->session->strict ? CODE_CANNOT : CODE_DONE;
+}
+
 static int read_importance(job *j)
 {
     heft_error err;
@@ -191,7 +201,7 @@ static int read_importance(job *j)
         st = heft_importance_read(&j->mix.importance, bytes.ptr, bytes.len, NULL, &err);
     }
     text_free(bytes);
-    return st ? say_error(path, &err) : CODE_DONE;
+    return st ? say_error(path, &err) : say_trailing(j);
 }
 
 /* ---- the mix ---- */

@@ -40,6 +40,9 @@ HEFT_API const float *heft_importance_find(uint64_t *count, const heft_importanc
 HEFT_API heft_str heft_importance_dataset(const heft_importance *m);
 /* Return the number of chunks of text that were used; 0: not stated. */
 HEFT_API uint32_t heft_importance_chunks(const heft_importance *m);
+/* Return the number of bytes that follow the end of an imatrix.dat, which mean nothing; 0 for a
+ * GGUF file, whose own notes say so. */
+HEFT_API uint64_t heft_importance_trailing(const heft_importance *m);
 
 /* ---- mixes -------------------------------------------------------------------------------- */
 

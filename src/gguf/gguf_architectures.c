@@ -142,9 +142,9 @@ static const heft_gguf_rule deepseek2_experts[] = {
     { "expert_feed_forward_length", "moe_intermediate_size", U32, NEEDED },
     { "expert_shared_count", "n_shared_experts", U32, OR(0) },
     { "expert_weights_scale", "routed_scaling_factor", F32, IF_SET },
-    { "expert_weights_norm", "norm_topk_prob", FLAG, IF_SET },
-    { "expert_group_count", "n_group", U32, IF_SET },
-    { "expert_group_used_count", "topk_group", U32, IF_SET },
+    { "expert_weights_norm", "norm_topk_prob|=version3", FLAG, IF_SET },
+    { "expert_group_count", "=groups", U32, IF_SET },
+    { "expert_group_used_count", "=groups_used", U32, IF_SET },
     { "expert_gating_func", "=gating", U32, NEEDED },
     END,
 };
@@ -152,60 +152,88 @@ static const heft_gguf_rule deepseek2_experts[] = {
 /* ---- settings with one value ---- */
 
 static const heft_gguf_fixed silu[] = {
-    { "hidden_act", "silu|swish", NULL },
+    { "hidden_act", "silu|swish", NULL, NULL },
     { .from = NULL },
 };
 
 static const heft_gguf_fixed full_attention[] = {
     { "sliding_window", "null|0",
-      "llama.cpp computes full attention; %q has a sliding window, which differs in longer texts" },
+      "llama.cpp computes full attention; %q has a sliding window, which differs in longer texts",
+      NULL },
     { .from = NULL },
 };
 
 static const heft_gguf_fixed qwen2[] = {
     { "use_sliding_window", "false|null",
-      "llama.cpp computes full attention; %q has a sliding window, which differs in longer texts" },
+      "llama.cpp computes full attention; %q has a sliding window, which differs in longer texts",
+      NULL },
     { .from = NULL },
 };
 
 static const heft_gguf_fixed sparse_layers[] = {
-    { "decoder_sparse_step", "1", NULL },
-    { "mlp_only_layers.0", "null", NULL },
+    { "decoder_sparse_step", "1", NULL, NULL },
+    { "mlp_only_layers.0", "null", NULL, NULL },
     { .from = NULL },
 };
 
 static const heft_gguf_fixed raw_weights[] = {
-    { "norm_topk_prob", "false", NULL },
+    { "norm_topk_prob", "false", NULL, NULL },
     { .from = NULL },
 };
 
 static const heft_gguf_fixed normalised_weights[] = {
-    { "norm_topk_prob", "true", NULL },
+    { "norm_topk_prob", "true", NULL, "false" },
     { .from = NULL },
 };
 
 /* transformers computes the tanh form for "gelu" here, too. */
 static const heft_gguf_fixed gelu_tanh[] = {
-    { "hidden_activation|hidden_act", "gelu_pytorch_tanh|gelu", NULL },
-    { "use_bidirectional_attention", "false|null", NULL },
+    { "hidden_activation|hidden_act", "gelu_pytorch_tanh|gelu", NULL, NULL },
+    { "use_bidirectional_attention", "false|null", NULL, NULL },
+    { .from = NULL },
+};
+
+static const heft_gguf_fixed gemma3_fixed[] = {
+    { "attn_logit_softcapping", "null", NULL, NULL },
+    { .from = NULL },
+};
+
+static const heft_gguf_fixed gpt_oss_fixed[] = {
+    { "swiglu_limit", "7|7.0", NULL, NULL },
     { .from = NULL },
 };
 
 static const heft_gguf_fixed gpt2_fixed[] = {
-    { "activation_function", "gelu_new|gelu_pytorch_tanh|gelu_fast", NULL },
-    { "scale_attn_by_inverse_layer_idx", "false|null", NULL },
-    { "scale_attn_weights", "true", NULL },
+    { "activation_function", "gelu_new|gelu_pytorch_tanh|gelu_fast", NULL, NULL },
+    { "scale_attn_by_inverse_layer_idx", "false|null", NULL, NULL },
+    { "scale_attn_weights", "true", NULL, NULL },
+    { "add_cross_attention", "false", NULL, NULL },
     { .from = NULL },
 };
 
 static const heft_gguf_fixed bert_fixed[] = {
-    { "hidden_act", "gelu|gelu_new|gelu_pytorch_tanh", NULL },
-    { "position_embedding_type", "absolute", NULL },
+    { "hidden_act", "gelu|gelu_new|gelu_pytorch_tanh", NULL, NULL },
+    { "position_embedding_type", "absolute", NULL, NULL },
+    { "is_decoder", "false", NULL, NULL },
     { .from = NULL },
 };
 
 static const heft_gguf_fixed deepseek2_fixed[] = {
-    { "moe_layer_freq", "1", NULL },
+    { "moe_layer_freq", "1", NULL, NULL },
+    { "rope_interleave", "true", NULL, NULL },
+    { .from = NULL },
+};
+
+static const heft_gguf_fixed deepseek_v2[] = {
+    { "topk_method", "greedy",
+      "llama.cpp rates a group of experts by its best two, topk_method in %q by its best one: "
+      "texts may meet other experts",
+      NULL },
+    { .from = NULL },
+};
+
+static const heft_gguf_fixed deepseek_v3[] = {
+    { "topk_method", "noaux_tc", NULL, NULL },
     { .from = NULL },
 };
 
@@ -240,13 +268,18 @@ static const heft_gguf_architecture architectures[] = {
       1 },
     { "gemma", "gemma", "GemmaForCausalLM", { sizes, gemma }, { gelu_tanh }, 1 },
     { "gemma2", "gemma2", "Gemma2ForCausalLM", { sizes, gemma, gemma2 }, { gelu_tanh }, 1 },
-    { "gemma3", "gemma3_text|gemma3", "Gemma3ForCausalLM", { gemma3 }, { gelu_tanh }, 1 },
+    { "gemma3",
+      "gemma3_text|gemma3",
+      "Gemma3ForCausalLM",
+      { gemma3 },
+      { gelu_tanh, gemma3_fixed },
+      1 },
     { "phi3", "phi3", "Phi3ForCausalLM", { sizes, decoder, rotary, phi3 }, { silu }, 1 },
     { "gpt-oss",
       "gpt_oss",
       "GptOssForCausalLM",
       { sizes, decoder, experts, windows },
-      { silu },
+      { silu, gpt_oss_fixed },
       1 },
     { "gpt2", "gpt2", "GPT2LMHeadModel", { sizes, gpt2 }, { gpt2_fixed }, 1 },
     { "bert", "bert", "BertModel", { sizes, bert }, { bert_fixed }, 1 },
@@ -254,13 +287,13 @@ static const heft_gguf_architecture architectures[] = {
       "deepseek_v2",
       "DeepseekV2ForCausalLM",
       { sizes, deepseek2, deepseek2_experts },
-      { silu, deepseek2_fixed },
+      { silu, deepseek2_fixed, deepseek_v2 },
       1 },
     { "deepseek2",
       "deepseek_v3",
       "DeepseekV3ForCausalLM",
       { sizes, deepseek2, deepseek2_experts },
-      { silu, deepseek2_fixed },
+      { silu, deepseek2_fixed, deepseek_v3 },
       1 },
     { "olmo2", "olmo2", "Olmo2ForCausalLM", { sizes, decoder }, { silu }, 1 },
     { "glm4", "glm4", "Glm4ForCausalLM", { sizes, decoder, rotary }, { silu }, 0.5 },

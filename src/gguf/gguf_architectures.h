@@ -30,9 +30,10 @@ typedef struct heft_gguf_rule {
 /* A setting that llama.cpp does not read: the architecture has one value. */
 typedef struct heft_gguf_fixed {
     const char *from;
-    const char
-        *values;      /* separated by '|'; the first is that of a config.json without the setting */
-    const char *note; /* a warning about another value; NULL: an error */
+    const char *values; /* separated by '|' */
+    const char *note;   /* a warning about another value; NULL: an error */
+    /* The value of a config.json without the setting; NULL: the first of `values`. */
+    const char *absent;
 } heft_gguf_fixed;
 
 enum { HEFT_GGUF_RULE_SETS = 4 };

@@ -85,15 +85,41 @@ static bool yarn_log(double *out, const heft_gguf_metadata *m)
     return is_known;
 }
 
-/* Version 3 of DeepSeek has sigmoids also where config.json does not say so. */
+/* Version 3 of DeepSeek normalises weights and has sigmoids also where config.json does not say
+ * so. */
+static bool version3(double *out, const heft_gguf_metadata *m)
+{
+    heft_value type = heft_gguf_config(m, "model_type");
+    *out = 1;
+    return heft_gguf_is_text(&type, "deepseek_v3");
+}
+
 static bool gating(double *out, const heft_gguf_metadata *m)
 {
     enum { SOFTMAX = 1, SIGMOID = 2 };
-    heft_value v = heft_gguf_config(m, "scoring_func"), type = heft_gguf_config(m, "model_type");
-    bool is_v3 = heft_gguf_is_text(&type, "deepseek_v3");
+    heft_value v = heft_gguf_config(m, "scoring_func");
+    bool is_v3 = version3(out, m);
     *out = heft_gguf_is_text(&v, "sigmoid") || (v.kind == HEFT_KIND_NULL && is_v3) ? SIGMOID
                                                                                    : SOFTMAX;
     return v.kind == HEFT_KIND_NULL || *out == SIGMOID || heft_gguf_is_text(&v, "softmax");
+}
+
+/* Groups of experts limit the choice in version 2 of DeepSeek only if its method says so. */
+static bool group_number(double *out, const heft_gguf_metadata *m, const char *path)
+{
+    heft_value method = heft_gguf_config(m, "topk_method");
+    bool is_limited = heft_gguf_is_text(&method, "group_limited_greedy");
+    return (version3(out, m) || is_limited) && number_at(out, m, path);
+}
+
+static bool groups(double *out, const heft_gguf_metadata *m)
+{
+    return group_number(out, m, "n_group");
+}
+
+static bool groups_used(double *out, const heft_gguf_metadata *m)
+{
+    return group_number(out, m, "topk_group");
 }
 
 static bool pooling(double *out, const heft_gguf_metadata *m)
@@ -125,7 +151,10 @@ static const struct {
     { "=key", key },
     { "=latent_key", latent_key },
     { "=yarn_log", yarn_log },
+    { "=version3", version3 },
     { "=gating", gating },
+    { "=groups", groups },
+    { "=groups_used", groups_used },
     { "=pooling", pooling },
 };
 
@@ -213,15 +242,18 @@ static heft_status check_fixed(heft_gguf_metadata *m, const heft_gguf_fixed *fix
 {
     char digits[20];
     heft_value v = heft_gguf_config(m, fixed->from);
-    heft_str value = spell(&v, digits);
-    if (v.kind == HEFT_KIND_NULL || heft_gguf_is_among(value, fixed->values))
+    bool is_absent = v.kind == HEFT_KIND_NULL;
+    heft_str value = is_absent && fixed->absent ? heft_lit(fixed->absent) : spell(&v, digits);
+    if ((is_absent && !fixed->absent) || heft_gguf_is_among(value, fixed->values))
         return HEFT_OK;
     if (fixed->note) {
         heft_gguf_note(m, fixed->note, heft_lit("config.json"));
         return HEFT_OK;
     }
     return heft_error_plain(
-        m->err, HEFT_E_UNSUPPORTED, "config.json: %q is %q, but llama.cpp computes %q for %s",
+        m->err, HEFT_E_UNSUPPORTED,
+        is_absent ? "config.json lacks %q, which is %q then, but llama.cpp computes %q for %s"
+                  : "config.json: %q is %q, but llama.cpp computes %q for %s",
         first_of(fixed->from), value, first_of(fixed->values), m->architecture->name);
 }
 

@@ -2,6 +2,7 @@
  * metadata of config.json. */
 #include "gguf/gguf_architectures.h"
 #include "gguf/gguf_back.h"
+#include "gguf/gguf_math.h"
 
 #include "base/error.h"
 #include "base/text.h"
@@ -230,7 +231,6 @@ static void put_scaling(heft_gguf_json *j, heft_str type)
     static const char *const numbers[][2] = {
         { "rope.scaling.factor", "factor" },
         { "rope.scaling.yarn_ext_factor", "extrapolation_factor" },
-        { "rope.scaling.yarn_attn_factor", "attention_factor" },
         { "rope.scaling.yarn_beta_fast", "beta_fast" },
         { "rope.scaling.yarn_beta_slow", "beta_slow" },
     };
@@ -242,6 +242,10 @@ static void put_scaling(heft_gguf_json *j, heft_str type)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (heft_gguf_find_number(&v, j->t, numbers[i][0]))
             put_setting(&inner, numbers[i][1], v, HEFT_RULE_F32);
+    double factor;
+    if (heft_str_is(type, "yarn") && heft_gguf_find_number(&v, j->t, "rope.scaling.attn_factor") &&
+        heft_gguf_find_number(&factor, j->t, "rope.scaling.factor"))
+        put_setting(&inner, "attention_factor", v * heft_gguf_yarn_scale(factor), HEFT_RULE_F32);
     if (heft_gguf_find_number(&v, j->t, "rope.scaling.yarn_log_multiplier"))
         put_setting(&inner, "mscale_all_dim", v * 10, HEFT_RULE_F32);
     if (heft_gguf_find_number(&v, j->t, "rope.scaling.original_context_length"))

@@ -36,4 +36,12 @@ static inline double heft_exp(double x)
     return sum * heft_f64_of((uint64_t)(n + 1023) << 52);
 }
 
+/* Return the number by which llama.cpp multiplies rotated numbers for a factor of YaRN; 0: the
+ * factor is too small for one. */
+static inline double heft_gguf_yarn_scale(double factor)
+{
+    const double least = 1e-3;
+    return factor < least ? 0 : 1 + 0.1 * heft_ln(factor);
+}
+
 #endif

@@ -53,17 +53,60 @@ static heft_status linear(heft_gguf_metadata *m)
     return HEFT_OK;
 }
 
+/* llama.cpp has one number for both, and none for the factor that their quotient makes. */
+static heft_status check_mscale(heft_gguf_metadata *m)
+{
+    double all = rope_number(m, "mscale_all_dim", 0);
+    bool is_read = heft_str_is(heft_lit(m->architecture->name), "deepseek2");
+    if (!is_read || (all != 0 && rope_number(m, "mscale", 1) == all))
+        return HEFT_OK;
+    return heft_error_plain(m->err, HEFT_E_UNSUPPORTED,
+                            "config.json: 'mscale' and 'mscale_all_dim' are not one number, as "
+                            "llama.cpp computes for %s",
+                            m->architecture->name);
+}
+
+/* transformers multiplies rotated numbers by attention_factor, llama.cpp by attn_factor and by
+ * heft_gguf_yarn_scale().  The authors of YaRN have attn_factor in the sense of llama.cpp. */
+static heft_status yarn_attention(heft_gguf_metadata *m, double factor)
+{
+    const double most = 3.4e38; /* of f32 */
+    heft_value v = heft_gguf_rope(m, "attention_factor|attn_factor");
+    double own = 0, usual = heft_gguf_yarn_scale(factor);
+    bool is_whole = heft_gguf_rope(m, "attention_factor").kind != HEFT_KIND_NULL;
+    bool is_latent = heft_str_is(heft_lit(m->architecture->name), "deepseek2");
+    if (v.kind == HEFT_KIND_NULL)
+        return HEFT_OK;
+    if (!heft_gguf_number(&own, &v) || !(own > 0 && own < most) || usual <= 0)
+        return heft_error_plain(m->err, HEFT_E_FORMAT,
+                                "config.json: the rotary scaling yarn has impossible numbers");
+    if (is_latent && !(is_whole && own == 1))
+        return heft_error_plain(m->err, HEFT_E_UNSUPPORTED,
+                                "config.json: 'attention_factor' is not 1, but llama.cpp computes "
+                                "it by 'mscale_all_dim' for %s",
+                                m->architecture->name);
+    if (!is_latent)
+        heft_gguf_add_f32(m, full_key(m, "attn_factor"), is_whole ? own / usual : own);
+    return HEFT_OK;
+}
+
 static heft_status yarn(heft_gguf_metadata *m)
 {
     static const char *const numbers[][2] = {
         { "yarn_ext_factor", "extrapolation_factor" },
-        { "yarn_attn_factor", "attention_factor|attn_factor" },
         { "yarn_beta_fast", "beta_fast" },
         { "yarn_beta_slow", "beta_slow" },
     };
     double factor, length, number;
     HEFT_TRY(need(&factor, m, "factor"));
     HEFT_TRY(need(&length, m, "original_max_position_embeddings"));
+    HEFT_TRY(check_mscale(m));
+    HEFT_TRY(yarn_attention(m, factor));
+    heft_value truncates = heft_gguf_rope(m, "truncate");
+    if (truncates.kind == HEFT_KIND_BOOL && !truncates.as.b)
+        heft_gguf_note(m,
+                       "llama.cpp rounds the limits of YaRN, which 'truncate' in %q asks not to do",
+                       heft_lit("config.json"));
     heft_gguf_add(m, heft_value_str(full_key(m, "type"), heft_lit("yarn")));
     heft_gguf_add_f32(m, full_key(m, "factor"), factor);
     heft_gguf_add_u32(m, full_key(m, "original_context_length"), (uint64_t)length);

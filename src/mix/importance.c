@@ -31,6 +31,7 @@ struct heft_importance {
     heft_vec entries; /* entry, sorted by name once all are read */
     heft_str dataset;
     uint32_t chunks;
+    uint64_t trailing; /* bytes after the end of an imatrix.dat */
 };
 
 static const entry *at(const heft_importance *m, uint32_t i)
@@ -250,6 +251,7 @@ static heft_status read_dat(heft_importance *m, heft_cur *c, heft_error *err)
     heft_str dataset = heft_cur_text(c, read_count(c, "the length of a name"), "a name");
     if (!c->st)
         m->dataset = heft_arena_copy(&m->arena, dataset);
+    m->trailing = heft_cur_left(c);
     return c->st;
 }
 
@@ -332,4 +334,9 @@ heft_str heft_importance_dataset(const heft_importance *m)
 uint32_t heft_importance_chunks(const heft_importance *m)
 {
     return m->chunks;
+}
+
+uint64_t heft_importance_trailing(const heft_importance *m)
+{
+    return m->trailing;
 }

@@ -55,7 +55,23 @@ static void put_run(const float *run, size_t count, heft_dtype as, uint8_t *out)
         (void)heft_dtype_cast(out, as, run, HEFT_F32, count);
 }
 
-/* Refuse finite numbers of blocks that f16 does not have: their own type is f32. */
+/* Return whether numbers that f16 does not have would become infinities without a word: the tensor
+ * has another type of its own. */
+static bool may_overflow(const heft_decoder *r, heft_dtype as)
+{
+    return as == HEFT_F16 && r->d->dtype != HEFT_F16;
+}
+
+static bool has_infinity(const uint8_t *halves, size_t count)
+{
+    enum { SIZE = 2, MAGNITUDE = 0x7FFF, INFINITE = 0x7C00 };
+    uint32_t found = 0;
+    for (size_t i = 0; i < count; i++)
+        found |= (heft_le16(halves + i * SIZE) & MAGNITUDE) == INFINITE;
+    return found;
+}
+
+/* Refuse finite numbers that f16 does not have. */
 static void refuse_overflow(heft_decoder *r, const float *run, size_t count)
 {
     const float least = 65520, most = 3.40282347e+38F;
@@ -78,13 +94,14 @@ static void decode_run(heft_decoder *r, uint64_t row, uint64_t column, size_t co
     float run[HEFT_RUN];
     bool is_float = as == HEFT_F32 && !((uintptr_t)out % sizeof(float));
     float *to = is_float ? (float *)(void *)out : run;
-    if (look_up_run(r, row, column, count, as, out) || r->st)
+    bool is_done = look_up_run(r, row, column, count, as, out);
+    if (r->st || (is_done && !(may_overflow(r, as) && has_infinity(out, count))))
         return;
     r->st = r->d->decoder->decode(r, row, column, count, to);
-    if (!r->st && as == HEFT_F16 && r->d->decoder == &heft_decoder_of_blocks)
-        refuse_overflow(r, to, count);
     if (!r->st && heft_decoding_part_of(r->d, HEFT_ROLE_PRE_SCALE))
         heft_decoder_scale_columns(r, column, count, to);
+    if (!r->st && may_overflow(r, as))
+        refuse_overflow(r, to, count);
     if (!r->st && to == run)
         put_run(run, count, as, out);
 }

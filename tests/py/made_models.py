@@ -24,7 +24,7 @@ CONFIGS = {
     "mistral": {"sliding_window": None},
     "mixtral": {"num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": None},
     "qwen2": {"use_sliding_window": False,
-              "rope_scaling": {"rope_type": "yarn", "factor": 4.0,
+              "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "attention_factor": 1.25,
                                "original_max_position_embeddings": 128}},
     "qwen2_moe": {**MOE, "shared_expert_intermediate_size": 80, "norm_topk_prob": False},
     "qwen3": {"head_dim": 32, "rope_scaling": {"rope_type": "linear", "factor": 2.0}},
@@ -45,7 +45,7 @@ CONFIGS = {
     "gpt2": {"n_layer": 2, "n_embd": 64, "n_head": 4, "n_positions": 512, "n_inner": None,
              "layer_norm_epsilon": 1e-5, "activation_function": "gelu_new"},
     "bert": {"layer_norm_eps": 1e-12, "hidden_act": "gelu", "type_vocab_size": 2},
-    "deepseek_v2": {**MLA, "norm_topk_prob": False, "routed_scaling_factor": 1.0,
+    "deepseek_v2": {**MLA, "n_group": 2, "norm_topk_prob": False, "routed_scaling_factor": 1.0,
                     "topk_method": "greedy", "scoring_func": "softmax"},
     "deepseek_v3": {**MLA, "norm_topk_prob": True, "routed_scaling_factor": 2.5,
                     "topk_method": "noaux_tc", "scoring_func": "sigmoid",
@@ -117,7 +117,8 @@ def yarn(base, dim, s):
     low = max(np.floor(place(s.get("beta_fast", 32))), 0)
     high = min(np.ceil(place(s.get("beta_slow", 1))), dim - 1)
     ramp = np.clip((np.arange(dim // 2) - low) / max(high - low, 0.001), 0, 1)
-    return plain / s["factor"] * ramp + plain * (1 - ramp), 0.1 * np.log(s["factor"]) + 1
+    usual = 0.1 * np.log(s["factor"]) + 1
+    return plain / s["factor"] * ramp + plain * (1 - ramp), s.get("attention_factor", usual)
 
 
 def frequencies(c, dim, base=None, scaled=True):

@@ -68,3 +68,33 @@ P
 $HEFT convert -q --dequantize=f16 large.gguf over.safetensors || echo "= $?"
 [ -e over.safetensors ] || echo "nothing is left"
 $HEFT convert -q --dequantize large.gguf fits.safetensors && $HEFT cat fits.safetensors l.weight | od -An -tf4 -N4
+echo "== numbers of schemes that f16 does not have"
+$PYTHON - <<'P'
+import struct
+from samples import write_safetensors
+def fp8(name, code, scale, type_="F32"):
+    scales = struct.pack("<f", scale) if type_ == "F32" else bytes([scale])
+    write_safetensors(name, {"l.weight": ("F8_E4M3", [8, 8], bytes([0x38] * 63 + [code])),
+                             "l.weight_scale_inv": (type_, [1, 1], scales)})
+fp8("scale.safetensors", 0xBE, 40000.0)         # -1.75 * 40000
+fp8("border.safetensors", 0x38, 65519.996)      # rounds to 65504
+fp8("infinite.safetensors", 0x38, float("inf"))
+e8m0 = lambda name, scale: write_safetensors(name, {
+    "e.gate_up_proj_blocks": ("U8", [1, 2, 1, 16], bytes([0x22] * 31 + [0x27])),
+    "e.gate_up_proj_scales": ("U8", [1, 2, 1], bytes([127, scale]))})
+e8m0("mxfp4.safetensors", 127 + 14)             # 6 * 2^14
+e8m0("fits.mxfp4.safetensors", 127 + 13)        # 6 * 2^13
+P
+for f in scale mxfp4; do $HEFT convert -q --dequantize=f16 $f.safetensors over.safetensors || echo "= $?"; done
+[ -e over.safetensors ] || echo "nothing is left"
+$HEFT convert -q --dequantize=f16 --to safetensors mxfp4.safetensors - | wc -c
+$HEFT convert -q --dequantize=f32 --cast f16 scale.safetensors over.safetensors || echo "= $?"
+$HEFT convert -qf --dequantize=f32 --cast f16 --strict scale.safetensors over.safetensors || echo "= $?"
+for f in border infinite fits.mxfp4; do
+    $HEFT convert -qf --dequantize=f16 $f.safetensors half.safetensors || echo "= $?"
+    $PYTHON -c "
+import numpy as np, struct, json
+b = open('half.safetensors', 'rb').read()
+x = np.frombuffer(b[8 + struct.unpack('<Q', b[:8])[0]:], '<f2')
+print('$f', x.max(), x.min())"
+done

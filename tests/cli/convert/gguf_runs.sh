@@ -27,6 +27,25 @@ folder("pattern", {"sliding_window_pattern": 2}, kind="gemma3_text")
 local, full = "sliding_attention", "full_attention"
 folder("types", {"layer_types": [local] * 4 + [full, local]}, kind="gemma3_text")
 folder("usual", {"layer_types": [local] * 5 + [full], "_sliding_window_pattern": 6}, kind="gemma3_text")
+folder("raw_topk", {"norm_topk_prob": False}, kind="qwen3_moe")
+folder("no_topk", {"norm_topk_prob": "none"}, kind="qwen3_moe")
+folder("topk", {"norm_topk_prob": True}, kind="qwen2_moe")
+folder("bidirectional", {"use_bidirectional_attention": True}, kind="gemma3_text")
+folder("softcap", {"attn_logit_softcapping": 50.0}, kind="gemma3_text")
+folder("limit", {"swiglu_limit": 6.5}, kind="gpt_oss")
+folder("halves", {"rope_interleave": False}, kind="deepseek_v3")
+folder("method", {"topk_method": "greedy"}, kind="deepseek_v3")
+yarn = made_models.CONFIGS["deepseek_v3"]["rope_scaling"]
+folder("mscale", {"rope_scaling": {**yarn, "mscale": 0.5}}, kind="deepseek_v3")
+folder("no_mscale", {"rope_scaling": {k: v for k, v in yarn.items() if k != "mscale_all_dim"}}, kind="deepseek_v3")
+folder("attention", {"rope_scaling": {**yarn, "attention_factor": 1.5}}, kind="deepseek_v3")
+folder("small", {"rope_scaling": {"rope_type": "yarn", "factor": 1e-9, "attention_factor": 1.5,
+                                  "original_max_position_embeddings": 128}})
+folder("dynamic", {"rope_scaling": {"rope_type": "dynamic", "factor": 2.0}})
+folder("groups", {"topk_method": "group_limited_greedy"}, kind="deepseek_v2")
+yarn = made_models.CONFIGS["gpt_oss"]["rope_scaling"]
+folder("truncate", {"swiglu_limit": 7.0, "rope_scaling": {**yarn, "truncate": False}}, kind="gpt_oss")
+folder("v3", {"norm_topk_prob": "none"}, kind="deepseek_v3")
 folder("bare", tokenizer={}, vocab=300)
 folder("short", vocab=100)
 odd = t.byte_level("qwen2", count=4)
@@ -59,6 +78,11 @@ echo "== settings that contradict the weights"
 for f in keys width more fewer; do $HEFT convert --map auto $f no.gguf || echo "= $?"; done
 echo "== settings that llama.cpp does not read"
 for f in scale pattern types; do $HEFT convert --map auto $f no.gguf || echo "= $?"; done
+for f in raw_topk no_topk topk bidirectional softcap limit halves method mscale no_mscale attention small dynamic; do
+    $HEFT convert --map auto $f no.gguf || echo "$f = $?"
+done
+for f in groups truncate; do $HEFT convert --strict --map auto $f no.gguf || echo "$f = $?"; done
+$HEFT convert -q --map auto v3 v3.gguf && $HEFT info v3.gguf | grep weights_norm
 $HEFT convert -q --map auto usual usual.gguf && [ ! -e no.gguf ] && echo "nothing is left"
 echo "== a map of another architecture"; $HEFT convert --map llama good no.gguf || echo "= $?"
 $HEFT convert --map llama:inverse out.gguf other/ || echo "= $?"; [ ! -e no.gguf -a ! -e other ] && echo "nothing is left"

@@ -44,6 +44,11 @@ echo "== of another model"; $HEFT convert --quantize q4_0 --imatrix short.dat go
 sed s/ffn_down/ffn_dawn/ good.dat > other.dat
 $HEFT convert -f --quantize q4_0 --imatrix other.dat good.gguf useless.gguf
 $HEFT convert --strict --quantize q4_0 --imatrix other.dat good.gguf no.gguf || echo "= $?"
+echo "== bytes after the end of an imatrix"
+$PYTHON -c "import struct; open('tail.dat', 'wb').write(open('good.dat', 'rb').read() + struct.pack('<ii', 5, 1) + b'xtail')"
+$HEFT convert -qf --quantize q4_0 --imatrix tail.dat good.gguf tail.gguf && $HEFT info tail.gguf | grep chunks
+$HEFT convert -f --quantize q4_0 --imatrix tail.dat good.gguf tail.gguf
+$HEFT convert --strict --quantize q4_0 --imatrix tail.dat good.gguf no.gguf || echo "= $?"
 echo "== an imatrix is not replaced"; $HEFT convert -f --to gguf --quantize q4_0 --imatrix good.dat good.gguf good.dat || echo "= $?"
 echo "== with NaN"; $HEFT convert --quantize q4_0 --imatrix nan.dat good.gguf no.gguf || echo "= $?"
 echo "== no imatrix"; $HEFT convert --quantize q4_0 --imatrix good.gguf good.gguf no.gguf || echo "= $?"
