@@ -31,3 +31,8 @@ $HEFT blend --messages json -f --method linear a b out.safetensors
 $HEFT blend -f --method linear a a out.safetensors; echo "exit $?"
 $HEFT blend -f --method linear a out.safetensors; $HEFT diff a out.safetensors
 [ -e /dev/full ] && $HEFT blend --to safetensors --method linear a b /dev/full; echo "exit $?"
+# filters that no tensor has, and ties of no tensor, are reported; a later rule for all is not
+$HEFT blend -f --method linear --weight wx=3 --weight 'z*=2,5' --weight w=1 --tied q=w a b out.safetensors; echo "exit $?"
+$HEFT blend -f --strict --method linear --weight wx=3 a b strict.safetensors; echo "exit $?"
+ls strict* 2> /dev/null
+$HEFT blend -f --method linear --weight 1 --weight w=3 a b out.safetensors; echo "exit $?"
