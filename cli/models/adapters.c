@@ -16,6 +16,7 @@ typedef struct unmatched_tensors {
     uint64_t count;
     uint32_t adapter;
     char first[128];
+    uint64_t patterns; /* of settings, for no module */
 } unmatched_tensors;
 
 static void count_unmatched(void *ctx, uint32_t adapter, heft_str name)
@@ -27,12 +28,28 @@ static void count_unmatched(void *ctx, uint32_t adapter, heft_str name)
     snprintf(u->first, sizeof u->first, "%.*s", (int)name.len, name.ptr);
 }
 
+/* A scale that the settings give to no module is likely meant for one that has another name. */
+static void say_pattern(void *ctx, uint32_t adapter, const char *map, heft_str pattern)
+{
+    enum { MOST = 8 };
+    unmatched_tensors *u = ctx;
+    outbuf text;
+    if (u->patterns++ >= MOST)
+        return;
+    out_open(&text, -1);
+    out_escaped(&text, pattern);
+    say_lost(u->session->strict, u->paths[2 * (size_t)adapter],
+             "'%s' in %s of adapter_config.json names no module of the adapter%s", out_cstr(&text),
+             map, u->patterns == MOST ? " (no more are listed)" : "");
+    out_free(&text);
+}
+
 /* Say which tensors of adapters were left out: an error with --strict. Return an exit code. */
 static int say_unmatched(const unmatched_tensors *u)
 {
     outbuf name;
     if (!u->count)
-        return CODE_DONE;
+        return u->patterns && u->session->strict ? CODE_USAGE : CODE_DONE;
     out_open(&name, -1);
     out_escaped(&name, str_of(u->first));
     say_lost(u->session->strict, u->paths[2 * u->adapter],
@@ -102,6 +119,7 @@ int adapters_open(adapters *a, const adapter_options *o, const session *s, const
     opt.peft_rounding = o->peft_rounding;
     opt.block_type = block;
     opt.on_unmatched = s->allow_unmatched ? count_unmatched : NULL;
+    opt.on_pattern = say_pattern;
     opt.ctx = &u;
     if (heft_lora_open(&a->merged, f, a->all, (uint32_t)count, &opt, &err))
         return say_lora_error(count == 1 ? o->list.item[0] : path, &err);

@@ -253,6 +253,33 @@ void heft_lora_config_of(const heft_lora_config *c, heft_str module, double *ran
     find_pattern(alpha, c->settings, "alpha_pattern", module);
 }
 
+/* Return whether the pattern names a module of an adapter. */
+static bool is_used(heft_str pattern, const heft_lora_modules *modules)
+{
+    const heft_lora_module *m = modules->all.ptr;
+    for (uint32_t i = 0; i < modules->all.len; i++)
+        if (names_module(pattern, heft_lora_unwrapped(heft_lora_without_layers(m[i].name))))
+            return true;
+    return false;
+}
+
+void heft_lora_config_report(const heft_lora_config *c, const heft_lora_modules *modules,
+                             const heft_lora_options *o, uint32_t adapter)
+{
+    static const char *const maps[] = { "rank_pattern", "alpha_pattern" };
+    const heft_settings *s = c->settings;
+    for (size_t k = 0; s && o->on_pattern && k < sizeof maps / sizeof *maps; k++) {
+        uint32_t at = heft_settings_find_path(s, heft_lit(maps[k]));
+        if (at == HEFT_NONE || heft_settings_value_at(s, at).kind != HEFT_KIND_MAP)
+            continue;
+        for (uint32_t i = at + 1; i < heft_settings_next(s, at); i = heft_settings_next(s, i)) {
+            heft_str pattern = heft_settings_value_at(s, i).key;
+            if (!is_used(pattern, modules))
+                o->on_pattern(o->ctx, adapter, maps[k], pattern);
+        }
+    }
+}
+
 /* Join the component of a module, its name up to the first dot, and a key; ptr NULL: too long. */
 static heft_str key_of(char *text, size_t most, heft_str module, const char *key)
 {

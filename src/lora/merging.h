@@ -50,6 +50,9 @@ typedef struct heft_lora_modules {
 heft_status heft_lora_modules_read(heft_lora_modules *out, heft_memory *m, const heft_file *f,
                                    heft_error *err);
 void heft_lora_modules_free(heft_lora_modules *s, heft_memory *m);
+/* Call o->on_pattern for the patterns of the settings that name no module. */
+void heft_lora_config_report(const heft_lora_config *c, const heft_lora_modules *modules,
+                             const heft_lora_options *o, uint32_t adapter);
 
 /* ---- tensors of the base, by the names of modules ---- */
 

@@ -109,7 +109,7 @@ def heft_applies_what_it_makes(scratch):
 
 
 def expected_counts(old, new):
-    """Return the kinds of change that are decided by the models alone, and the sum of the others."""
+    """Return how many tensors change in which way; those of equal shape change in place."""
     counts = {"none": 0, "whole": 0, "added": len(new.keys() - old.keys()),
               "removed": len(old.keys() - new.keys()), "in place": 0}
     for name in old.keys() & new.keys():
@@ -122,10 +122,11 @@ def expected_counts(old, new):
 
 
 def counts_are_those_of_numpy(scratch):
-    """Tensors come, go, change their names, types and shapes, and values, in models of any order."""
+    """Tensors come, go, change their names, types and shapes, and values, in any order."""
     for n in range(24):
         names = [f"t{i}" for i in RANDOM.permutation(12)]
-        old = {name: ("F32", RANDOM.random((3, 4), "<f4")) for name in names[:RANDOM.integers(9)]}
+        old = {name: ("F32", RANDOM.random((3, 4), "<f4"))
+               for name in names[:RANDOM.integers(9)]}
         new = {}
         for name in RANDOM.permutation(list(old) or ["first"]):
             kind, t = old.get(name, ("F32", np.ones((2, 2), "<f4")))
@@ -559,9 +560,9 @@ def patches_are_applied(scratch):
 
 CHECKS = [
     numpy_applies_what_heft_makes, digests_are_those_of_hash, heft_applies_what_it_makes,
-    counts_are_those_of_numpy, changed_attributes_are_reported, formats_may_differ, values_change_in_place, one_percent_takes_at_most_three,
-    the_wrong_base_is_refused, deltas_by_hand_are_applied, damaged_deltas_are_refused,
-    checksums_of_a_delta_are_compared,
+    counts_are_those_of_numpy, changed_attributes_are_reported, formats_may_differ,
+    values_change_in_place, one_percent_takes_at_most_three, the_wrong_base_is_refused,
+    deltas_by_hand_are_applied, damaged_deltas_are_refused, checksums_of_a_delta_are_compared,
     what_does_not_fit_in_place_is_refused, journals_by_hand_are_undone, full_disks_leave_nothing,
     disk_deltas_are_applied, disk_deltas_are_made, bad_disk_deltas_are_refused, patches_are_applied
 ]
