@@ -150,6 +150,14 @@ heft_bytes heft_test_load(const char *path)
     return b;
 }
 
+bool heft_test_file_is(const char *path, heft_bytes expected)
+{
+    heft_bytes b = heft_test_load(path);
+    bool is_same = b.len == expected.len && !memcmp(b.p, expected.p, b.len);
+    heft_test_free(&b);
+    return is_same;
+}
+
 void heft_test_free(heft_bytes *b)
 {
     free(b->p);

@@ -79,6 +79,8 @@ typedef struct heft_bytes { /* malloc'ed without slack, so that sanitizers see o
     size_t len;
 } heft_bytes;
 heft_bytes heft_test_load(const char *path);
+/* Return whether the file has exactly these bytes. */
+bool heft_test_file_is(const char *path, heft_bytes expected);
 heft_bytes heft_test_copy(const void *p, size_t len);
 void heft_test_free(heft_bytes *b);
 void heft_test_save(const char *path, const void *p, size_t len);

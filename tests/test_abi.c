@@ -55,7 +55,7 @@ static const size_row sizes[] = {
     { "heft_gguf_extra", sizeof(heft_gguf_extra), 24 },
     { "heft_quantise_method", sizeof(heft_quantise_method), 24 },
     { "heft_lora_adapter", sizeof(heft_lora_adapter), 24 },
-    { "heft_lora_options", sizeof(heft_lora_options), 56 },
+    { "heft_lora_options", sizeof(heft_lora_options), 72 },
     { "heft_lora_item", sizeof(heft_lora_item), 64 },
     { "heft_extract_options", sizeof(heft_extract_options), 72 },
     { "heft_extracted", sizeof(heft_extracted), 64 },

@@ -11,14 +11,6 @@
 
 enum { DATA = 5000, MORE = 9000 };
 
-static bool file_is(const char *path, heft_bytes expected)
-{
-    heft_bytes b = heft_test_load(path);
-    bool is_same = b.len == expected.len && !memcmp(b.p, expected.p, b.len);
-    heft_test_free(&b);
-    return is_same;
-}
-
 static bool has_journal(const char *path)
 {
     char name[1100];
@@ -175,12 +167,12 @@ static void assert_append_repeated(const scenario *s)
     if (had_journal)
         heft_assert_fails(heft_file_open(&f, s->path, NULL, &err), HEFT_E_IO, &err, "journal");
     else
-        assert_true(file_is(s->path, s->old) || file_is(s->path, s->new));
+        assert_true(heft_test_file_is(s->path, s->old) || heft_test_file_is(s->path, s->new));
     heft_status st = append(&heft_stopping_disk, s->path, s->more, NULL, &r, &err);
     if (st) /* the killed append was complete */
         heft_assert_fails(st, HEFT_E_ARGUMENT, &err, "already");
     assert_int_equal(r.edit.rolled_back, had_journal);
-    assert_true(file_is(s->path, s->new));
+    assert_true(heft_test_file_is(s->path, s->new));
     assert_int_equal(heft_test_dir_entries(s->dir), 1);
 }
 
@@ -230,7 +222,7 @@ static void recovery_restores_the_old_file(void **state)
             heft_assert_ok(heft_edit_recover_on(&heft_stopping_disk, &rolled_back, s.path, &err),
                            &err);
             assert_int_equal(rolled_back, had_journal);
-            assert_true(!had_journal || file_is(s.path, s.old));
+            assert_true(!had_journal || heft_test_file_is(s.path, s.old));
         }
         assert_true(journals > 1);
         end_scenario(&s);
@@ -251,7 +243,7 @@ static void a_damaged_journal_is_refused(void **state)
         restore(&s);
         unlink(journal_path);
         (void)heft_test_is_killed(HEFT_KILLED, n++, do_append, &s);
-    } while (!heft_test_exists(journal_path) || file_is(s.path, s.old));
+    } while (!heft_test_exists(journal_path) || heft_test_file_is(s.path, s.old));
     reset_disk();
     heft_bytes journal = heft_test_load(journal_path), interrupted = heft_test_load(s.path);
     assert_int_equal(journal.p[8], 2); /* the version */
@@ -264,7 +256,7 @@ static void a_damaged_journal_is_refused(void **state)
         heft_test_save(journal_path, journal.p, i);
         heft_assert_fails(heft_edit_recover_on(&heft_stopping_disk, &rolled_back, s.path, &err),
                           HEFT_E_FORMAT, &err, "is damaged");
-        assert_true(file_is(s.path, interrupted));
+        assert_true(heft_test_file_is(s.path, interrupted));
     }
     heft_test_save(journal_path, journal.p, journal.len);
     interrupted.p[100] ^= 1; /* the journal no longer matches the file */
@@ -274,7 +266,7 @@ static void a_damaged_journal_is_refused(void **state)
     interrupted.p[100] ^= 1;
     heft_test_save(s.path, interrupted.p, interrupted.len);
     heft_assert_ok(heft_edit_recover_on(&heft_stopping_disk, &rolled_back, s.path, &err), &err);
-    assert_true(rolled_back && file_is(s.path, s.old));
+    assert_true(rolled_back && heft_test_file_is(s.path, s.old));
     heft_test_free(&journal);
     heft_test_free(&interrupted);
     end_scenario(&s);
@@ -301,9 +293,10 @@ static void fail_everywhere(scenario *s, heft_disk_failure failure, int os)
         assert_int_equal(r.tensors, st ? 0 : 2);
         heft_assert_ok(heft_edit_recover_on(&heft_stopping_disk, &rolled_back, s->path, &err),
                        &err);
-        assert_true(file_is(s->path, s->new) || (st && file_is(s->path, s->old)));
+        assert_true(heft_test_file_is(s->path, s->new) ||
+                    (st && heft_test_file_is(s->path, s->old)));
         if (rolled_back)
-            assert_true(file_is(s->path, s->old));
+            assert_true(heft_test_file_is(s->path, s->old));
     }
 }
 
@@ -350,7 +343,7 @@ static void running_out_of_memory_leaves_the_file_unchanged(void **state)
             if (st)
                 heft_assert_status(st, HEFT_E_NOMEM, &err);
             heft_assert_all_freed(&m);
-            assert_true(file_is(s.path, st ? s.old : s.new));
+            assert_true(heft_test_file_is(s.path, st ? s.old : s.new));
             assert_int_equal(heft_test_dir_entries(*state), 1);
         }
         end_scenario(&s);
@@ -400,7 +393,7 @@ static void names_that_the_file_has_are_refused(void **state)
     o.duplicates = HEFT_DUPLICATES_LAST;
     st = append(&heft_system_disk, s.path, s.more, &o, &r, &err);
     heft_assert_fails(st, HEFT_E_ARGUMENT, &err, "does not replace");
-    assert_true(file_is(s.path, s.old));
+    assert_true(heft_test_file_is(s.path, s.old));
     end_scenario(&s);
 }
 
@@ -419,11 +412,11 @@ static void nothing_to_append_changes_nothing(void **state)
     convert.keep = keep_none;
     heft_assert_ok(append(&heft_system_disk, s.path, s.more, &o, &r, &err), &err);
     assert_false(r.edit.changed);
-    assert_true(file_is(s.path, s.new));
+    assert_true(heft_test_file_is(s.path, s.new));
     restore(&s);
     heft_assert_ok(append(&heft_system_disk, s.path, s.more, &o, &r, &err), &err);
     assert_int_equal(r.edit.size, s.old.len);
-    assert_true(file_is(s.path, s.old));
+    assert_true(heft_test_file_is(s.path, s.old));
     end_scenario(&s);
 }
 
@@ -441,7 +434,7 @@ static void a_dry_run_reports_the_result_without_writing(void **state)
         heft_assert_ok(append(&heft_stopping_disk, s.path, s.more, &o, &dry_run_result, &err),
                        &err);
         assert_int_equal(heft_stop.calls, 0);
-        assert_true(file_is(s.path, s.old));
+        assert_true(heft_test_file_is(s.path, s.old));
         heft_assert_ok(append(&heft_system_disk, s.path, s.more, NULL, &result, &err), &err);
         assert_int_equal(dry_run_result.tensors, 2);
         assert_int_equal(result.tensors, 2);
@@ -475,7 +468,7 @@ static void a_cancelled_append_leaves_the_file_unchanged(void **state)
             st = append(&heft_system_disk, s.path, s.more, &o, NULL, &err);
             if (st)
                 heft_assert_status(st, HEFT_E_CANCELLED, &err);
-            assert_true(file_is(s.path, st ? s.old : s.new));
+            assert_true(heft_test_file_is(s.path, st ? s.old : s.new));
             assert_int_equal(heft_test_dir_entries(*state), 1);
         }
         end_scenario(&s);
@@ -502,7 +495,7 @@ static void damage_in_the_source_is_reported(void **state)
     heft_status st = append(&heft_system_disk, s.path, broken, NULL, &r, &err);
     heft_assert_status(st, HEFT_E_CHECKSUM, &err);
     assert_int_equal(err.about, HEFT_ABOUT_SOURCE);
-    assert_true(file_is(s.path, s.old));
+    assert_true(heft_test_file_is(s.path, s.old));
     o.convert = &convert;
     convert.no_verify = true;
     heft_assert_ok(append(&heft_system_disk, s.path, broken, &o, &r, &err), &err);
@@ -524,7 +517,7 @@ static void a_file_may_be_appended_to_itself(void **state)
         heft_assert_ok(heft_file_open(&f, path, NULL, &err), &err);
         heft_assert_fails(heft_file_append(NULL, path, f, NULL, &err), HEFT_E_ARGUMENT, &err,
                           "already");
-        assert_true(file_is(path, old));
+        assert_true(heft_test_file_is(path, old));
         o.convert = &convert;
         convert.keep = keep_v;
         convert.rename = all_are_w;
@@ -551,8 +544,8 @@ static void mode_and_links_are_kept(void **state)
         assert_int_equal(symlink("model", soft), 0);
         heft_assert_ok(append(&heft_system_disk, soft, s.more, NULL, &r, &err), &err);
         assert_int_equal(r.edit.hard_links, 1);
-        assert_true(file_is(s.path, s.new));
-        assert_true(file_is(hard, r.edit.in_place ? s.new : s.old));
+        assert_true(heft_test_file_is(s.path, s.new));
+        assert_true(heft_test_file_is(hard, r.edit.in_place ? s.new : s.old));
         assert_int_equal(stat(s.path, &info), 0);
         assert_int_equal(info.st_mode & 07777, 0640);
         assert_int_equal(lstat(soft, &info), 0);

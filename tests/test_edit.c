@@ -54,19 +54,6 @@ static heft_bytes edited(const char *path, heft_bytes old, const char *to)
     return heft_test_load(path);
 }
 
-static bool is_same(heft_bytes a, heft_bytes b)
-{
-    return a.len == b.len && !memcmp(a.p, b.p, a.len);
-}
-
-static bool file_is(const char *path, heft_bytes expected)
-{
-    heft_bytes b = heft_test_load(path);
-    bool is_same_file = is_same(b, expected);
-    heft_test_free(&b);
-    return is_same_file;
-}
-
 static bool has_journal(const char *path)
 {
     char name[4096];
@@ -104,14 +91,14 @@ static void assert_recovered(const char *dir, const char *path, heft_bytes old, 
     if (has_journal(path))
         heft_assert_fails(heft_file_open(&f, path, NULL, &err), HEFT_E_IO, &err, "journal");
     heft_assert_ok(heft_edit_recover_on(&heft_stopping_disk, &rolled_back, path, &err), &err);
-    if (file_is(path, new)) {
+    if (heft_test_file_is(path, new)) {
         assert_false(rolled_back);
         assert_int_equal(heft_test_dir_entries(dir), 1);
         return;
     }
-    assert_true(file_is(path, old));
+    assert_true(heft_test_file_is(path, old));
     heft_assert_ok(edit(path, to, NULL, &err), &err);
-    assert_true(file_is(path, new));
+    assert_true(heft_test_file_is(path, new));
     assert_int_equal(heft_test_dir_entries(dir), 1);
 }
 
@@ -166,7 +153,7 @@ static void leave_half_edited(const char *path, heft_bytes old, const char *to)
         heft_test_save(path, old.p, old.len);
         memset(&heft_stop, 0, sizeof heft_stop);
         (void)is_killed(HEFT_TORN, n++, path, to);
-    } while (!has_journal(path) || file_is(path, old));
+    } while (!has_journal(path) || heft_test_file_is(path, old));
 }
 
 static void a_killed_recovery_can_be_repeated(void **state)
@@ -182,7 +169,7 @@ static void a_killed_recovery_can_be_repeated(void **state)
             killed = failure == HEFT_KILLED ? is_dead : killed;
             heft_assert_ok(heft_edit_recover_on(&heft_stopping_disk, &rolled_back, path, &err),
                            &err);
-            assert_true(file_is(path, old));
+            assert_true(heft_test_file_is(path, old));
             assert_int_equal(heft_test_dir_entries(*state), 1);
         }
     heft_test_free(&old);
@@ -199,7 +186,7 @@ static void an_edit_first_rolls_back_an_interrupted_edit(void **state)
     heft_assert_ok(edit(path, "u", &r, &err), &err);
     assert_true(r.rolled_back);
     assert_true(r.in_place);
-    assert_true(file_is(path, expected));
+    assert_true(heft_test_file_is(path, expected));
     assert_int_equal(heft_test_dir_entries(*state), 1);
     heft_test_free(&expected);
     heft_test_free(&old);
@@ -231,7 +218,7 @@ static void assert_refused(const char *path, const char *message)
     if (message && !strstr(err.message, message))
         fail_msg("\"%s\" is not \"...%s...\"", err.message, message);
     assert_true(edit(path, "v", &r, &err) == st);
-    assert_true(file_is(path, before));
+    assert_true(heft_test_file_is(path, before));
     assert_true(has_journal(path));
     heft_test_free(&before);
 }
@@ -304,8 +291,8 @@ static void fail_everywhere(const char *dir, const char *format, const char *to,
         if (st)
             heft_assert_status(st, HEFT_E_IO, &err);
         heft_assert_ok(heft_edit_recover_on(&heft_stopping_disk, &rolled_back, path, &err), &err);
-        assert_true(file_is(path, old) || file_is(path, new));
-        assert_true(st || file_is(path, new));
+        assert_true(heft_test_file_is(path, old) || heft_test_file_is(path, new));
+        assert_true(st || heft_test_file_is(path, new));
         if (!was_reached)
             break;
     }
@@ -383,7 +370,7 @@ static void mode_links_and_locks_are_respected(void **state)
     heft_assert_ok(edit(link_path, long_name, &r, &err), &err);
     assert_false(r.in_place);
     assert_int_equal(r.hard_links, 1);
-    assert_true(file_is(hard, old)); /* the hard link keeps the old content */
+    assert_true(heft_test_file_is(hard, old)); /* the hard link keeps the old content */
     assert_int_equal(lstat(link_path, &info), 0);
     assert_true(S_ISLNK(info.st_mode));
     assert_int_equal(stat(path, &info), 0);
@@ -528,7 +515,7 @@ static void an_edit_without_changes_leaves_the_file_unchanged(void **state)
         heft_test_save(path, old.p, old.len);
         heft_assert_ok(heft_file_edit(&r, path, NULL, &err), &err);
         assert_false(r.changed);
-        assert_true(file_is(path, old));
+        assert_true(heft_test_file_is(path, old));
         heft_test_free(&old);
     }
 }
@@ -675,7 +662,7 @@ static void a_damaged_index_is_not_edited(void **state)
         old.p[at < 0 ? (int)old.len + at : at] ^= 1;
         heft_test_save(path, old.p, old.len);
         heft_assert_fails(edit(path, names[i % 2], NULL, &err), HEFT_E_CHECKSUM, &err, "-crc");
-        assert_true(file_is(path, old));
+        assert_true(heft_test_file_is(path, old));
         assert_int_equal(heft_test_dir_entries(*state), 1);
         heft_test_free(&old);
     }

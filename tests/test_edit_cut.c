@@ -301,14 +301,6 @@ static bool is_cut(unsigned at, uint64_t random, const char *path, const char *t
     return WEXITSTATUS(exit_status) == CUT;
 }
 
-static bool file_is(const char *path, heft_bytes expected)
-{
-    heft_bytes b = heft_test_load(path);
-    bool is_same = b.len == expected.len && !memcmp(b.p, expected.p, b.len);
-    heft_test_free(&b);
-    return is_same;
-}
-
 static void cut_everywhere(const char *dir, const char *format, const char *to, operation make)
 {
     enum { DATA = 3000, TRIES = 12 };
@@ -331,8 +323,8 @@ static void cut_everywhere(const char *dir, const char *format, const char *to, 
             unlink(journal);
             cut = is_cut(n, random * 7919 + n, path, to, make);
             heft_assert_ok(heft_edit_recover_on(&no_sync_disk, &rolled_back, path, &err), &err);
-            assert_true(file_is(path, old) || file_is(path, new));
-            assert_true(cut || file_is(path, new));
+            assert_true(heft_test_file_is(path, old) || heft_test_file_is(path, new));
+            assert_true(cut || heft_test_file_is(path, new));
         }
     heft_test_free(&new);
     heft_test_free(&old);

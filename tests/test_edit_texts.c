@@ -282,14 +282,6 @@ static heft_status edit_vocab(void *ctx)
     return heft_edit_file_on(&heft_stopping_disk, NULL, t->path, &o, &err);
 }
 
-static bool file_is(const char *path, heft_bytes want)
-{
-    heft_bytes b = heft_test_load(path);
-    bool same = b.len == want.len && !memcmp(b.p, want.p, b.len);
-    heft_test_free(&b);
-    return same;
-}
-
 static void killed_edit_leaves_the_old_or_the_new_vocabulary(void **state)
 {
     const char *path = heft_test_path(*state, "model");
@@ -309,9 +301,9 @@ static void killed_edit_leaves_the_old_or_the_new_vocabulary(void **state)
             killed = heft_test_is_killed(HEFT_KILLED, n, edit_vocab, &t);
             memset(&heft_stop, 0, sizeof heft_stop);
             heft_assert_ok(heft_edit_recover(&undone, path, &err), &err);
-            assert_true(file_is(path, old) || file_is(path, new));
+            assert_true(heft_test_file_is(path, old) || heft_test_file_is(path, new));
         }
-        assert_true(file_is(path, new));
+        assert_true(heft_test_file_is(path, new));
         heft_vocab_close(v);
         heft_test_free(&old);
         heft_test_free(&new);

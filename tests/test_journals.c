@@ -50,14 +50,6 @@ static void clear_failures(void)
 
 enum { DATA = 5000 };
 
-static bool file_is(const char *path, heft_bytes want)
-{
-    heft_bytes b = heft_test_load(path);
-    bool same = b.len == want.len && !memcmp(b.p, want.p, b.len);
-    heft_test_free(&b);
-    return same;
-}
-
 static heft_status can_open(const char *path, heft_error *err)
 {
     heft_file *f;
@@ -98,7 +90,7 @@ static void leave_half_edited(char *path, heft_bytes model)
         heft_test_save(path, model.p, model.len);
         (void)heft_test_is_killed(HEFT_TORN, n++, do_edit, path);
         assert_true(n < 100);
-    } while (!heft_test_exists(journal) || file_is(path, model));
+    } while (!heft_test_exists(journal) || heft_test_file_is(path, model));
 }
 
 typedef struct fixture {
@@ -242,7 +234,7 @@ static void assert_bytes_are_checked(const fixture *s, heft_bytes half)
         heft_test_save(s->path, half.p, half.len);
         heft_assert_fails(heft_edit_recover(&undone, s->path, &err), HEFT_E_FORMAT, &err,
                           "was changed after the interrupted edit");
-        assert_true(file_is(s->path, half) && file_is(s->journal, journal));
+        assert_true(heft_test_file_is(s->path, half) && heft_test_file_is(s->journal, journal));
         half.p[i] ^= 0x5A;
     }
     heft_test_save(s->path, half.p, half.len);
@@ -264,10 +256,10 @@ static void check_rollbacks(const fixture *s, change *c)
         assert_bytes_are_checked(s, half);
         checked++;
         heft_assert_ok(heft_edit_recover(&undone, s->path, &err), &err);
-        assert_true(undone && file_is(s->path, s->old));
+        assert_true(undone && heft_test_file_is(s->path, s->old));
         heft_test_free(&half);
     }
-    assert_true(checked > 1 && file_is(s->path, s->new));
+    assert_true(checked > 1 && heft_test_file_is(s->path, s->new));
 }
 
 static void rolls_back_only_a_file_in_the_middle_of_the_edit(void **state)
@@ -332,18 +324,18 @@ static void set_up(fixture *s, journal_kind kind)
 static void assert_old_or_new(fixture *s, heft_bytes half, heft_bytes journal)
 {
     heft_error err;
-    bool undone, is_new = heft_test_exists(s->path) && file_is(s->path, s->new);
+    bool undone, is_new = heft_test_exists(s->path) && heft_test_file_is(s->path, s->new);
     memset(&heft_stop, 0, sizeof heft_stop);
     if (!is_new) {
-        assert_true(half.p ? file_is(s->path, half) : !heft_test_exists(s->path));
-        assert_true(file_is(s->journal, journal));
+        assert_true(half.p ? heft_test_file_is(s->path, half) : !heft_test_exists(s->path));
+        assert_true(heft_test_file_is(s->journal, journal));
         if (half.p)
             heft_assert_fails(can_open(s->path, &err), HEFT_E_IO, &err, "journal");
         return;
     }
     heft_assert_ok(can_open(s->path, &err), &err);
     heft_assert_ok(heft_edit_recover(&undone, s->path, &err), &err);
-    assert_true(file_is(s->path, s->new));
+    assert_true(heft_test_file_is(s->path, s->new));
     heft_assert_ok(can_open(s->path, &err), &err);
     assert_false(heft_test_exists(s->journal) || heft_test_exists(s->note));
 }
@@ -360,7 +352,7 @@ static void replacing_a_file_removes_its_journal(void **state)
     for (journal_kind kind = VALID; kind < KINDS; kind++) {
         set_up(&s, kind);
         heft_assert_ok(replace(&s, &err), &err);
-        assert_true(file_is(s.path, s.new));
+        assert_true(heft_test_file_is(s.path, s.new));
         heft_assert_ok(can_open(s.path, &err), &err);
         assert_int_equal(heft_test_dir_entries(*state), 1);
     }
@@ -384,7 +376,7 @@ static void replacing_survives_a_kill_at_every_call(void **state)
             killed = heft_test_is_killed(HEFT_KILLED, n, do_replace, &s);
             assert_old_or_new(&s, half, journal);
             heft_assert_ok(replace(&s, &err), &err);
-            assert_true(file_is(s.path, s.new));
+            assert_true(heft_test_file_is(s.path, s.new));
             heft_assert_ok(can_open(s.path, &err), &err);
         }
         heft_test_free(&half);
@@ -412,7 +404,7 @@ static void replacing_survives_a_failure_of_every_call(void **state)
             if (st)
                 heft_assert_status(st, HEFT_E_IO, &err);
             else
-                assert_true(file_is(s.path, s.new));
+                assert_true(heft_test_file_is(s.path, s.new));
             assert_old_or_new(&s, half, journal);
         }
         heft_test_free(&half);
@@ -448,7 +440,7 @@ static void refuses_a_note_about_another_file(void **state)
     do { /* until the new file is in place while the journal still exists */
         set_up(&s, VALID);
         killed = heft_test_is_killed(HEFT_KILLED, ++n, do_replace, &s);
-    } while (killed && !(file_is(s.path, s.new) && heft_test_exists(s.journal)));
+    } while (killed && !(heft_test_file_is(s.path, s.new) && heft_test_exists(s.journal)));
     assert_true(killed && heft_test_exists(s.note));
     heft_assert_ok(can_open(s.path, &err), &err);
     heft_bytes note = heft_test_load(s.note);

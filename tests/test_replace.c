@@ -14,14 +14,6 @@ typedef struct scenario {
     heft_bytes old, new, from; /* the file before and after, the file with the tensor */
 } scenario;
 
-static bool file_is(const char *path, heft_bytes expected)
-{
-    heft_bytes b = heft_test_load(path);
-    bool is_same = b.len == expected.len && !memcmp(b.p, expected.p, b.len);
-    heft_test_free(&b);
-    return is_same;
-}
-
 static heft_status replace(const heft_disk *disk, const scenario *s, const heft_host *host,
                            heft_append_result *r, heft_error *err)
 {
@@ -157,9 +149,10 @@ static void kill_everywhere(scenario *s, heft_disk_failure failure)
         bool killed = heft_test_is_killed(failure, n, do_replace, s);
         memset(&heft_stop, 0, sizeof heft_stop);
         heft_assert_ok(heft_edit_recover_on(&heft_system_disk, &rolled_back, s->path, &err), &err);
-        assert_true(file_is(s->path, s->old) || (!rolled_back && file_is(s->path, s->new)));
+        assert_true(heft_test_file_is(s->path, s->old) ||
+                    (!rolled_back && heft_test_file_is(s->path, s->new)));
         heft_assert_ok(replace(&heft_system_disk, s, NULL, NULL, &err), &err);
-        assert_true(file_is(s->path, s->new));
+        assert_true(heft_test_file_is(s->path, s->new));
         assert_int_equal(heft_test_dir_entries(s->dir), 1);
         survived = killed ? 0 : survived + 1;
     }
@@ -194,7 +187,8 @@ static void fail_everywhere(scenario *s, heft_disk_failure failure, int os)
         if (st)
             heft_assert_status(st, HEFT_E_IO, &err);
         heft_assert_ok(heft_edit_recover_on(&heft_system_disk, &rolled_back, s->path, &err), &err);
-        assert_true(file_is(s->path, s->new) || (st && file_is(s->path, s->old)));
+        assert_true(heft_test_file_is(s->path, s->new) ||
+                    (st && heft_test_file_is(s->path, s->old)));
     }
 }
 
@@ -226,7 +220,7 @@ static void running_out_of_memory_leaves_the_file_unchanged(void **state)
                 if (st)
                     heft_assert_status(st, HEFT_E_NOMEM, &err);
                 heft_assert_all_freed(&m);
-                assert_true(file_is(s.path, st ? s.old : s.new));
+                assert_true(heft_test_file_is(s.path, st ? s.old : s.new));
             }
             end_scenario(&s);
         }

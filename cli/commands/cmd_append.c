@@ -41,16 +41,6 @@ static int prepare(job *j, inputs *from, const char *source)
     return code;
 }
 
-static void say_result(const job *j, const heft_append_result *result)
-{
-    result_line line;
-    if (!result_begin(&line, j->out))
-        return;
-    json_member_u64(&line.json, "tensors", result->tensors);
-    job_result_edited(&line.json, &result->edit, j->dry_run);
-    result_end(&line);
-}
-
 static int say_done(const job *j, const heft_append_result *result)
 {
     const heft_edit_result *edit = &result->edit;
@@ -98,7 +88,7 @@ static int append(job *j, const heft_file *from)
     if (!st) {
         int code = say_done(j, &result);
         if (!code)
-            say_result(j, &result);
+            job_say_appended(j, &result);
         return code;
     }
     int code = model_say_open_error(j->session, job_explain(j, &err), &err);

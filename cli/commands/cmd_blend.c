@@ -1,5 +1,6 @@
 /* cmd_blend.c - `heft blend`: blend models of the same shapes into one. */
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "commands/job.h"
@@ -21,7 +22,7 @@ typedef struct request {
     const heft_file **files;
     uint32_t count;
     heft_blend *blend;
-    bool has_warnings;
+    int strict_code; /* of the first warning: the exit code with --strict */
 } request;
 
 /* ---- models ---- */
@@ -129,7 +130,8 @@ static void on_loss(void *ctx, heft_severity severity, const char *rule, heft_st
                     const char *text)
 {
     request *r = ctx;
-    r->has_warnings = r->has_warnings || severity >= HEFT_WARNING;
+    if (severity >= HEFT_WARNING && !r->strict_code)
+        r->strict_code = strcmp(rule, "heft/blend-unmatched") ? CODE_CANNOT : CODE_USAGE;
     keep_loss(&r->job.losses, severity, rule, tensor, text);
 }
 
@@ -166,7 +168,7 @@ static int open_blend(request *r)
     progress_end(&j->bar);
     if (st)
         return say_status(err.status, j->source, "%s%s", err.message, way_out(&err));
-    return r->has_warnings && j->session->strict ? CODE_CANNOT : CODE_DONE;
+    return j->session->strict ? r->strict_code : CODE_DONE;
 }
 
 static int print_tensors(const request *r)

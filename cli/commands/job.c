@@ -604,6 +604,16 @@ void job_result_edited(json *j, const heft_edit_result *result, bool dry_run)
     json_member_bool(j, "dry_run", dry_run);
 }
 
+void job_say_appended(const job *j, const heft_append_result *result)
+{
+    result_line line;
+    if (!result_begin(&line, j->out))
+        return;
+    json_member_u64(&line.json, "tensors", result->tensors);
+    job_result_edited(&line.json, &result->edit, j->dry_run);
+    result_end(&line);
+}
+
 void job_say_edited(const char *path, const heft_edit_result *result)
 {
     unsigned n = result->hard_links;

@@ -148,6 +148,8 @@ void job_say_sums(const job *j, bool has_failed);
 void job_say_result(const job *j);
 /* Print a note or a warning if the edited file has other hard links. */
 void job_say_edited(const char *path, const heft_edit_result *result);
+/* Print the result message of tensors that were appended or replaced. */
+void job_say_appended(const job *j, const heft_append_result *result);
 /* Add the members of a result message that edit and append share. */
 void job_result_edited(json *j, const heft_edit_result *result, bool dry_run);
 

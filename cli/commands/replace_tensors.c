@@ -200,16 +200,6 @@ static bool step(void *ctx, uint64_t done, uint64_t total)
 
 /* ---- the edit ---- */
 
-static void say_result(const job *j, const heft_append_result *result)
-{
-    result_line line;
-    if (!result_begin(&line, j->out))
-        return;
-    json_member_u64(&line.json, "tensors", result->tensors);
-    job_result_edited(&line.json, &result->edit, j->dry_run);
-    result_end(&line);
-}
-
 static int say_done(const job *j, const heft_append_result *result)
 {
     const heft_edit_result *edit = &result->edit;
@@ -270,7 +260,7 @@ static int replace(replacing *r)
         return say_failure(j, &err);
     int code = say_done(j, &result);
     if (!code)
-        say_result(j, &result);
+        job_say_appended(j, &result);
     return code;
 }
 

@@ -6,33 +6,58 @@
 
 #include "models/beside.h"
 #include "models/model.h"
+#include "models/single_file.h"
 #include "process/columns.h"
 
 /* ---- opening ---- */
 
-typedef struct unmatched_tensors {
+typedef struct merging {
     const char *const *paths; /* pairs of --lora */
     const session *session;
     uint64_t count;
     uint32_t adapter;
     char first[128];
-} unmatched_tensors;
+    uint64_t patterns; /* of settings, for no module */
+    single_file names; /* that adapters may have for the tensors of the base */
+} merging;
+
+static heft_str other_name(void *ctx, uint32_t tensor)
+{
+    merging *m = ctx;
+    return single_file_name(&m->names, tensor);
+}
 
 static void count_unmatched(void *ctx, uint32_t adapter, heft_str name)
 {
-    unmatched_tensors *u = ctx;
+    merging *u = ctx;
     if (u->count++)
         return;
     u->adapter = adapter;
     snprintf(u->first, sizeof u->first, "%.*s", (int)name.len, name.ptr);
 }
 
+/* A scale that the settings give to no module is likely meant for one that has another name. */
+static void say_pattern(void *ctx, uint32_t adapter, const char *map, heft_str pattern)
+{
+    enum { MOST = 8 };
+    merging *u = ctx;
+    outbuf text;
+    if (u->patterns++ >= MOST)
+        return;
+    out_open(&text, -1);
+    out_escaped(&text, pattern);
+    say_lost(u->session->strict, u->paths[2 * (size_t)adapter],
+             "'%s' in %s of adapter_config.json names no module of the adapter%s", out_cstr(&text),
+             map, u->patterns == MOST ? " (no more are listed)" : "");
+    out_free(&text);
+}
+
 /* Say which tensors of adapters were left out: an error with --strict. Return an exit code. */
-static int say_unmatched(const unmatched_tensors *u)
+static int say_unmatched(const merging *u)
 {
     outbuf name;
     if (!u->count)
-        return CODE_DONE;
+        return u->patterns && u->session->strict ? CODE_USAGE : CODE_DONE;
     out_open(&name, -1);
     out_escaped(&name, str_of(u->first));
     say_lost(u->session->strict, u->paths[2 * u->adapter],
@@ -82,7 +107,7 @@ int adapters_open(adapters *a, const adapter_options *o, const session *s, const
     heft_error err;
     size_t count = adapters_wanted(o);
     heft_lora_options opt = HEFT_LORA_OPTIONS_INIT;
-    unmatched_tensors u = { .paths = o->list.item, .session = s };
+    merging u = { .paths = o->list.item, .session = s };
     int code = CODE_DONE;
     *a = (adapters){ .merged = NULL };
     if (!count)
@@ -102,8 +127,13 @@ int adapters_open(adapters *a, const adapter_options *o, const session *s, const
     opt.peft_rounding = o->peft_rounding;
     opt.block_type = block;
     opt.on_unmatched = s->allow_unmatched ? count_unmatched : NULL;
+    opt.on_pattern = say_pattern;
     opt.ctx = &u;
-    if (heft_lora_open(&a->merged, f, a->all, (uint32_t)count, &opt, &err))
+    single_file_open(&u.names, f);
+    opt.other_name = u.names.map ? other_name : NULL;
+    heft_status st = heft_lora_open(&a->merged, f, a->all, (uint32_t)count, &opt, &err);
+    single_file_release(&u.names);
+    if (st)
         return say_lora_error(count == 1 ? o->list.item[0] : path, &err);
     return say_unmatched(&u);
 }

@@ -46,10 +46,17 @@ typedef struct heft_lora_options {
      * too; or NULL. */
     void (*on_unmatched)(void *ctx, uint32_t adapter, heft_str name);
     void *ctx;
+    /* Called for each pattern in `map` of the settings of adapter number `adapter`, "rank_pattern"
+     * or "alpha_pattern", that names no module of the adapter; or NULL. */
+    void (*on_pattern)(void *ctx, uint32_t adapter, const char *map, heft_str pattern);
+    /* Return another name for a tensor of the base, such as that of another framework, by which
+     * adapters may call it; ptr NULL: it has none.  Copied.  NULL: there are no other names. */
+    heft_str (*other_name)(void *ctx, uint32_t tensor);
 } heft_lora_options;
-#define HEFT_LORA_OPTIONS_INIT                                                                 \
-    {                                                                                          \
-        sizeof(heft_lora_options), false, false, false, false, HEFT_UNTYPED, { 0 }, NULL, NULL \
+#define HEFT_LORA_OPTIONS_INIT                                                                  \
+    {                                                                                           \
+        sizeof(heft_lora_options), false, false, false, false, HEFT_UNTYPED, { 0 }, NULL, NULL, \
+            NULL, NULL                                                                          \
     }
 
 /* A model with adapters. */

@@ -101,6 +101,11 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_map_apply(heft_file **out, const heft_
                                                     heft_error *err);
 /* Return the direction that HEFT_MAP_EITHER chooses for f. */
 HEFT_API heft_map_direction heft_map_side(const heft_map *m, const heft_file *f);
+/* Write the name that a tensor has on the other side to `to`, which has `bytes`, and return its
+ * length; there is no NUL.  from: the side of the name.  0: no rule has the name, the rule does
+ * more than rename, the name is too long, or memory ran out. */
+HEFT_API size_t heft_map_rename(char *to, size_t bytes, const heft_map *m, heft_map_direction from,
+                                heft_str name);
 
 #ifdef __cplusplus
 }

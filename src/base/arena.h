@@ -76,6 +76,18 @@ static inline bool heft_vec_add(heft_memory *m, heft_vec *v, const void *element
         memcpy(to, element, elem);
     return to;
 }
+/* Append copies of n elements; return false if out of memory. */
+static inline bool heft_vec_add_many(heft_memory *m, heft_vec *v, const void *elements, uint32_t n,
+                                     size_t elem)
+{
+    if (!n)
+        return true;
+    if (!heft_vec_reserve(m, v, n, elem))
+        return false;
+    memcpy((char *)v->ptr + (size_t)v->len * elem, elements, n * elem);
+    v->len += n;
+    return true;
+}
 void heft_vec_free(heft_memory *m, heft_vec *v, size_t elem);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/out.h"
 #include "base/text.h"
 #include "blend/blending.h"
+#include "model/names.h"
 
 static const char purpose[] = "to blend models";
 
@@ -257,6 +258,68 @@ static heft_status add_tensors(heft_blend *b)
     return HEFT_OK;
 }
 
+/* ---- rules and ties of no tensor ---- */
+
+static heft_str filter_of(const void *ctx, uint32_t i)
+{
+    return ((const heft_blend_rule *)ctx)[i].filter;
+}
+
+/* Report each filter once, whatever the number of models and parameters that have it. */
+static heft_status report_rules(heft_blend *b, const uint8_t *is_used)
+{
+    const heft_names_of of = { filter_of, b->s->rules.ptr };
+    heft_names said = { .slots = NULL };
+    uint32_t n = b->s->rules.len;
+    if (!heft_names_reserve(&b->mem, &said, n))
+        return heft_error_no_memory(b->err, purpose);
+    for (uint32_t i = 0; i < n; i++) {
+        heft_str filter = filter_of(of.ctx, i);
+        heft_error text;
+        if (is_used[i] || !filter.len ||
+            heft_names_add(&said, of, heft_names_hash(&b->base->x.key, filter), filter, i) !=
+                HEFT_NONE)
+            continue;
+        heft_error_plain(&text, HEFT_OK,
+                         "no tensor matches the filter %q, or a rule before it takes all that do",
+                         filter);
+        report(b, "heft/blend-unmatched", HEFT_WARNING, (heft_str){ NULL, 0 }, text.message);
+    }
+    heft_names_free(&b->mem, &said);
+    return HEFT_OK;
+}
+
+/* Report the filters that are for no tensor of the base, likely misspelt. */
+static heft_status report_unused_rules(heft_blend *b)
+{
+    size_t bytes = (size_t)b->s->rules.len + 1;
+    uint8_t *is_used = heft_mem_alloc(&b->mem, bytes);
+    if (!is_used)
+        return heft_error_no_memory(b->err, purpose);
+    memset(is_used, 0, bytes);
+    for (uint32_t i = 0; i < heft_ix_tensors(&b->base->x); i++)
+        heft_blend_mark_used(is_used, b->s, heft_ix_name(&b->base->x, i));
+    heft_status st = report_rules(b, is_used);
+    heft_mem_free(&b->mem, is_used, bytes);
+    return st;
+}
+
+static void report_unused_ties(const heft_blend *b)
+{
+    const heft_blend_tie *ties = b->s->ties.ptr;
+    for (uint32_t i = 0; i < b->s->ties.len; i++) {
+        bool is_there = false;
+        heft_error text;
+        for (uint32_t m = 0; m < b->s->model_count && !is_there; m++)
+            is_there = heft_ix_find(&b->files[m]->x, ties[i].name) != HEFT_NONE;
+        if (is_there)
+            continue;
+        heft_error_plain(&text, HEFT_OK, "no model has the tensor %q that is tied to %q",
+                         ties[i].name, ties[i].other);
+        report(b, "heft/blend-unmatched", HEFT_WARNING, (heft_str){ NULL, 0 }, text.message);
+    }
+}
+
 /* ---- tensors that share their bytes ---- */
 
 static heft_status find_tied(heft_blend *b)
@@ -359,6 +422,8 @@ static heft_status plan(heft_blend *b)
         return heft_error_no_memory(b->err, purpose);
     memset(b->blended, 0, bytes);
     report_ignored(b);
+    HEFT_TRY(report_unused_rules(b));
+    report_unused_ties(b);
     HEFT_TRY(heft_blend_count_layers(&b->layers, b->base, b->err));
     HEFT_TRY(check_slice(b));
     HEFT_TRY(find_tied(b));

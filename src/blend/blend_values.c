@@ -78,6 +78,23 @@ static const heft_blend_rule *find_rule(const heft_blend_settings *s, heft_blend
     return NULL;
 }
 
+static void mark(uint8_t *is_used, const heft_blend_settings *s, const heft_blend_rules rules[],
+                 heft_str name)
+{
+    for (int p = 0; p < HEFT_BLEND_PARAMETERS; p++) {
+        const heft_blend_rule *r = find_rule(s, rules[p], name);
+        if (r)
+            is_used[r - (const heft_blend_rule *)s->rules.ptr] = 1;
+    }
+}
+
+void heft_blend_mark_used(uint8_t *is_used, const heft_blend_settings *s, heft_str tensor)
+{
+    mark(is_used, s, s->common, tensor);
+    for (uint32_t m = 0; m < s->model_count; m++)
+        mark(is_used, s, s->model[m].rules, tensor);
+}
+
 /* Interpolate in a list whose first value is for the first layer, the last for the last. */
 static heft_status at_layer(double *out, const double *list, uint32_t count, heft_str name,
                             const heft_blend_layers *l, heft_error *err)

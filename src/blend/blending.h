@@ -96,6 +96,8 @@ heft_status heft_blend_count_layers(heft_blend_layers *l, const heft_file *f, he
 heft_status heft_blend_value(double *out, const heft_blend_settings *s, uint32_t model,
                              heft_blend_parameter p, heft_str tensor, const heft_blend_layers *l,
                              heft_error *err);
+/* Mark the rules, by their numbers, that are the first to match a tensor. */
+void heft_blend_mark_used(uint8_t *is_used, const heft_blend_settings *s, heft_str tensor);
 
 /* ---- the plan ----------------------------------------------------------------------------- */
 

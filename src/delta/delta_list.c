@@ -3,6 +3,7 @@
 #include "core/read/stream.h"
 #include "delta/delta_keys.h"
 #include "delta/delta_write.h"
+#include "model/values.h"
 
 void heft_delta_to_little(const heft_vec *v, size_t size)
 {
@@ -34,29 +35,6 @@ static heft_status say_lost(heft_delta_maker *m, heft_str tensor, const char *te
     return heft_error_rule(m->err, st, "heft/delta");
 }
 
-static bool is_same_attribute(const heft_value *a, const heft_value *b)
-{
-    if (a->kind != b->kind || !heft_str_eq(a->key, b->key))
-        return false;
-    switch (a->kind) {
-    case HEFT_KIND_NULL:
-        return true;
-    case HEFT_KIND_BOOL:
-        return a->as.b == b->as.b;
-    case HEFT_KIND_INT:
-    case HEFT_KIND_UINT:
-    case HEFT_KIND_FLOAT:
-        return !memcmp(&a->as.u, &b->as.u, sizeof a->as.u);
-    case HEFT_KIND_LIST:
-    case HEFT_KIND_MAP:
-        return a->as.container.count == b->as.container.count;
-    case HEFT_KIND_ARRAY:
-        return a->as.array.count == b->as.array.count && a->as.array.dtype == b->as.array.dtype;
-    default:
-        return heft_str_eq(a->as.s, b->as.s);
-    }
-}
-
 heft_status heft_delta_note_attributes(heft_delta_maker *m, const heft_delta_listed *row)
 {
     uint32_t n = heft_attribute_count(m->new, row->new_tensor);
@@ -64,7 +42,7 @@ heft_status heft_delta_note_attributes(heft_delta_maker *m, const heft_delta_lis
     for (uint32_t i = 0; i < n && is_same; i++) {
         heft_value a = heft_attribute_at(m->old, row->old_tensor, i);
         heft_value b = heft_attribute_at(m->new, row->new_tensor, i);
-        is_same = is_same_attribute(&a, &b);
+        is_same = heft_value_same(&a, &b);
     }
     return is_same ? HEFT_OK
                    : say_lost(m, row->name, "its attributes changed, which a delta does not carry");

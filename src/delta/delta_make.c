@@ -72,9 +72,25 @@ static heft_status write_whole(heft_delta_maker *m, uint32_t tensor)
 
 /* ---- tensors of which values changed ---- */
 
+/* Add an object with the name and shape of the tensor; number *first is the first of its parts. */
+static heft_status add_object(uint32_t *first, heft_delta_maker *m, uint32_t tensor,
+                              const char *layout, heft_dtype units, const heft_component *parts,
+                              uint32_t count)
+{
+    heft_tensor_spec s = HEFT_TENSOR_SPEC_INIT;
+    heft_tensor t = heft_tensor_at(m->new, tensor);
+    s.name = t.name;
+    s.dtype = units;
+    s.rank = t.rank;
+    s.dims = t.dims;
+    s.layout = heft_lit(layout);
+    s.components = parts;
+    s.component_count = count;
+    return heft_writer_add_tensor(first, m->writer, &s, m->err);
+}
+
 static heft_status write_sparse(heft_delta_maker *m, uint32_t tensor, const heft_delta_pair *p)
 {
-    heft_tensor t = heft_tensor_at(m->new, tensor);
     heft_dtype units = p->unit == 1   ? HEFT_U8
                        : p->unit == 2 ? HEFT_U16
                        : p->unit == 4 ? HEFT_U32
@@ -84,18 +100,11 @@ static heft_status write_sparse(heft_delta_maker *m, uint32_t tensor, const heft
         { heft_lit("gaps"), HEFT_U16, p->gaps.len, NULL },
         { heft_lit("values"), units, p->values.len / p->unit, NULL },
     };
-    heft_tensor_spec s = HEFT_TENSOR_SPEC_INIT;
     uint32_t first;
-    s.name = t.name;
-    s.dtype = units;
-    s.rank = t.rank;
-    s.dims = t.dims;
-    s.layout = heft_lit(HEFT_DELTA_SPARSE);
-    s.components = parts;
-    s.component_count = sizeof parts / sizeof *parts;
     heft_delta_to_little(&p->counts, sizeof(uint32_t));
     heft_delta_to_little(&p->gaps, sizeof(uint16_t));
-    HEFT_TRY(heft_writer_add_tensor(&first, m->writer, &s, m->err));
+    HEFT_TRY(add_object(&first, m, tensor, HEFT_DELTA_SPARSE, units, parts,
+                        sizeof parts / sizeof *parts));
     HEFT_TRY(heft_writer_write(m->writer, first, p->counts.ptr, p->counts.len * sizeof(uint32_t),
                                m->err));
     HEFT_TRY(heft_writer_write(m->writer, first + 1, p->gaps.ptr, p->gaps.len * sizeof(uint16_t),
@@ -126,19 +135,10 @@ static heft_status write_xors(heft_delta_maker *m, uint32_t to, const heft_delta
 
 static heft_status write_xor(heft_delta_maker *m, uint32_t tensor, const heft_delta_pair *p)
 {
-    heft_tensor t = heft_tensor_at(m->new, tensor);
     const heft_component part = { heft_lit("xor"), HEFT_U8, p->length, NULL };
-    heft_tensor_spec s = HEFT_TENSOR_SPEC_INIT;
     heft_stream *old = NULL, *new = NULL;
     uint32_t to;
-    s.name = t.name;
-    s.dtype = HEFT_U8;
-    s.rank = t.rank;
-    s.dims = t.dims;
-    s.layout = heft_lit(HEFT_DELTA_XOR);
-    s.components = &part;
-    s.component_count = 1;
-    HEFT_TRY(heft_writer_add_tensor(&to, m->writer, &s, m->err));
+    HEFT_TRY(add_object(&to, m, tensor, HEFT_DELTA_XOR, HEFT_U8, &part, 1));
     heft_status st = heft_stream_open(&old, p->old, p->old_part, m->err);
     if (!st)
         st = heft_stream_open(&new, p->new, p->new_part, m->err);

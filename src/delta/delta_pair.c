@@ -141,17 +141,6 @@ static void compare_piece(void *arg, size_t i)
 
 /* ---- batches of pieces, in order ---- */
 
-static bool append(heft_memory *mem, heft_vec *v, const void *from, uint32_t n, size_t elem)
-{
-    if (!n)
-        return true;
-    if (!heft_vec_reserve(mem, v, n, elem))
-        return false;
-    memcpy((char *)v->ptr + (size_t)v->len * elem, from, n * elem);
-    v->len += n;
-    return true;
-}
-
 /* A list takes two bytes and the value for each unit: beyond a quarter of the tensor, exclusive ors
  * take about as little, and no memory. */
 static bool is_too_dense(const heft_delta_pair *p)
@@ -172,9 +161,10 @@ static heft_status keep_piece(heft_delta_pair *p, const heft_delta_slot *s, heft
     if (p->is_dense)
         return HEFT_OK;
     heft_blake3_update(&p->replaced, s->found.old, (size_t)s->changed * p->unit);
-    bool has_memory = append(mem, &p->counts, s->counts, blocks, sizeof *s->counts) &&
-                      append(mem, &p->gaps, s->found.gaps, s->changed, sizeof *s->found.gaps) &&
-                      append(mem, &p->values, s->found.new, s->changed * p->unit, 1);
+    bool has_memory = heft_vec_add_many(mem, &p->counts, s->counts, blocks, sizeof *s->counts) &&
+                      heft_vec_add_many(mem, &p->gaps, s->found.gaps, s->changed,
+                                        sizeof *s->found.gaps) &&
+                      heft_vec_add_many(mem, &p->values, s->found.new, s->changed * p->unit, 1);
     return has_memory ? HEFT_OK : heft_error_no_memory(err, purpose);
 }
 

@@ -82,17 +82,6 @@ static heft_status end_stream(packed *p)
 
 /* ---- exclusive ors of all bytes ---- */
 
-static bool append(heft_memory *mem, heft_vec *v, const void *from, uint32_t n, size_t elem)
-{
-    if (!n)
-        return true;
-    if (!heft_vec_reserve(mem, v, n, elem))
-        return false;
-    memcpy((char *)v->ptr + (size_t)v->len * elem, from, n * elem);
-    v->len += n;
-    return true;
-}
-
 typedef struct unpacked {
     heft_memory mem;
     heft_vec counts, gaps, values;
@@ -132,9 +121,9 @@ static heft_status find_units(unpacked *u, packed *p, const heft_delta_loaded *l
         uint32_t units = heft_delta_block_units(l, b);
         HEFT_TRY(decode(p, u->block, (size_t)units * l->unit));
         uint32_t n = heft_delta_scan(&u->found, u->zeros, u->block, units, l->unit);
-        if (!append(&u->mem, &u->counts, &n, 1, sizeof n) ||
-            !append(&u->mem, &u->gaps, u->found.gaps, n, sizeof *u->found.gaps) ||
-            !append(&u->mem, &u->values, u->found.new, n * l->unit, 1))
+        if (!heft_vec_add_many(&u->mem, &u->counts, &n, 1, sizeof n) ||
+            !heft_vec_add_many(&u->mem, &u->gaps, u->found.gaps, n, sizeof *u->found.gaps) ||
+            !heft_vec_add_many(&u->mem, &u->values, u->found.new, n * l->unit, 1))
             return heft_error_no_memory(p->err, purpose);
     }
     return end_stream(p);

@@ -85,13 +85,13 @@ static heft_status open_file(heft_lora *l, const heft_lora_adapter *adapters, ui
 
 static heft_status plan_all(heft_lora *l, const heft_lora_adapter *adapters, uint32_t count)
 {
-    heft_lora_base base = { .f = l->base, .mem = &l->mem, .arena = &l->arena };
+    heft_lora_base base = { .f = l->base, .mem = &l->mem, .arena = &l->arena, .opt = &l->opt };
     size_t bytes = ((size_t)heft_ix_tensors(&l->base->x) + 1) * sizeof *l->target_of;
     l->target_of = heft_mem_alloc(&l->mem, bytes);
     if (!l->target_of)
         return heft_error_no_memory(l->err, purpose);
     memset(l->target_of, 0, bytes);
-    heft_status st = HEFT_OK;
+    heft_status st = heft_lora_base_open(&base) ? HEFT_OK : heft_error_no_memory(l->err, purpose);
     for (uint32_t i = 0; i < count && !st; i++)
         if (!(adapters[i].scale - adapters[i].scale == 0))
             st = heft_error_plain(l->err, HEFT_E_ARGUMENT, "the scale of adapter %U is not finite",

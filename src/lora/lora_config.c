@@ -77,7 +77,7 @@ static heft_status find_bool(bool *out, const heft_settings *s, const char *key,
 
 /* ---- patterns ---- */
 
-enum { LONGEST_PATTERN = 512 };
+enum { LONGEST_PATTERN = 512, PATTERN_WORK = 1 << 16 };
 
 /* A pattern names a module if it matches the whole name, or what follows a dot. */
 static bool compile_pattern(heft_name_pattern *p, char text[LONGEST_PATTERN], heft_str pattern)
@@ -96,10 +96,9 @@ static bool compile_pattern(heft_name_pattern *p, char text[LONGEST_PATTERN], he
 
 static bool names_module(heft_str pattern, heft_str module)
 {
-    enum { WORK = 1 << 16 };
     char text[LONGEST_PATTERN];
     heft_name_pattern p;
-    uint64_t work = WORK;
+    uint64_t work = PATTERN_WORK;
     return compile_pattern(&p, text, pattern) && heft_pattern_matches(&p, module, &work);
 }
 
@@ -251,6 +250,38 @@ void heft_lora_config_of(const heft_lora_config *c, heft_str module, double *ran
         return;
     find_pattern(rank, c->settings, "rank_pattern", module);
     find_pattern(alpha, c->settings, "alpha_pattern", module);
+}
+
+/* Return whether the pattern names a module of an adapter. */
+static bool is_used(heft_str pattern, const heft_lora_modules *modules)
+{
+    const heft_lora_module *m = modules->all.ptr;
+    char text[LONGEST_PATTERN];
+    heft_name_pattern p;
+    bool found = false, is_valid = compile_pattern(&p, text, pattern);
+    for (uint32_t i = 0; i < modules->all.len && is_valid && !found; i++) {
+        uint64_t work = PATTERN_WORK;
+        heft_str name = heft_lora_unwrapped(heft_lora_without_layers(m[i].name));
+        found = heft_pattern_matches(&p, name, &work);
+    }
+    return found;
+}
+
+void heft_lora_config_report(const heft_lora_config *c, const heft_lora_modules *modules,
+                             const heft_lora_options *o, uint32_t adapter)
+{
+    static const char *const maps[] = { "rank_pattern", "alpha_pattern" };
+    const heft_settings *s = c->settings;
+    for (size_t k = 0; s && o->on_pattern && k < sizeof maps / sizeof *maps; k++) {
+        uint32_t at = heft_settings_find_path(s, heft_lit(maps[k]));
+        if (at == HEFT_NONE || heft_settings_value_at(s, at).kind != HEFT_KIND_MAP)
+            continue;
+        for (uint32_t i = at + 1; i < heft_settings_next(s, at); i = heft_settings_next(s, i)) {
+            heft_str pattern = heft_settings_value_at(s, i).key;
+            if (!is_used(pattern, modules))
+                o->on_pattern(o->ctx, adapter, maps[k], pattern);
+        }
+    }
 }
 
 /* Join the component of a module, its name up to the first dot, and a key; ptr NULL: too long. */

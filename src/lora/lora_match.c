@@ -3,6 +3,44 @@
 #include "base/text.h"
 #include "lora/merging.h"
 
+/* ---- other names ---- */
+
+static heft_str other_at(const void *ctx, uint32_t i)
+{
+    return ((const heft_lora_base *)ctx)->others[i];
+}
+
+bool heft_lora_base_open(heft_lora_base *b)
+{
+    uint32_t tensors = heft_ix_tensors(&b->f->x);
+    heft_names_of of = { other_at, b };
+    if (!b->opt->other_name)
+        return true;
+    b->others = heft_arena_alloc(b->arena, ((size_t)tensors + 1) * sizeof *b->others,
+                                 sizeof(void *));
+    if (!b->others || !heft_names_reserve(b->mem, &b->other_names, tensors + 1))
+        return false;
+    for (uint32_t i = 0; i < tensors; i++) {
+        heft_str name = b->opt->other_name(b->opt->ctx, i);
+        b->others[i] = name.len ? heft_arena_copy(b->arena, name) : heft_lit("");
+        if (!b->others[i].ptr)
+            return false;
+        if (name.len)
+            (void)heft_names_add(&b->other_names, of, heft_names_hash(&b->f->x.key, b->others[i]),
+                                 b->others[i], i);
+    }
+    return true;
+}
+
+static uint32_t find_name(const heft_lora_base *b, heft_str name)
+{
+    heft_names_of of = { other_at, b };
+    uint32_t found = heft_tensor_find(b->f, name);
+    return found != HEFT_NONE || !b->others
+               ? found
+               : heft_names_find(&b->other_names, of, heft_names_hash(&b->f->x.key, name), name);
+}
+
 /* ---- names with dots ---- */
 
 /* Find PREFIX NAME SUFFIX; the name without the first `cut` bytes. */
@@ -26,7 +64,7 @@ static uint32_t find_joined(heft_lora_base *b, const char *prefix, heft_str name
     memcpy(b->text + first.len, name.ptr + cut, name.len - cut);
     if (last.len)
         memcpy(b->text + first.len + name.len - cut, last.ptr, last.len);
-    return heft_tensor_find(b->f, (heft_str){ b->text, bytes });
+    return find_name(b, (heft_str){ b->text, bytes });
 }
 
 /* Return how many bytes of the name a prefix takes; false: the name begins in another way. */
@@ -71,24 +109,27 @@ static heft_str flatten(heft_arena *a, heft_str name)
 /* Make the table of flat names, once. */
 static bool make_flat_names(heft_lora_base *b)
 {
-    uint32_t tensors = heft_ix_tensors(&b->f->x);
+    uint32_t tensors = heft_ix_tensors(&b->f->x), n = b->others ? 2 * tensors : tensors;
     heft_names_of of = { flat_at, b };
     if (b->flat)
         return true;
-    b->flat = heft_arena_alloc(b->arena, ((size_t)tensors + 1) * sizeof *b->flat, sizeof(void *));
-    b->is_shared = heft_arena_alloc(b->arena, (size_t)tensors + 1, 1);
-    if (!b->flat || !b->is_shared || !heft_names_reserve(b->mem, &b->flat_names, tensors + 1))
+    if (tensors > (UINT32_MAX - 1) / 2)
         return false;
-    memset(b->is_shared, 0, (size_t)tensors + 1);
-    for (uint32_t i = 0; i < tensors; i++) {
-        b->flat[i] = flatten(b->arena, heft_ix_name(&b->f->x, i));
+    b->flat = heft_arena_alloc(b->arena, ((size_t)n + 1) * sizeof *b->flat, sizeof(void *));
+    b->is_shared = heft_arena_alloc(b->arena, (size_t)n + 1, 1);
+    if (!b->flat || !b->is_shared || !heft_names_reserve(b->mem, &b->flat_names, n + 1))
+        return false;
+    memset(b->is_shared, 0, (size_t)n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        b->flat[i] = flatten(b->arena,
+                             i < tensors ? heft_ix_name(&b->f->x, i) : b->others[i - tensors]);
         if (!b->flat[i].ptr)
             return false;
         if (!b->flat[i].len)
             continue;
         uint32_t first = heft_names_add(&b->flat_names, of,
                                         heft_names_hash(&b->f->x.key, b->flat[i]), b->flat[i], i);
-        if (first != HEFT_NONE)
+        if (first != HEFT_NONE && first + tensors != i)
             b->is_shared[first] = 1;
     }
     return true;
@@ -114,7 +155,10 @@ static uint32_t find_flat(heft_lora_base *b, heft_str module, bool *no_memory)
         if (name.ptr)
             found = heft_names_find(&b->flat_names, of, heft_names_hash(&b->f->x.key, name), name);
     }
-    return found != HEFT_NONE && b->is_shared[found] ? HEFT_NONE : found;
+    if (found == HEFT_NONE || b->is_shared[found])
+        return HEFT_NONE;
+    uint32_t tensors = heft_ix_tensors(&b->f->x);
+    return found < tensors ? found : found - tensors;
 }
 
 /* ---- the call ---- */
@@ -154,6 +198,7 @@ uint32_t heft_lora_base_find(heft_lora_base *b, heft_str module, bool is_flat, c
 
 void heft_lora_base_free(heft_lora_base *b)
 {
+    heft_names_free(b->mem, &b->other_names);
     heft_names_free(b->mem, &b->flat_names);
     heft_mem_free(b->mem, b->text, b->text_bytes);
 }

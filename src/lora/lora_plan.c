@@ -606,6 +606,8 @@ heft_status heft_lora_plan(heft_lora *l, const heft_lora_adapter *a, uint32_t nu
         st = heft_lora_modules_read(&modules, &l->mem, a->f, l->err);
     if (!st && !modules.all.len)
         st = heft_error_plain(l->err, HEFT_E_NOTFOUND, "the adapter has no tensors");
+    if (!st)
+        heft_lora_config_report(&p.config, &modules, &l->opt, number);
     for (uint32_t i = 0; i < modules.all.len && !st; i++)
         st = add_module(&p, (const heft_lora_module *)modules.all.ptr + i);
     heft_lora_modules_free(&modules, &l->mem);

@@ -50,6 +50,9 @@ typedef struct heft_lora_modules {
 heft_status heft_lora_modules_read(heft_lora_modules *out, heft_memory *m, const heft_file *f,
                                    heft_error *err);
 void heft_lora_modules_free(heft_lora_modules *s, heft_memory *m);
+/* Call o->on_pattern for the patterns of the settings that name no module. */
+void heft_lora_config_report(const heft_lora_config *c, const heft_lora_modules *modules,
+                             const heft_lora_options *o, uint32_t adapter);
 
 /* ---- tensors of the base, by the names of modules ---- */
 
@@ -57,12 +60,19 @@ typedef struct heft_lora_base {
     const heft_file *f;
     heft_memory *mem;
     heft_arena *arena;
-    heft_str *flat;     /* by tensor: its module with underscores; NULL: not needed yet */
-    uint8_t *is_shared; /* by tensor: another one has the same flat name, so that none is meant */
+    const heft_lora_options *opt;
+    heft_str *others; /* by tensor: another name, or empty; NULL: there are none */
+    heft_names other_names;
+    /* By tensor, and once more by tensor for other names: its module with underscores; NULL: not
+     * needed yet. */
+    heft_str *flat;
+    uint8_t *is_shared; /* by flat name: another tensor has the same, so that none is meant */
     heft_names flat_names;
     char *text; /* memory for a name */
     size_t text_bytes;
 } heft_lora_base;
+/* Take the other names of all tensors; false: out of memory. */
+bool heft_lora_base_open(heft_lora_base *b);
 /* Find the tensor of a module, with `suffix` after its name; HEFT_NONE: there is none.  *no_memory
  * is set when there is too little. */
 uint32_t heft_lora_base_find(heft_lora_base *b, heft_str module, bool is_flat, const char *suffix,

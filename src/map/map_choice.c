@@ -33,6 +33,26 @@ heft_map_direction heft_map_side(const heft_map *m, const heft_file *f)
     return is_left ? HEFT_MAP_FORWARD : HEFT_MAP_INVERSE;
 }
 
+size_t heft_map_rename(char *to, size_t bytes, const heft_map *m, heft_map_direction from,
+                       heft_str name)
+{
+    heft_map_match found = { .tensor = 0 };
+    uint32_t side = from == HEFT_MAP_INVERSE;
+    heft_memory mem = { m->host->allocator, UINT64_MAX, 0 };
+    heft_arena a = { .mem = &mem };
+    if (!heft_map_find_rule(m, side, name, &found))
+        return 0;
+    const heft_map_rule *r = HEFT_MAP_AT(m, rules, heft_map_rule, found.rule);
+    if (r->ops || r->condition.len || r->patterns[0] != 1 || r->patterns[1] != 1)
+        return 0;
+    heft_str other = heft_map_name(m, r->first_pattern[!side], &found.captures, &a);
+    bool fits = other.len <= bytes;
+    if (fits && other.len)
+        memcpy(to, other.ptr, other.len);
+    heft_arena_free(&a);
+    return fits ? other.len : 0;
+}
+
 /* Return the text of a metadata key; ptr NULL: there is none. */
 static heft_str metadata_text(const heft_index *x, const char *key)
 {

@@ -12,6 +12,7 @@ import sys
 
 import numpy as np
 
+import onnx_proto as onnx
 from checks import heft, heft_json, require, run
 from delta_file import (apply_delta, apply_disk_delta, blake3, Delta, read_delta, read_model,
                         tensor_hash, write_disk_delta, write_model, write_patch)
@@ -105,6 +106,62 @@ def heft_applies_what_it_makes(scratch):
     require(p["tensors"] == {"none": 2, "sparse": 6, "xor": 1, "whole": 1, "added": 1,
                              "removed": 1} and p["metadata"] == 3, f"counts: {p}")
     require(not (scratch / "no.safetensors").exists(), "a dry run writes")
+
+
+def expected_counts(old, new):
+    """Return how many tensors change in which way; those of equal shape change in place."""
+    counts = {"none": 0, "whole": 0, "added": len(new.keys() - old.keys()),
+              "removed": len(old.keys() - new.keys()), "in place": 0}
+    for name in old.keys() & new.keys():
+        (kind, a), (other, b) = old[name], new[name]
+        if kind != other or a.shape != b.shape:
+            counts["whole"] += 1
+        else:
+            counts["none" if a.tobytes() == b.tobytes() else "in place"] += 1
+    return counts
+
+
+def counts_are_those_of_numpy(scratch):
+    """Tensors come, go, change their names, types and shapes, and values, in any order."""
+    for n in range(24):
+        names = [f"t{i}" for i in RANDOM.permutation(12)]
+        old = {name: ("F32", RANDOM.random((3, 4), "<f4"))
+               for name in names[:RANDOM.integers(9)]}
+        new = {}
+        for name in RANDOM.permutation(list(old) or ["first"]):
+            kind, t = old.get(name, ("F32", np.ones((2, 2), "<f4")))
+            new |= [{}, {name: (kind, t)}, {name + ".renamed": (kind, t)},
+                    {name: (kind, changed(t, [0]))}, {name: (kind, t.reshape(-1))},
+                    {name: ("I32", t.view("<i4"))},
+                    {name: (kind, t + 1)}][RANDOM.integers(7)]
+        write_model(scratch / "old.safetensors", old, {"a": "1"})
+        write_model(scratch / "new.safetensors", new, {"a": "1"})
+        args = "delta", scratch / "old.safetensors", scratch / "new.safetensors"
+        d = scratch / f"{n}.zt"
+        for p in heft_json(*args, "-n"), heft_json(*args, "-o", d), heft_json(
+                "apply", args[1], d, "-o", scratch / f"{n}.safetensors"):
+            got = p["tensors"]
+            got["in place"] = got.pop("sparse") + got.pop("xor")
+            require(got == expected_counts(old, new), f"{got} of {old.keys()} {new.keys()}")
+            require(p["metadata"] == 0, p)
+        require_model(read_model(scratch / f"{n}.safetensors"),
+                      read_model(scratch / "new.safetensors"), f"model {n}")
+
+
+def changed_attributes_are_reported(scratch):
+    """ONNX packs elements of 4 bits: the shape is an attribute, an array of numbers."""
+    for name, shape in (("old", (2, 3)), ("same", (2, 3)), ("new", (3, 2))):
+        packed = onnx.tensor("w", 22, shape, onnx.content(9, b"\x21\x43\x65"))
+        graph = onnx.content(2, "g") + onnx.content(5, packed)
+        (scratch / f"{name}.onnx").write_bytes(
+            onnx.number(1, 10) + onnx.content(7, graph) +
+            onnx.content(8, onnx.content(1, "") + onnx.number(2, 21)))
+    for name, said in (("same", False), ("new", True)):
+        p = heft("delta", "-n", "old.onnx", f"{name}.onnx", code=None, cwd=scratch)
+        require(not p.returncode, p.stderr)
+        require((b"its attributes changed" in p.stderr) == said, f"{name}: {p.stderr}")
+    p = heft("delta", "-n", "--strict", "old.onnx", "new.onnx", code=None, cwd=scratch)
+    require(p.returncode and b"attributes changed" in p.stderr, f"strict: {p.stderr}")
 
 
 def formats_may_differ(scratch):
@@ -503,9 +560,9 @@ def patches_are_applied(scratch):
 
 CHECKS = [
     numpy_applies_what_heft_makes, digests_are_those_of_hash, heft_applies_what_it_makes,
-    formats_may_differ, values_change_in_place, one_percent_takes_at_most_three,
-    the_wrong_base_is_refused, deltas_by_hand_are_applied, damaged_deltas_are_refused,
-    checksums_of_a_delta_are_compared,
+    counts_are_those_of_numpy, changed_attributes_are_reported, formats_may_differ,
+    values_change_in_place, one_percent_takes_at_most_three, the_wrong_base_is_refused,
+    deltas_by_hand_are_applied, damaged_deltas_are_refused, checksums_of_a_delta_are_compared,
     what_does_not_fit_in_place_is_refused, journals_by_hand_are_undone, full_disks_leave_nothing,
     disk_deltas_are_applied, disk_deltas_are_made, bad_disk_deltas_are_refused, patches_are_applied
 ]

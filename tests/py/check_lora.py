@@ -23,6 +23,7 @@ except ImportError:
     sys.exit(0)
 
 import lora_large
+import lora_single_file
 import quantised_models as models
 from lora_refusals import REFUSALS
 from quantised_decoders import numbers, rounded
@@ -649,6 +650,7 @@ def main():
     results += [check_quantised(), check_blocks(), check_list(), check_gguf(), check_metadata(),
                 check_shares(), check_kept(), check_scale(),
                 check_shared_name()]
+    results += lora_single_file.results(sys.modules[__name__])
     results += [check_refusal(row) for row in REFUSALS]
     try:
         import torch

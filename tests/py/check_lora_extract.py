@@ -5,7 +5,6 @@ The adapter must leave hardly more of the difference than the best one of its ra
 what it leaves, and merging the adapter must lead from one model to the other. TAP on stdout."""
 import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 
@@ -19,16 +18,10 @@ except ImportError:
     sys.exit(0)
 
 import quantised_models as models
-from check_lora import drawn, stored, value
+from check_lora import drawn, heft, HEFT, PEFT, stored, value
 
-HEFT = pathlib.Path(sys.argv[1]).resolve()
 RANK = 4
-PEFT = "base_model.model."
 USAGE, INVALID, UNSUPPORTED = 2, 3, 5
-
-
-def heft(*args):
-    return subprocess.run([HEFT, *map(str, args)], capture_output=True, text=True, check=False)
 
 
 def low_rank(name, rows, columns, rank, noise):

@@ -14,6 +14,7 @@ class Model:
     def __init__(self, seed, dtype="BF16", vectors="F32"):
         self.rng, self.dtype, self.vectors = np.random.default_rng(seed), dtype, vectors
         self.left, self.right = {}, {}
+        self.renamed = {} # names of both sides, where the numbers stay
 
     def new(self, name, *shape):
         numbers = self.rng.integers(-96, 96, shape).astype(np.float32) / 64
@@ -26,6 +27,7 @@ class Model:
 
     def same(self, left, right, *shape, f32=False):
         self.want(right, self.new(left, *shape), f32)
+        self.renamed[left] = right
 
 
 def pairs(numbers, heads):

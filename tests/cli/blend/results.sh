@@ -1,20 +1,11 @@
 # what is blended and what is not is said; a dry run writes nothing
 $PYTHON - <<'END'
-import json, struct
 import numpy as np
-def save(path, **tensors):
-    kinds = {"float32": "F32", "int64": "I64"}
-    at, head, data = 0, {"__metadata__": {"format": "pt", "from": path}}, b""
-    for name, x in tensors.items():
-        head[name] = {"dtype": kinds[str(x.dtype)], "shape": list(x.shape), "data_offsets": [at, at + x.nbytes]}
-        at += x.nbytes
-        data += x.tobytes()
-    text = json.dumps(head).encode()
-    open(path, "wb").write(struct.pack("<Q", len(text)) + text + data)
+from arrays import save
 w = np.arange(4, dtype=np.float32)
-save("a", w=w, n=np.arange(3), e=np.zeros((0, 3), np.float32), s=np.float32(3).reshape(()))
-save("b", w=-w, n=np.arange(3) + 1, e=np.zeros((0, 3), np.float32), s=np.float32(5).reshape(()))
-save("nan", w=w * np.float32("nan"), n=np.arange(3), e=np.zeros((0, 3), np.float32), s=np.float32(1).reshape(()))
+save("a", {"format": "pt", "from": "a"}, w=w, n=np.arange(3), e=np.zeros((0, 3), np.float32), s=np.float32(3).reshape(()))
+save("b", {"format": "pt", "from": "b"}, w=-w, n=np.arange(3) + 1, e=np.zeros((0, 3), np.float32), s=np.float32(5).reshape(()))
+save("nan", {"format": "pt", "from": "nan"}, w=w * np.float32("nan"), n=np.arange(3), e=np.zeros((0, 3), np.float32), s=np.float32(1).reshape(()))
 open("c.yaml", "w").write("merge_method: ties\nbase_model: a\nmodels:\n- {model: b}\ntokenizer_source: union\n")
 END
 $HEFT blend -n --method linear a b out.safetensors
@@ -31,3 +22,8 @@ $HEFT blend --messages json -f --method linear a b out.safetensors
 $HEFT blend -f --method linear a a out.safetensors; echo "exit $?"
 $HEFT blend -f --method linear a out.safetensors; $HEFT diff a out.safetensors
 [ -e /dev/full ] && $HEFT blend --to safetensors --method linear a b /dev/full; echo "exit $?"
+# filters that no tensor has, and ties of no tensor, are reported; a later rule for all is not
+$HEFT blend -f --method linear --weight wx=3 --weight 'z*=2,5' --weight w=1 --tied q=w a b out.safetensors; echo "exit $?"
+$HEFT blend -f --strict --method linear --weight wx=3 a b strict.safetensors; echo "exit $?"
+ls strict* 2> /dev/null
+$HEFT blend -f --method linear --weight 1 --weight w=3 a b out.safetensors; echo "exit $?"
