@@ -143,6 +143,8 @@ class Site:
         """Return the text of a page whose links lead to the pages of the site."""
         pieces = re.split(r"(^```.*?^```$)", self.pages[page], flags=re.M | re.S)
         for i in range(0, len(pieces), 2):
+            pieces[i] = re.sub(r'^<picture>.*<img src="(.+?)" alt="(.+?)".*', r"\n![\2](\1)",
+                               pieces[i], flags=re.M)
             pieces[i] = re.sub(r"(?<=\]\()([^)\s]+)(?=\))",
                                lambda m: self.target(page, m[1]), pieces[i])
             pieces[i] = re.sub(r"^<img src=.*\n", "", pieces[i], flags=re.M)
@@ -166,7 +168,7 @@ class Site:
             return os.path.relpath(to + ".md", base) + ("#" + new if new else "")
         if not (ROOT / name).exists():
             self.dead.append(f"{origin}: {link} does not exist")
-        elif name.endswith(".svg"):
+        elif name.endswith((".svg", ".png")):
             self.copied.add(name)
             return os.path.relpath("files/" + name, base)
         return os.path.relpath(self.source_page(name) + ".md", base)
