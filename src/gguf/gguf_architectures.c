@@ -221,6 +221,7 @@ static const heft_gguf_fixed bert_fixed[] = {
 static const heft_gguf_fixed deepseek2_fixed[] = {
     { "moe_layer_freq", "1", NULL, NULL },
     { "rope_interleave", "true", NULL, NULL },
+    { "scoring_func", "softmax|sigmoid", NULL, NULL },
     { .from = NULL },
 };
 
@@ -274,7 +275,12 @@ static const heft_gguf_architecture architectures[] = {
       { gemma3 },
       { gelu_tanh, gemma3_fixed },
       1 },
-    { "phi3", "phi3", "Phi3ForCausalLM", { sizes, decoder, rotary, phi3 }, { silu }, 1 },
+    { "phi3",
+      "phi3",
+      "Phi3ForCausalLM",
+      { sizes, decoder, rotary, phi3 },
+      { silu, full_attention },
+      1 },
     { "gpt-oss",
       "gpt_oss",
       "GptOssForCausalLM",

@@ -101,7 +101,7 @@ static bool gating(double *out, const heft_gguf_metadata *m)
     bool is_v3 = version3(out, m);
     *out = heft_gguf_is_text(&v, "sigmoid") || (v.kind == HEFT_KIND_NULL && is_v3) ? SIGMOID
                                                                                    : SOFTMAX;
-    return v.kind == HEFT_KIND_NULL || *out == SIGMOID || heft_gguf_is_text(&v, "softmax");
+    return true; /* other functions are refused with the fixed settings */
 }
 
 /* Groups of experts limit the choice in version 2 of DeepSeek only if its method says so. */
@@ -142,20 +142,21 @@ static bool pooling(double *out, const heft_gguf_metadata *m)
 static const struct {
     const char *name;
     bool (*compute)(double *out, const heft_gguf_metadata *m);
+    const char *from; /* the setting that is missing if there is no value; NULL: none is needed */
 } computed[] = {
-    { "=rotary", rotary },
-    { "=width4", width4 },
-    { "=no", zero },
-    { "=one", one },
-    { "=theta", theta },
-    { "=key", key },
-    { "=latent_key", latent_key },
-    { "=yarn_log", yarn_log },
-    { "=version3", version3 },
-    { "=gating", gating },
-    { "=groups", groups },
-    { "=groups_used", groups_used },
-    { "=pooling", pooling },
+    { "=rotary", rotary, "head_dim" },
+    { "=width4", width4, NULL },
+    { "=no", zero, NULL },
+    { "=one", one, NULL },
+    { "=theta", theta, NULL },
+    { "=key", key, "qk_nope_head_dim" },
+    { "=latent_key", latent_key, "qk_rope_head_dim" },
+    { "=yarn_log", yarn_log, NULL },
+    { "=version3", version3, NULL },
+    { "=gating", gating, NULL },
+    { "=groups", groups, NULL },
+    { "=groups_used", groups_used, NULL },
+    { "=pooling", pooling, NULL },
 };
 
 static bool compute(double *out, const heft_gguf_metadata *m, const char *name)
@@ -169,10 +170,13 @@ static bool compute(double *out, const heft_gguf_metadata *m, const char *name)
 
 /* ---- rules ---- */
 
-/* Return the first of several names, separated by '|'. */
+/* Return the first of several names, separated by '|', or the setting behind a computed one. */
 static heft_str first_of(const char *names)
 {
     size_t len = 0;
+    for (size_t i = 0; i < sizeof computed / sizeof *computed; i++)
+        if (computed[i].from && heft_str_is(heft_lit(computed[i].name), names))
+            return heft_lit(computed[i].from);
     while (names[len] && names[len] != '|')
         len++;
     return (heft_str){ names, len };
@@ -238,6 +242,16 @@ static heft_str spell(const heft_value *v, char digits[20])
     return v->kind == HEFT_KIND_STR ? v->as.s : heft_lit("another value");
 }
 
+/* Return whether the window of a phi3 is as long as any text of the model, as its authors state it
+ * for models that have none. */
+static bool covers_texts(const heft_gguf_metadata *m, const heft_value *window)
+{
+    double wide, longest;
+    return heft_str_is(heft_lit(m->architecture->name), "phi3") &&
+           heft_gguf_number(&wide, window) && number_at(&longest, m, "max_position_embeddings") &&
+           wide >= longest;
+}
+
 static heft_status check_fixed(heft_gguf_metadata *m, const heft_gguf_fixed *fixed)
 {
     char digits[20];
@@ -247,7 +261,8 @@ static heft_status check_fixed(heft_gguf_metadata *m, const heft_gguf_fixed *fix
     if ((is_absent && !fixed->absent) || heft_gguf_is_among(value, fixed->values))
         return HEFT_OK;
     if (fixed->note) {
-        heft_gguf_note(m, fixed->note, heft_lit("config.json"));
+        if (!covers_texts(m, &v))
+            heft_gguf_note(m, fixed->note, heft_lit("config.json"));
         return HEFT_OK;
     }
     return heft_error_plain(

@@ -16,6 +16,11 @@ def folder(name, config={}, tokenizer=None, vocab=None, kind="qwen2"):
     t.write(path, "model.safetensors", weights_file(model.weights))
 folder("good")
 folder("window", {"use_sliding_window": True, "sliding_window": 64})
+folder("phi", {"sliding_window": 64}, kind="phi3")
+folder("wide", {"sliding_window": 512, "max_position_embeddings": 512}, kind="phi3")
+folder("scoring", {"scoring_func": "relu"}, kind="deepseek_v3")
+folder("no_nope", {"qk_nope_head_dim": "none"}, kind="deepseek_v3")
+folder("no_rope", {"qk_rope_head_dim": "none"}, kind="deepseek_v3")
 folder("relu", {"hidden_act": "relu"})
 folder("less", {"num_hidden_layers": "none"})
 folder("keys", {"num_key_value_heads": "none"})
@@ -71,14 +76,16 @@ unigram("words", model=words)
 P
 echo "== a file that runs"; $HEFT convert -q --map auto good out.gguf; $HEFT info out.gguf | grep -c 'tokenizer.ggml\|qwen2\.'
 echo "== a window that is not computed"; $HEFT convert --map auto window no.gguf | grep -v bytes; rm no.gguf
-$HEFT convert --strict --map auto window no.gguf || echo "= $?"
+for f in window phi; do $HEFT convert --strict --map auto $f no.gguf || echo "= $?"; done
+$HEFT convert -q --strict --map auto wide wide.gguf; $HEFT info wide.gguf | grep sliding_window
 echo "== an activation that is not computed"; $HEFT convert --map auto relu no.gguf || echo "= $?"
-echo "== a setting is missing"; $HEFT convert --map auto less no.gguf || echo "= $?"
+echo "== a setting is missing"
+for f in less no_nope no_rope; do $HEFT convert --map auto $f no.gguf || echo "= $?"; done
 echo "== settings that contradict the weights"
 for f in keys width more fewer; do $HEFT convert --map auto $f no.gguf || echo "= $?"; done
 echo "== settings that llama.cpp does not read"
 for f in scale pattern types; do $HEFT convert --map auto $f no.gguf || echo "= $?"; done
-for f in raw_topk no_topk topk bidirectional softcap limit halves method mscale no_mscale attention small dynamic; do
+for f in scoring raw_topk no_topk topk bidirectional softcap limit halves method mscale no_mscale attention small dynamic; do
     $HEFT convert --map auto $f no.gguf || echo "$f = $?"
 done
 for f in groups truncate; do $HEFT convert --strict --map auto $f no.gguf || echo "$f = $?"; done
