@@ -13,6 +13,7 @@ import os
 import pathlib
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -487,11 +488,35 @@ def without_library(scratch):
     path = scratch / "a.h5"
     with h5py.File(path, "w") as f:
         fill_keras3(f)
-    name = re.search(rb"libhdf5_serial\.so\.\d+", pathlib.Path(HEFT_LIBRARY).read_bytes())[0]
+    name = re.search(rb"libhdf5(?:_serial)?\.so\.\d+", pathlib.Path(HEFT_LIBRARY).read_bytes())[0]
     (scratch / name.decode()).write_bytes(b"no library")
     paths = f"{scratch}:{os.environ.get('LD_LIBRARY_PATH', '')}"
     p = heft("ls", path, env={**os.environ, "LD_LIBRARY_PATH": paths})
     if p.returncode != UNSUPPORTED or b"need libhdf5" not in p.stderr:
+        yield f"exit {p.returncode}: {p.stderr.decode()}"
+
+
+def another_version(scratch):
+    """A libhdf5 of another version than the headers is not used, since its tables differ."""
+    path = scratch / "a.h5"
+    with h5py.File(path, "w") as f:
+        fill_keras3(f)
+    name = re.search(rb"libhdf5(?:_serial)?\.so\.\d+", pathlib.Path(HEFT_LIBRARY).read_bytes())[0]
+    functions = ROOT / "src/port/libraries/hdf5_functions.def"
+    source = "".join(f"int {n}(void) {{ return 0; }}\n"
+                     for n in re.findall(r"FUNCTION\((\w+)\)", functions.read_text())
+                     if n != "H5get_libversion")
+    source += """int H5get_libversion(unsigned *a, unsigned *b, unsigned *c)
+                 { *a = 1; *b = 99; *c = 3; return 0; }"""
+    (scratch / "stub.c").write_text(source)
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if not compiler:
+        return
+    subprocess.run([compiler, "-w", "-shared", "-fPIC", "-o", scratch / name.decode(),
+                    scratch / "stub.c"], check=True)
+    paths = f"{scratch}:{os.environ.get('LD_LIBRARY_PATH', '')}"
+    p = heft("ls", path, env={**os.environ, "LD_LIBRARY_PATH": paths})
+    if p.returncode != UNSUPPORTED or b"is version 1.99" not in p.stderr:
         yield f"exit {p.returncode}: {p.stderr.decode()}"
 
 
@@ -825,7 +850,7 @@ def many_names(scratch):
 
 TESTS = (keras3, keras2, archives, damaged_archives, bfloat16, layouts, user_block, array_types,
          links, converted, outside, filters, damaged_chunks, bombs, cut_and_changed, many, scanned,
-         without_library, one_process_ends, several_files, wrong_files, on_a_server, edited, forked,
+         without_library, another_version, one_process_ends, several_files, wrong_files, on_a_server, edited, forked,
          killed_worker, other_signal_handlers, killed_program, threads, many_names)
 
 

@@ -205,7 +205,8 @@ def usual_scenes(start):
                       "layer.1.weight=m.safetensors", "--tensor", "layer.8.weight=m.safetensors",
                       f"f.{t}")
                 for t in TARGETS if t != "npy")
-    yield scene("replace tensors of onnx", "in.onnx", "edit", "--tensor", "w1=w.safetensors", "in.onnx")
+    yield scene("replace tensors of onnx", "in.onnx", "edit", "--tensor", "w1=w.safetensors",
+                "in.onnx")
     yield Scene("replace tensors of onnx outside", "out.onnx",
                 ["edit", "--tensor", "w1=w.safetensors", "out.onnx"], start, edited="o.data")
     yield from (scene(f"append to {t}", f"f.{t}", "append", "-j1", f"f.{t}",
