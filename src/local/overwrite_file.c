@@ -224,6 +224,16 @@ static heft_status open_data(overwriting *w, const heft_target *model, bool *und
     return st;
 }
 
+/* Refuse a model that is a part of the file, in an archive: its offsets are not those of the file. */
+static heft_status check_whole(const overwriting *w, const heft_target *model)
+{
+    if (heft_file_size(w->f) == (uint64_t)model->stat_at_open.st_size)
+        return HEFT_OK;
+    return heft_error_plain(w->err, HEFT_E_UNSUPPORTED,
+                            "the model is in an archive, which an edit would destroy: unpack it "
+                            "first");
+}
+
 /* Require the bytes to be in the file that is open now. */
 static heft_status check_size(const overwriting *w)
 {
@@ -366,7 +376,9 @@ static heft_status apply(overwriting *w, bool *changed)
 
 static heft_status prepare(overwriting *w, const heft_target *model, bool *undone)
 {
-    heft_status st = heft_file_is_complete(w->f, w->err);
+    heft_status st = check_whole(w, model);
+    if (!st)
+        st = heft_file_is_complete(w->f, w->err);
     if (!st)
         st = choose(w);
     if (st)

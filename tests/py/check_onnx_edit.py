@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """check_onnx_edit.py HEFT: `heft edit --tensor` writes new values over the old ones in ONNX models
 and in their files of external data, judged by Debian's python3-onnx. TAP on stdout."""
+import gzip
 import hashlib
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
+import zipfile
 
 try:
     import numpy
@@ -159,7 +162,17 @@ def refused(scratch):
     missing = model(folder / "missing.onnx", [external("x", "none.bin"),
                                               numpy_helper.from_array(ones, "w")])
     short = model(folder / "short.onnx", [external("x", "w.bin", offset=60, length=16)])
+    whole = model(scratch / "whole.onnx", [numpy_helper.from_array(ones, "w")])
+    with zipfile.ZipFile(folder / "archive.zip", "w") as z:
+        z.write(whole, "m.onnx")
+    with tarfile.open(folder / "archive.tar", "w") as t:
+        t.add(whole, "m.onnx")
+    (folder / "packed.onnx.gz").write_bytes(gzip.compress(whole.read_bytes()))
     before = {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    for path in (folder / "archive.zip", folder / "archive.tar"):
+        yield from expect(heft("edit", path, "--tensor", f"w={scratch}/f4.npy"), 5, "an archive")
+    yield from expect(heft("edit", folder / "packed.onnx.gz", "--tensor", f"w={scratch}/f4.npy"),
+                      3, "gzip")
     for path, code, word, *changes in (
             (plain, 5, "varying length", "varints=i8"), (plain, 5, "sparse", "sparse=f4"),
             (plain, 5, "another type or shape", "w=f8"),
