@@ -200,31 +200,40 @@ static heft_status check_inside(const overwriting *w, const heft_target *model, 
     return HEFT_OK;
 }
 
-/* Open the file of external data with this name in the folder of the model. */
-static heft_status open_data(overwriting *w, const heft_target *model, bool *undone)
+/* Return the path of the file of external data, without symbolic links, for free(); NULL: it is not
+ * there, or there is no memory. */
+static char *data_path(const overwriting *w, const heft_target *model)
 {
     heft_str name = heft_shard_file_at(w->f, w->shard - 1).name;
     size_t folder = (size_t)(model->name - model->path), room = folder + name.len + 1;
     char *path = malloc(room);
     if (!path)
-        return no_memory(w);
+        return NULL;
     memcpy(path, model->path, folder);
     memcpy(path + folder, name.ptr, name.len);
     path[room - 1] = '\0';
     char *real = realpath(path, NULL);
-    heft_status st = check_inside(w, model, real, name);
+    free(path);
+    return real;
+}
+
+/* Open the file of external data; roll back an interrupted edit of it, unless this is a dry run. */
+static heft_status open_data(overwriting *w, const heft_target *model, bool *undone)
+{
+    heft_str name = heft_shard_file_at(w->f, w->shard - 1).name;
+    char *path = data_path(w, model);
+    heft_status st = check_inside(w, model, path, name);
     if (!st)
-        st = heft_target_open(&w->data, undone, model->disk, real, w->o->write.host,
+        st = heft_target_open(&w->data, undone, model->disk, path, w->o->write.host,
                               w->o->convert.dry_run, w->err);
     if (!st)
         st = check_inside(w, model, w->data.path, name); /* it may have changed meanwhile */
     w->t = &w->data;
-    free(real);
     free(path);
     return st;
 }
 
-/* Refuse a model that is a part of the file, in an archive: its offsets are not those of the file. */
+/* Refuse a model in an archive, which has other offsets than the file. */
 static heft_status check_whole(const overwriting *w, const heft_target *model)
 {
     if (heft_file_size(w->f) == (uint64_t)model->stat_at_open.st_size)
@@ -427,5 +436,30 @@ heft_status heft_overwrite_file(heft_append_result *out, const heft_target *t, h
     free(w.swaps);
     free(w.old);
     free(w.new);
+    return st;
+}
+
+heft_status heft_overwrite_recover(bool *undone, const heft_target *model, heft_error *err)
+{
+    const heft_format *format = heft_format_for_path(model->path);
+    heft_append_settings none = { .write = HEFT_WRITE_OPTIONS_INIT };
+    heft_error ignored;
+    heft_file *f;
+    heft_status st = HEFT_OK;
+    if (!format || !(heft_format_caps(format) & HEFT_CAN_REPLACE) ||
+        heft_file_open(&f, model->path, NULL, &ignored))
+        return HEFT_OK;
+    for (uint32_t i = 0; i < heft_shard_file_count(f) && !st; i++) {
+        overwriting w = { .o = &none, .f = f, .t = model, .shard = i + 1, .err = err };
+        bool is_undone = false;
+        w.data = (heft_target){ .fd = -1, .dir = -1, .added_fd = -1 };
+        char *path = heft_shard_file_at(f, i).status == HEFT_E_IO ? data_path(&w, model) : NULL;
+        if (path)
+            st = open_data(&w, model, &is_undone);
+        heft_target_close(&w.data);
+        free(path);
+        *undone = *undone || is_undone;
+    }
+    heft_file_close(f);
     return st;
 }

@@ -12,4 +12,8 @@ heft_status heft_overwrite_file(heft_append_result *out, const heft_target *t, h
                                 const heft_file *from, const heft_append_settings *o,
                                 heft_error *err);
 
+/* Roll back interrupted edits of the files of external data of the model that is open, if its name
+ * is that of such a format.  *undone is set if there was one. */
+heft_status heft_overwrite_recover(bool *undone, const heft_target *model, heft_error *err);
+
 #endif

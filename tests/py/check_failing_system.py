@@ -84,7 +84,7 @@ class Campaign:
         why, is_new = self.judge.verdict(state_of(self.box))
         if why or without_shares(files) == self.scene.old:
             return why
-        is_recovery = self.scene.args == ["edit", self.scene.edited or self.scene.main]
+        is_recovery = self.scene.args == ["edit", self.scene.main]
         if is_new and not is_recovery and "saved" not in text and "rolled back" not in text:
             return f"saves the new files, but says {text}"
         left = [n for n in files if LEFT.search(n) and not (is_new and n.endswith(NOTE))]

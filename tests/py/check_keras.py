@@ -850,8 +850,8 @@ def many_names(scratch):
 
 TESTS = (keras3, keras2, archives, damaged_archives, bfloat16, layouts, user_block, array_types,
          links, converted, outside, filters, damaged_chunks, bombs, cut_and_changed, many, scanned,
-         without_library, another_version, one_process_ends, several_files, wrong_files, on_a_server, edited, forked,
-         killed_worker, other_signal_handlers, killed_program, threads, many_names)
+         without_library, another_version, one_process_ends, several_files, wrong_files,
+         on_a_server, edited, forked, killed_worker, other_signal_handlers, killed_program, threads, many_names)
 
 
 def main():

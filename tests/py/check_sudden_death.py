@@ -42,7 +42,7 @@ class Campaign:
         self.good = contents(self.box)
         self.calls = read_calls(work / "calls")
         self.judge = Judge(self.commands, scene, work / "judged", self.good)
-        self.recovery = dataclasses.replace(scene, args=["edit", scene.edited or scene.main])
+        self.recovery = dataclasses.replace(scene, args=["edit", scene.main])
 
     def complain(self, where, why):
         self.bad.append(f"{where}: {why}")
@@ -88,7 +88,7 @@ class Campaign:
 
     def check_again(self, where):
         """The command must succeed after the old files are recovered."""
-        self.commands.run("edit", str(self.box / (self.scene.edited or self.scene.main)))
+        self.commands.run("edit", str(self.box / self.scene.main))
         if self.judge.is_new(state_of(self.box)):
             return
         p = self.runner.run(self.box, self.scene)

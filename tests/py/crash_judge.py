@@ -49,7 +49,7 @@ class Judge:
         return p.returncode, "".join(p.stdout.splitlines()[-1:])
 
     def recover(self):
-        p = self.heft("edit", str(self.folder / (self.scene.edited or self.scene.main)))
+        p = self.heft("edit", self.main())
         self.now = contents(self.folder)
         return p
 

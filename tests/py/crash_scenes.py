@@ -34,7 +34,7 @@ class Scene:
     args: list
     start: pathlib.Path  # the folder at the start
     old: dict = None  # the files of the folder, without an interrupted command
-    edited: str = ""  # the file that is edited, unless that is main
+    beside: str = ""  # a file that main names, and the command changes
     is_simple: bool = False  # the file system lacks what record_calls.c says
 
 
@@ -116,7 +116,7 @@ def with_own_folder(scene, root):
     folder.mkdir()
     for path in scene.start.iterdir():
         is_named = any(arg.split("=")[-1] == path.name for arg in scene.args)
-        is_named = is_named or path.name == scene.edited
+        is_named = is_named or path.name == scene.beside
         if is_named and path.is_dir():
             shutil.copytree(path, folder / path.name)
         elif is_named:
@@ -208,7 +208,7 @@ def usual_scenes(start):
     yield scene("replace tensors of onnx", "in.onnx", "edit", "--tensor", "w1=w.safetensors",
                 "in.onnx")
     yield Scene("replace tensors of onnx outside", "out.onnx",
-                ["edit", "--tensor", "w1=w.safetensors", "out.onnx"], start, edited="o.data")
+                ["edit", "--tensor", "w1=w.safetensors", "out.onnx"], start, beside="o.data")
     yield from (scene(f"append to {t}", f"f.{t}", "append", "-j1", f"f.{t}",
                       "other.safetensors")
                 for t in TARGETS if t != "npy")
