@@ -10,7 +10,7 @@ static bool is_bin(heft_str file)
     return heft_str_ends(file, ".bin");
 }
 
-static const heft_shard_index_kind kind = { "test/total", "test/mark", is_bin, "test" };
+static const heft_shard_index_kind kind = { "test/total", "test/mark", is_bin, "test", false };
 
 /* ---- recognition ---------------------------------------------------------------------------- */
 

@@ -101,7 +101,9 @@ typedef struct heft_append_options {
     bool no_sync;               /* do not wait for the disk: a power cut may leave a torn file */
     /* The tensors take the place of those with the same names, which must exist and be dense: each
      * with its name, ids and attributes.  Duplicates are ignored.  A tensor of as many bytes is
-     * written over the old one, in any format; else the file is replaced by a new file. */
+     * written over the old one, in any format; else the file is replaced by a new file.  With
+     * HEFT_CAN_REPLACE type and shape stay, and casts are refused; the bytes may be in a file of
+     * external data, which is the one that changes. */
     bool replaces;
     bool may_differ;           /* new tensors may have other types and shapes */
     const heft_limits *limits; /* limits for the file at path; NULL: the defaults */

@@ -629,7 +629,8 @@ enum {
     HEFT_CAN_OPEN_KEY = 512, /* nested: heft_open_options.key opens an entry */
     HEFT_CAN_LISTS = 1024,   /* metadata may be lists and arrays, not only texts */
     HEFT_CAN_EDIT = 2048,    /* files are edited and appended to, not only written anew */
-    HEFT_CAN_SCHEMES = 4096  /* programs that read it know quantised tensors of several parts */
+    HEFT_CAN_SCHEMES = 4096, /* programs that read it know quantised tensors of several parts */
+    HEFT_CAN_REPLACE = 8192  /* not written, but plain elements are replaced where they are */
 };
 /* Return the number of formats in this build. */
 HEFT_API uint32_t heft_format_count(void);

@@ -40,6 +40,7 @@ static const struct preference {
     { "flax_model.msgpack", flax },
     { "flax_model.msgpack.index.json", flax },
     { "*.msgpack.index.json", flax },
+    { "*.weights.json", "keras" },
     { HEFT_DCP_INDEX, torch },
     { "*.nemo", torch },
     { "*.pt2", torch },

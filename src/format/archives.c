@@ -20,6 +20,7 @@ typedef struct choice {
     bool is_packed;               /* compressed or encrypted */
     bool is_tar;                  /* a header of tar was read */
     bool has_more;                /* members that were not searched */
+    bool is_pt2; /* of PyTorch 2.7 or later: weights are members without a format */
 } choice;
 
 static heft_str base_name(heft_str path)
@@ -64,6 +65,7 @@ static bool is_weights(heft_str name)
 static void consider(choice *c, const heft_archive_member *m, bool is_packed)
 {
     heft_str name = base_name(m->name), other = c->m.other;
+    c->is_pt2 = c->is_pt2 || heft_str_is(name, "archive_format");
     bool known = is_well_known(name), is_first = known ? !c->well_known : !c->weights;
     if (!is_weights(name))
         return;
@@ -130,6 +132,11 @@ static bool may_be_zip(const uint8_t *head, size_t len)
 
 static heft_status refuse(const choice *c, heft_error *err)
 {
+    if (c->is_pt2 && !c->well_known)
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                                "it is a .pt2 archive of PyTorch 2.7 or later, whose weights are "
+                                "not read: save torch.export.load(PATH).state_dict as safetensors, "
+                                "in Python");
     if (c->has_more)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "the archive has more than %U members: unpack it first, and name "
@@ -164,6 +171,8 @@ heft_status heft_archive_find(heft_archive_member *out, heft_window *in, heft_ar
         *err = own;
     if (st == HEFT_AGAIN || is_final)
         return st;
+    if (!st && c.is_pt2 && !c.well_known)
+        return refuse(&c, err);
     if (st || (!c.weights && !c.has_more)) /* not an archive, or of something else */
         return HEFT_OK;
     if (c.has_more || c.is_packed || (c.weights > 1 && c.well_known != 1))

@@ -91,7 +91,10 @@ heft_str heft_shard_index_first_shard(const uint8_t *head, size_t len)
             !skip_char(head, len, &at, '"'))
             continue;
         take_quoted(head, len, &at);
-        if (skip_char(head, len, &at, ':') && skip_char(head, len, &at, '"'))
+        bool is_named = skip_char(head, len, &at, ':');
+        if (!HEFT_IS_LEAN)
+            (void)skip_char(head, len, &at, '['); /* Keras */
+        if (is_named && skip_char(head, len, &at, '"'))
             return take_quoted(head, len, &at);
     }
     return (heft_str){ "", 0 };
@@ -101,6 +104,8 @@ heft_str heft_shard_index_first_shard(const uint8_t *head, size_t len)
 
 static heft_status read_total(reader *r)
 {
+    bool is_whole = !HEFT_IS_LEAN && r->kind->names_groups && heft_str_ends(r->j.text, ".0");
+    r->j.text.len -= is_whole ? 2 : 0; /* Keras adds bytes as a float */
     if (heft_json_u64(&r->x->stated_tensor_bytes, r->j.text))
         return HEFT_OK;
     r->x->stated_tensor_bytes = HEFT_UNKNOWN_LENGTH;
@@ -155,6 +160,43 @@ bool heft_shard_index_is_torch_name(heft_str file)
     return false;
 }
 
+/* Add the file of a tensor, or of a group. */
+static heft_status add_entry(reader *r, heft_ix_shard_entry row)
+{
+    bool is_group = !HEFT_IS_LEAN && r->kind->names_groups;
+    heft_vec *to = is_group ? &r->x->shard_groups : &r->x->shard_entries;
+    row.file = without_dot(r->j.text);
+    if (!heft_str_is_file_name(row.file))
+        return heft_json_fail(&r->j, "tensor %q: the file name %q must be a single path component",
+                              row.name, row.file);
+    if (!r->kind->is_own(row.file))
+        return heft_error_set(r->x->err, HEFT_E_UNSUPPORTED, row.at,
+                              "tensor %q: %q is not the name of a %s file, and all files of a "
+                              "model must have the same format",
+                              row.name, row.file, r->kind->title);
+    if (!heft_vec_add(&r->x->mem, to, &row, sizeof row))
+        return heft_error_no_memory(r->x->err, "for the weight_map");
+    return HEFT_OK;
+}
+
+/* Add the files of a group, which are a text or a list of texts. */
+static heft_status add_group(reader *r, heft_ix_shard_entry row)
+{
+    heft_json_kind k = heft_json_next(&r->j);
+    bool is_list = k == HEFT_JSON_ARRAY;
+    while (row.name.len && *row.name.ptr == '/')
+        row.name = (heft_str){ row.name.ptr + 1, row.name.len - 1 };
+    if (is_list)
+        k = heft_json_next(&r->j);
+    do {
+        if (k != HEFT_JSON_STRING)
+            return heft_json_fail(&r->j, "%q: the name of its file is not a string", row.name);
+        HEFT_TRY(add_entry(r, row));
+        k = is_list ? heft_json_next(&r->j) : HEFT_JSON_ARRAY_END;
+    } while (k != HEFT_JSON_ARRAY_END);
+    return r->j.st;
+}
+
 static heft_status read_map(reader *r)
 {
     heft_json_kind k = heft_json_next(&r->j);
@@ -166,24 +208,14 @@ static heft_status read_map(reader *r)
     while ((k = heft_json_next(&r->j)) == HEFT_JSON_KEY) {
         heft_ix_shard_entry row = { .name = r->j.text };
         row.at = r->j.base + (uint64_t)(r->j.token - r->j.start);
+        if (!HEFT_IS_LEAN && r->kind->names_groups) {
+            HEFT_TRY(add_group(r, row));
+            continue;
+        }
         if (heft_json_next(&r->j) != HEFT_JSON_STRING)
             return heft_json_fail(&r->j, "tensor %q: the name of its file is not a string",
                                   row.name);
-        row.file = without_dot(r->j.text);
-        if (!heft_str_is_file_name(row.file))
-            return heft_json_fail(&r->j,
-                                  "tensor %q: the file name %q must be a single path component",
-                                  row.name, row.file);
-        if (heft_str_ends(row.file, ".h5"))
-            return heft_error_set(r->x->err, HEFT_E_UNSUPPORTED, row.at,
-                                  "files of Keras are not joined: open %q by itself", row.file);
-        if (!r->kind->is_own(row.file))
-            return heft_error_set(r->x->err, HEFT_E_UNSUPPORTED, row.at,
-                                  "tensor %q: %q is not the name of a %s file, and all files of a "
-                                  "model must have the same format",
-                                  row.name, row.file, r->kind->title);
-        if (!heft_vec_add(&r->x->mem, &r->x->shard_entries, &row, sizeof row))
-            return heft_error_no_memory(r->x->err, "for the weight_map");
+        HEFT_TRY(add_entry(r, row));
     }
     return r->j.st;
 }
@@ -195,10 +227,10 @@ static bool file_below(const void *ctx, uint32_t a, uint32_t b)
 }
 
 /* Add each file once, sorted by name. */
-static heft_status add_files(heft_index *x)
+static heft_status add_files(heft_index *x, const heft_vec *entries)
 {
-    heft_ix_shard_entry *rows = x->shard_entries.ptr;
-    uint32_t n = x->shard_entries.len;
+    heft_ix_shard_entry *rows = entries->ptr;
+    uint32_t n = entries->len;
     size_t bytes = (2 * (size_t)n + 1) * sizeof(uint32_t);
     uint32_t *ids = heft_mem_alloc(&x->mem, bytes);
     if (!ids)
@@ -252,5 +284,5 @@ heft_status heft_shard_index_parse(heft_window *in, heft_index *x,
         return heft_error_set(x->err, HEFT_E_FORMAT, 0, "the index has no weight_map");
     x->is_shard_index = true;
     HEFT_TRY(heft_meta_unique(x, "the metadata of the index"));
-    return add_files(x);
+    return add_files(x, !HEFT_IS_LEAN && kind->names_groups ? &x->shard_groups : &x->shard_entries);
 }

@@ -9,6 +9,7 @@ typedef struct heft_shard_index_kind {
     const char *mark_rule;         /* rule of the note that a byte order mark begins the index */
     bool (*is_own)(heft_str file); /* true if a file of this name belongs to the format */
     const char *title;             /* title of the format, for messages */
+    bool names_groups;             /* it lists groups of tensors, by path, each with its files */
 } heft_shard_index_kind;
 
 /* Return true for white space between JSON tokens. */

@@ -4,6 +4,7 @@
  * their final form, so that every error in the tensors is found before the target is touched.  The
  * rest is an edit of the target. */
 #include "base/sized.h"
+#include "local/overwrite_file.h"
 #include "port/save/sink_file.h"
 
 /* ---- the temporary file, as a sink ---- */
@@ -90,6 +91,12 @@ static heft_status plan_append(append_job *job, heft_error *err)
     open.host = job->options.write.host;
     open.limits = job->options.append.limits;
     HEFT_TRY(heft_file_open(&f, job->target.path, &open, err));
+    if (job->options.append.replaces && heft_format_caps(heft_file_format(f)) & HEFT_CAN_REPLACE) {
+        heft_status done = heft_overwrite_file(&job->result, &job->target, &f, job->from,
+                                               &job->options, err);
+        heft_file_close(f);
+        return done;
+    }
     job->result.edit.in_place = heft_format_caps(heft_file_format(f)) & HEFT_CAN_APPEND;
     heft_status st = HEFT_OK;
     if (is_dry_run) {

@@ -119,22 +119,6 @@ static heft_status change_all(work *w, heft_error *err)
 
 /* ---- the whole ---- */
 
-/* Undo the change and keep the error in *err, unless undoing fails, too. */
-static heft_status undo(const heft_target *t, heft_error *err)
-{
-    heft_error cause = *err;
-    bool undone;
-    if (!heft_journal_undo(&undone, t, err)) {
-        *err = cause;
-        return err->status;
-    }
-    heft_error why = *err;
-    return heft_error_plain(err, HEFT_E_IO,
-                            "%s, and undoing the change failed (%s): 'heft edit' with no options "
-                            "restores the file from its journal",
-                            cause.message, why.message);
-}
-
 static heft_status apply(const heft_target *t, heft_delta_places *places,
                          const heft_apply_options *o, heft_error *err)
 {
@@ -150,7 +134,8 @@ static heft_status apply(const heft_target *t, heft_delta_places *places,
             heft_error ignored;
             (void)!heft_value_journal_remove(&j, &ignored);
         } else {
-            st = change_all(&w, err) ? undo(t, err) : heft_value_journal_remove(&j, err);
+            st = change_all(&w, err) ? heft_journal_undo_after(t, err)
+                                     : heft_value_journal_remove(&j, err);
         }
     }
     heft_value_journal_close(&j);

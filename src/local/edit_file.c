@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "folder/weight_names.h"
+#include "local/overwrite_file.h"
 #include "port/save/set_journal.h"
 #include "port/save/sink_file.h"
 #include "port/system/disk.h"
@@ -277,6 +278,8 @@ heft_status heft_edit_recover_on(const heft_disk *disk, bool *undone, const char
         st = open_file(&t, disk, path, err);
     if (!st && !is_folder)
         st = heft_journal_undo(undone, &t, err);
+    if (!st && !is_folder)
+        st = heft_overwrite_recover(undone, &t, err);
     *undone = *undone || earlier != HEFT_RECOVERY_NONE;
     heft_target_close(&t);
     return heft_error_end(err, st);

@@ -56,6 +56,7 @@ static const column columns[] = {
     { offsetof(heft_index, roles), sizeof(heft_str) },
     { offsetof(heft_index, shards), sizeof(heft_ix_shard) },
     { offsetof(heft_index, shard_entries), sizeof(heft_ix_shard_entry) },
+    { offsetof(heft_index, shard_groups), sizeof(heft_ix_shard_entry) },
     { offsetof(heft_index, layouts), sizeof(heft_str) },
     { offsetof(heft_index, views), sizeof(heft_ix_view) },
     { offsetof(heft_index, strides), sizeof(uint64_t) },

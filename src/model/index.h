@@ -246,6 +246,8 @@ typedef struct heft_index {
     heft_vec layouts;          /* heft_str: names of layouts that have no number */
     heft_vec shards;           /* heft_ix_shard; the first has number 1 */
     heft_vec shard_entries;    /* heft_ix_shard_entry */
+    heft_vec shard_groups;     /* heft_ix_shard_entry, named by what is before the last "/" of
+                                * tensors: an index names them, and not each tensor */
     heft_vec views;            /* heft_ix_view, in ascending order of parts */
     heft_vec strides;          /* uint64_t, in elements */
     heft_vec omitted;          /* heft_ix_omission */

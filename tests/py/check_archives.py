@@ -121,6 +121,29 @@ def exported_programs(scratch):
     heft("convert", "--strict", path, scratch / "s.safetensors", code=5)
 
 
+def later_programs(scratch):
+    """A .pt2 of PyTorch 2.7 has weights without a format; its inputs are no weights."""
+    members = {
+        "archive_format": b"pt2", "archive_version": b"0", "byteorder": b"little",
+        "data/weights/weight_0": bytes(24), "data/weights/weight_1": saved(),
+        "data/weights/model_weights_config.json": b'{"config": {}}',
+        "data/constants/model_constants_config.json": b'{"config": {}}',
+        "models/model.json": b"{}", "data/sample_inputs/model.pt": saved({"x": torch.ones(3)}),
+        "version": b"3\n"
+    }
+    inputs = "data/sample_inputs/model.pt"
+    for first in None, ".format_version", "byteorder":
+        for left_out in None, inputs:
+            names = ([first] if first else []) + [n for n in members if n not in (first, left_out)]
+            data = packed({f"model/{n}": members.get(n, b"1") for n in names})
+            path = write(scratch, "m.pt2", data)
+            for command in (["ls", path], ["convert", path, scratch / "o.safetensors"]):
+                p = heft(*command, code=5)
+                require(b"PyTorch 2.7" in p.stderr, p.stderr)
+    path = write(scratch, "own.zip", packed({"archive_format": b"", "model_weights.ckpt": saved()}))
+    require_weights(path)
+
+
 def refusals(scratch):
     ranks = {f"./mp_rank_0{i}/model_weights.ckpt": saved() for i in range(2)}
     for name, data, code, words in [
@@ -217,7 +240,7 @@ def damaged_archives(scratch):
 
 
 CHECKS = [
-    tar_archives, folders, programs_with_an_archive, exported_programs, refusals,
+    tar_archives, folders, programs_with_an_archive, exported_programs, later_programs, refusals,
     truncated_archives, nothing_is_lost_in_silence, arrays_in_an_archive,
     files_beside_an_archive_are_others, damaged_archives
 ]

@@ -13,6 +13,7 @@ import os
 import pathlib
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -487,11 +488,35 @@ def without_library(scratch):
     path = scratch / "a.h5"
     with h5py.File(path, "w") as f:
         fill_keras3(f)
-    name = re.search(rb"libhdf5_serial\.so\.\d+", pathlib.Path(HEFT_LIBRARY).read_bytes())[0]
+    name = re.search(rb"libhdf5(?:_serial)?\.so\.\d+", pathlib.Path(HEFT_LIBRARY).read_bytes())[0]
     (scratch / name.decode()).write_bytes(b"no library")
     paths = f"{scratch}:{os.environ.get('LD_LIBRARY_PATH', '')}"
     p = heft("ls", path, env={**os.environ, "LD_LIBRARY_PATH": paths})
     if p.returncode != UNSUPPORTED or b"need libhdf5" not in p.stderr:
+        yield f"exit {p.returncode}: {p.stderr.decode()}"
+
+
+def another_version(scratch):
+    """A libhdf5 of another version than the headers is not used, since its tables differ."""
+    path = scratch / "a.h5"
+    with h5py.File(path, "w") as f:
+        fill_keras3(f)
+    name = re.search(rb"libhdf5(?:_serial)?\.so\.\d+", pathlib.Path(HEFT_LIBRARY).read_bytes())[0]
+    functions = ROOT / "src/port/libraries/hdf5_functions.def"
+    source = "".join(f"int {n}(void) {{ return 0; }}\n"
+                     for n in re.findall(r"FUNCTION\((\w+)\)", functions.read_text())
+                     if n != "H5get_libversion")
+    source += """int H5get_libversion(unsigned *a, unsigned *b, unsigned *c)
+                 { *a = 1; *b = 99; *c = 3; return 0; }"""
+    (scratch / "stub.c").write_text(source)
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if not compiler:
+        return
+    subprocess.run([compiler, "-w", "-shared", "-fPIC", "-o", scratch / name.decode(),
+                    scratch / "stub.c"], check=True)
+    paths = f"{scratch}:{os.environ.get('LD_LIBRARY_PATH', '')}"
+    p = heft("ls", path, env={**os.environ, "LD_LIBRARY_PATH": paths})
+    if p.returncode != UNSUPPORTED or b"is version 1.99" not in p.stderr:
         yield f"exit {p.returncode}: {p.stderr.decode()}"
 
 
@@ -510,19 +535,94 @@ def one_process_ends(scratch):
         yield str(p)
 
 
+PIECES = {"model_00000.weights.h5": ["vars/0", "layers/a/vars/0", "layers/a/vars/1",
+                                     "layers/größe/vars/0"],
+          "model_00001.weights.h5": ["layers/größe/vars/1", "layers/c/vars/0"]}
+GROUPS = {"/vars": 0, "/layers/a/vars": 0, "/layers/größe/vars": 0, "/layers/c/vars": 1}
+
+
+def shards(folder, more=()):
+    """Write the files of a model, as Keras does, and return all arrays."""
+    arrays = {}
+    folder.mkdir()
+    for n, (name, paths) in enumerate([*PIECES.items(), *more]):
+        with h5py.File(folder / name, "w") as f:
+            for i, path in enumerate(paths):
+                f[path] = arrays[path] = numpy.arange(6, dtype="f4").reshape(2, 3) + 10 * i + n
+    return arrays
+
+
+def index(folder, groups, total=144.0):
+    files = list(PIECES)
+    def names(file):
+        return [names(i) for i in file] if isinstance(file, list) else (
+            files[file] if isinstance(file, int) else file)
+    path = folder / "model.weights.json"
+    path.write_text(json.dumps({"metadata": {"total_size": total},
+                                "weight_map": {k: names(v) for k, v in groups.items()}}))
+    return path
+
+
 def several_files(scratch):
-    """An index of Keras with several files is refused, and says what to do."""
-    with h5py.File(scratch / "model_00000.weights.h5", "w") as f:
-        fill_keras3(f)
-    path = scratch / "model.weights.json"
-    for later in ("model_00001.weights.h5", ["model_00000.weights.h5", "model_00001.weights.h5"]):
-        path.write_text(json.dumps({"metadata": {"total_size": 0.5},
-                                    "weight_map": {"/layers/a/vars": "model_00000.weights.h5",
-                                                   "/layers/b/vars": later}}))
-        for command in (["ls"], ["verify"], ["hash"]):
-            p = heft(*command, path)
-            if p.returncode != UNSUPPORTED or b"open 'model_00000.weights.h5' by" not in p.stderr:
-                yield f"{command}: exit {p.returncode}: {p.stdout.decode()} {p.stderr.decode()}"
+    """An index of Keras and its files are one model, whose group may pass the end of a file."""
+    arrays = shards(scratch / "m")
+    whole = scratch / "whole.h5"
+    with h5py.File(whole, "w") as f:
+        for name, a in arrays.items():
+            f[name] = a
+    for groups in (GROUPS, GROUPS | {"/layers/größe/vars": [0, 1]},
+                   {k: [v] for k, v in GROUPS.items()},
+                   GROUPS | {"/layers/größe/vars": [1, 0, 1]}):
+        path = index(scratch / "m", groups)
+        for model in (path, path.parent):
+            if heft("verify", model).stdout.count(b"6 tensors") != 1:
+                yield f"{groups}: {heft('verify', model)}"
+            for name, a in arrays.items():
+                if heft("cat", model, name).stdout != a.tobytes():
+                    yield f"{groups}: {name} has other values"
+        if heft("hash", path).stdout.split()[-2] != heft("hash", whole).stdout.split()[-2]:
+            yield f"{groups}: another hash: {heft('hash', path).stdout}"
+        if heft("diff", path, whole).returncode:
+            yield f"{groups}: differs: {heft('diff', path, whole).stdout.decode()}"
+    p = heft("edit", path, "--set", "a=b")
+    if p.returncode != UNSUPPORTED:
+        yield f"edit: {p}"
+
+
+def wrong_files(scratch):
+    """What an index and its files contradict is a fault, and the model is not converted."""
+    arrays = shards(scratch / "m", [("twice.weights.h5", ["layers/c/vars/0"])])
+    with h5py.File(scratch / "m/chunks.weights.h5", "w") as f:
+        f.create_dataset("layers/d/vars/0", data=numpy.zeros(4000), chunks=(10,), compression=1)
+    (scratch / "m/text.weights.h5").write_text("no HDF5")
+    cases = [("missing", GROUPS | {"/layers/d/vars": "none.weights.h5"}, b"none.weights.h5"),
+             ("listed elsewhere", GROUPS | {"/layers/a/vars": 1}, b"no tensor of this group"),
+             ("listed, not there", GROUPS | {"/layers/d/vars": 1}, b"no tensor of this group"),
+             ("second of a list", GROUPS | {"/layers/a/vars": [0, 1]}, b"no tensor of this group"),
+             ("in two files", GROUPS | {"/layers/c/vars": [1, "twice.weights.h5"]}, b"is in "),
+             ("damaged", GROUPS | {"/layers/d/vars": "text.weights.h5"}, b"text.weights.h5"),
+             ("chunks", GROUPS | {"/layers/d/vars": "chunks.weights.h5"}, b"h5repack"),
+             ("itself", GROUPS | {"/layers/d/vars": "model.weights.json"}, b"not the name of a"),
+             ("outside", GROUPS | {"/layers/d/vars": "../a.weights.h5"}, b"path component"),
+             ("number", GROUPS | {"/layers/d/vars": 5.5}, b"not a string"),
+             ("empty list", GROUPS | {"/layers/d/vars": []}, b"not a string"),
+             ("list in a list", GROUPS | {"/layers/d/vars": [[0]]}, b"not a string"),
+             ("other format", GROUPS | {"/layers/d/vars": "a.safetensors"}, b"same format")]
+    for title, groups, word in cases:
+        path = index(scratch / "m", groups, 0)
+        for command in (["verify"], ["convert", "-f"]):
+            more = [scratch / "o.safetensors"] if command[0] == "convert" else []
+            p = heft(*command, path, *more)
+            if not p.returncode or word not in p.stderr + p.stdout:
+                yield f"{title}: {command} ends with {p.returncode}: {p.stderr} {p.stdout}"
+    path = index(scratch / "m", {k: v for k, v in GROUPS.items() if "a/" not in k}, 7)
+    p = heft("verify", path)
+    if p.stdout.count(b"heft/shard-unlisted") != 2 or b"states 7 bytes" not in p.stdout:
+        yield f"unlisted: {p.stdout.decode()}"
+    if (scratch / "o.safetensors").exists():
+        yield "an incomplete model was converted"
+    if len(arrays) != 6:
+        yield "the test is wrong"
 
 
 def on_a_server(scratch):
@@ -750,8 +850,8 @@ def many_names(scratch):
 
 TESTS = (keras3, keras2, archives, damaged_archives, bfloat16, layouts, user_block, array_types,
          links, converted, outside, filters, damaged_chunks, bombs, cut_and_changed, many, scanned,
-         without_library, one_process_ends, several_files, on_a_server, edited, forked,
-         killed_worker, other_signal_handlers, killed_program, threads, many_names)
+         without_library, another_version, one_process_ends, several_files, wrong_files,
+         on_a_server, edited, forked, killed_worker, other_signal_handlers, killed_program, threads, many_names)
 
 
 def main():

@@ -333,14 +333,13 @@ def edited(scratch):
     """heft edit names the way on, and changes nothing"""
     folder = scratch / "edited"
     folder.mkdir()
-    path, new = folder / "m.onnx", folder / "new.npy"
+    path = folder / "m.onnx"
     w = numpy_helper.from_array(numpy.zeros(4, "<f4"), "w")
     onnx.save(helper.make_model(helper.make_graph([], "g", [], [], [w])), str(path))
-    numpy.save(new, numpy.ones(4, "<f4"))
     before = path.read_bytes()
-    for change in (["--set", "producer_name=x"], ["--tensor", f"w={new}"], ["--rename", "w=v"]):
+    for change in (["--set", "producer_name=x"], ["--rename", "w=v"]):
         yield from expect(heft("edit", path, *change), 5, "ONNX files are not edited", "convert")
-    if path.read_bytes() != before or len(list(folder.iterdir())) != 2:
+    if path.read_bytes() != before or len(list(folder.iterdir())) != 1:
         yield "something has changed"
 
 

@@ -10,6 +10,8 @@ import shutil
 import struct
 import subprocess
 
+from onnx_proto import constant, content, number, tensor
+
 KILLED = -9
 # A kill may leave temporary files and the note about a replaced file until the next command.
 LEFT = re.compile(r"(^|/)(\..*\.heft-new|[^/]*\.heft-journal-new|[^/]*\.heft-replaced)$")
@@ -32,6 +34,7 @@ class Scene:
     args: list
     start: pathlib.Path  # the folder at the start
     old: dict = None  # the files of the folder, without an interrupted command
+    beside: str = ""  # a file that main names, and the command changes
     is_simple: bool = False  # the file system lacks what record_calls.c says
 
 
@@ -113,11 +116,31 @@ def with_own_folder(scene, root):
     folder.mkdir()
     for path in scene.start.iterdir():
         is_named = any(arg.split("=")[-1] == path.name for arg in scene.args)
+        is_named = is_named or path.name == scene.beside
         if is_named and path.is_dir():
             shutil.copytree(path, folder / path.name)
         elif is_named:
             shutil.copy(path, folder)
     return dataclasses.replace(scene, start=folder, old=contents(folder))
+
+
+def make_onnx(folder):
+    """Write models with two weights, in the model and in a file, and other values for one."""
+    elements = [struct.pack("<8192f", *range(at, at + 8192)) for at in (0, 9000)]
+    (folder / "o.data").write_bytes(b"".join(elements))
+    graphs = {"in.onnx": b"", "out.onnx": b""}
+    for i, data in enumerate(elements):
+        facts = {"location": "o.data", "offset": str(i * len(data)), "length": str(len(data))}
+        outside = b"".join(content(13, content(1, key) + content(2, text))
+                           for key, text in facts.items()) + number(14, 1)
+        graphs["in.onnx"] += constant(f"w{i}", 1, [8192], data)
+        graphs["out.onnx"] += content(5, tensor(f"w{i}", 1, [8192], outside))
+    for name, graph in graphs.items():
+        (folder / name).write_bytes(number(1, 7) + content(7, graph))
+    header = json.dumps(
+        {"w1": {"dtype": "F32", "shape": [8192], "data_offsets": [0, len(elements[0])]}})
+    (folder / "w.safetensors").write_bytes(struct.pack("<Q", len(header)) + header.encode() +
+                                           struct.pack("<8192f", *range(8192, 0, -1)))
 
 
 def make_models(runner, folder):
@@ -126,6 +149,7 @@ def make_models(runner, folder):
     (folder / "m.safetensors").write_bytes(safetensors(names, license="MIT"))
     (folder / "n.safetensors").write_bytes(safetensors(names, seed=50000, license="GPL"))
     (folder / "other.safetensors").write_bytes(safetensors(["more"], seed=90000))
+    make_onnx(folder)
     made = [["convert", "--allow-loss", *ONE_TENSOR.get(t, []), "n.safetensors", f"f.{t}"]
             for t in TARGETS]
     (folder / "step.safetensors").write_bytes(next_step(names))
@@ -181,6 +205,10 @@ def usual_scenes(start):
                       "layer.1.weight=m.safetensors", "--tensor", "layer.8.weight=m.safetensors",
                       f"f.{t}")
                 for t in TARGETS if t != "npy")
+    yield scene("replace tensors of onnx", "in.onnx", "edit", "--tensor", "w1=w.safetensors",
+                "in.onnx")
+    yield Scene("replace tensors of onnx outside", "out.onnx",
+                ["edit", "--tensor", "w1=w.safetensors", "out.onnx"], start, beside="o.data")
     yield from (scene(f"append to {t}", f"f.{t}", "append", "-j1", f"f.{t}",
                       "other.safetensors")
                 for t in TARGETS if t != "npy")

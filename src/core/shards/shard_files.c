@@ -74,6 +74,10 @@ static heft_status record_bad_model(heft_file *f, heft_shard *shard, const heft_
 static heft_status parse_shard(heft_file *f, heft_error *err)
 {
     HEFT_TRY(heft_file_parse(f, err));
+    if (!HEFT_IS_LEAN && f->container && f->x.shards.len)
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                                "it has arrays in chunks, which are read in a model of one file "
+                                "only: 'h5repack -f NONE -l CONTI' writes them one after another");
     if (f->x.shards.len)
         return heft_error_plain(err, HEFT_E_FORMAT, "it is itself an index of other files");
     return heft_file_finish(f, err);

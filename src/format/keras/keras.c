@@ -9,9 +9,12 @@
  *   .h5           Keras 2: model_weights/dense/dense/kernel:0; the attribute weight_names of
  *                 model_weights/dense has "dense/kernel:0"
  *   .keras        zip: config.json, metadata.json, model.weights.h5
+ *   .weights.json  index of several .weights.h5: the groups of variables, each with its files
  *
  * Reference: keras/src/saving/saving_lib.py, keras/src/legacy/saving/legacy_h5_format.py. */
 #include "format/keras/keras.h"
+
+#include "format/shard_index.h"
 
 enum { USER_BLOCK = 512 }; /* least bytes of the user before the signature */
 static const uint8_t signature[] = { 0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n' };
@@ -24,6 +27,11 @@ static bool has_signature(const uint8_t *head, size_t len)
     return has;
 }
 
+static bool is_own_name(heft_str file)
+{
+    return heft_str_ends(file, ".h5") && file.len > 3;
+}
+
 static int probe(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len,
                  uint64_t size)
 {
@@ -32,6 +40,9 @@ static int probe(const uint8_t *head, size_t head_len, const uint8_t *tail, size
     int bits;
     (void)size;
     if (has_signature(head, head_len))
+        return SURE;
+    if (heft_shard_index_recognise(head, head_len) &&
+        is_own_name(heft_shard_index_first_shard(head, head_len)))
         return SURE;
     heft_str first = heft_zip_first_name(&bits, head, head_len);
     heft_str entries = heft_zip_directory_in(tail, tail_len);
@@ -162,10 +173,18 @@ static heft_status open_container(heft_keras *k)
 
 static heft_status parse(heft_window *in, heft_index *x)
 {
+    static const heft_shard_index_kind index = { .total_rule = "keras/total-size",
+                                                 .mark_rule = "keras/byte-order-mark",
+                                                 .is_own = is_own_name,
+                                                 .title = "Keras",
+                                                 .names_groups = true };
+    enum { INDEX_TEXT = 8 };
     uint64_t have;
     heft_keras k = { .in = in, .x = x, .weights = { .stored = { 0, in->size } } };
     k.weights.content = in->size;
-    const uint8_t *head = in->window(in, 0, 2, &have);
+    const uint8_t *head = in->window(in, 0, INDEX_TEXT, &have);
+    if (have >= INDEX_TEXT && heft_shard_index_is_json_object(head))
+        return heft_shard_index_parse(in, x, &index);
     if (have >= 2 && head[0] == 'P' && head[1] == 'K')
         HEFT_TRY(heft_keras_open_archive(&k));
     HEFT_TRY(open_container(&k));

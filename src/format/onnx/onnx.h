@@ -9,6 +9,7 @@ typedef struct heft_onnx {
     heft_window *in;
     heft_index *x;
     heft_names files; /* numbers of the shards of external data, from 0 */
+    uint32_t noted;   /* the last file with a note about its checksum, plus 1; 0: none */
     heft_names used;  /* numbers of uses, by the name of the weight; onnx_uses.c */
     heft_vec uses;
     heft_vec *listed;    /* heft_onnx_message of each TensorProto; NULL: they are not listed */
@@ -31,7 +32,7 @@ typedef struct heft_onnx_tensor {
     uint32_t data_field; /* number of this field; 0: there is none */
     bool is_one_record;  /* it is packed in one record */
     heft_range packed;   /* content of the last record */
-    bool is_external;
+    bool is_external, has_checksum;
     bool is_attribute; /* the message is not a TensorProto, but numbers of an attribute */
     heft_str location;
     uint64_t offset, length; /* external data; length HEFT_UNKNOWN_LENGTH: not stated */

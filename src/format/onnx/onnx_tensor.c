@@ -42,6 +42,8 @@ static heft_status read_external(heft_onnx *o, heft_cur *c, const heft_protobuf_
         return read_decimal(c, entry, texts[2], &t->offset);
     else if (heft_str_is(texts[1], "length"))
         return read_decimal(c, entry, texts[2], &t->length);
+    else if (heft_str_is(texts[1], "checksum"))
+        t->has_checksum = true;
     return HEFT_OK;
 }
 
@@ -217,6 +219,16 @@ static heft_status pack(heft_onnx *o, uint32_t id, const heft_onnx_type *type)
 
 /* ---- adding ---- */
 
+/* Note that a file has a stated checksum, which new values of a tensor would make wrong. */
+static void note_checksum(heft_onnx *o, const heft_onnx_tensor *t, uint32_t file)
+{
+    if (!t->has_checksum || o->noted == file + 1)
+        return;
+    o->noted = file + 1;
+    heft_ix_note_range(o->x, HEFT_NOTE, "onnx/checksum", t->message, heft_ix_tensors(o->x) - 1,
+                       "the checksum of its external data is not compared");
+}
+
 /* Find the elements.  They are raw if they are external, in raw_data, or in a record of numbers of
  * fixed size. */
 static heft_status find_data(heft_onnx *o, const heft_onnx_tensor *t, heft_dtype type,
@@ -230,6 +242,7 @@ static heft_status find_data(heft_onnx *o, const heft_onnx_tensor *t, heft_dtype
         if (t->offset >> HEFT_GLOBAL_OFFSET_BITS)
             return fail(o, t, t->name, "the offset of its external data is out of range");
         HEFT_TRY(number_of_file(o, t, &file));
+        note_checksum(o, t, file);
         *where = (heft_range){ heft_global_offset(file, t->offset), t->length };
     } else if (t->is_one_record && (t->data_field == RAW || is_fixed))
         *where = t->packed;

@@ -259,6 +259,11 @@ static heft_status parse_zip(heft_torch *t)
     if (!pickle && is_recovered)
         return heft_error_set(t->x->err, HEFT_E_FORMAT, t->x->present,
                               "the archive ends before data.pkl, which names the tensors");
+    if (!HEFT_IS_LEAN && !pickle && find_member(&a, "archive_format"))
+        return heft_error_plain(t->x->err, HEFT_E_UNSUPPORTED,
+                                "it is a .pt2 archive of PyTorch 2.7 or later, whose weights are "
+                                "not read: save torch.export.load(PATH).state_dict as safetensors, "
+                                "in Python");
     if (!pickle)
         return heft_error_set(
             t->x->err, find_member(&a, "model.json") ? HEFT_E_UNSUPPORTED : HEFT_E_FORMAT,

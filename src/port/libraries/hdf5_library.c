@@ -18,14 +18,6 @@ static heft_loaded_library library = HEFT_LOADED_LIBRARY(HEFT_HDF5_LIBRARY, func
 
 /* ---- loading ---- */
 
-/* The tables of the driver have the layout of the headers, which versions change. */
-static bool is_version_of_headers(void)
-{
-    unsigned major, minor, release;
-    return functions.H5get_libversion(&major, &minor, &release) >= 0 && major == H5_VERS_MAJOR &&
-           minor == H5_VERS_MINOR;
-}
-
 static heft_status missing(const char *why, heft_error *err)
 {
     return heft_error_rule(
@@ -35,6 +27,19 @@ static heft_status missing(const char *why, heft_error *err)
                          "libhdf5-103-1, or save the weights as .npz or safetensors in Keras or "
                          "h5py",
                          why),
+        "keras/library");
+}
+
+static heft_status other_version(unsigned major, unsigned minor, heft_error *err)
+{
+    return heft_error_rule(
+        err,
+        heft_error_plain(
+            err, HEFT_E_UNSUPPORTED,
+            "HDF5 files need libhdf5 %U.%U, for which this Heft was built, and " HEFT_HDF5_LIBRARY
+            " is version %U.%U: build Heft for this version, or "
+            "save the weights as .npz or safetensors in Keras or h5py",
+            (uint64_t)H5_VERS_MAJOR, (uint64_t)H5_VERS_MINOR, (uint64_t)major, (uint64_t)minor),
         "keras/library");
 }
 
@@ -50,8 +55,12 @@ heft_status heft_hdf5_load(heft_error *err)
 
 heft_status heft_hdf5_start(heft_error *err)
 {
-    if (functions.H5open() < 0 || !is_version_of_headers())
-        return missing("and another version is installed", err);
+    unsigned major = 0, minor = 0, release = 0;
+    bool is_known = functions.H5open() >= 0 &&
+                    functions.H5get_libversion(&major, &minor, &release) >= 0;
+    /* The tables of the driver have the layout of the headers, which versions change. */
+    if (!is_known || major != H5_VERS_MAJOR || minor != H5_VERS_MINOR)
+        return other_version(major, minor, err);
     functions.H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     functions.H5PLset_loading_state(0);
     return HEFT_OK;

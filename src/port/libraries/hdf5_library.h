@@ -7,6 +7,7 @@
 #ifndef HEFT_PORT_HDF5_LIBRARY_H
 #define HEFT_PORT_HDF5_LIBRARY_H
 #include <hdf5.h>
+#include HEFT_HDF5_DRIVER_HEADER
 #include <heft/heft_ext.h>
 
 #include "base/arena.h"

@@ -486,3 +486,18 @@ heft_status heft_journal_undo(bool *undone, const heft_target *t, heft_error *er
     free_journal(&j);
     return st;
 }
+
+heft_status heft_journal_undo_after(const heft_target *t, heft_error *err)
+{
+    heft_error cause = *err;
+    bool undone;
+    if (!heft_journal_undo(&undone, t, err)) {
+        *err = cause;
+        return err->status;
+    }
+    heft_error why = *err;
+    return heft_error_plain(err, HEFT_E_IO,
+                            "%s, and undoing the change failed (%s): 'heft edit' with no options "
+                            "restores the file from its journal",
+                            cause.message, why.message);
+}

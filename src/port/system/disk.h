@@ -112,6 +112,8 @@ heft_status heft_journal_edit(bool *changed, const heft_target *t, const heft_ed
 /* Roll back the edit that the file's journal records, and remove the journal.  *undone: there was
  * one. */
 heft_status heft_journal_undo(bool *undone, const heft_target *t, heft_error *err);
+/* Undo a change that failed, and keep its error in *err, unless undoing fails, too. */
+heft_status heft_journal_undo_after(const heft_target *t, heft_error *err);
 
 /* ---- journals of files that are read or replaced, stale_journal.c ---- */
 
