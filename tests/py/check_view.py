@@ -507,7 +507,7 @@ class InBrowser:
                 browser.run(f"location.href = {json.dumps(v.address)}")
                 end, shown = time.monotonic() + WAIT, ""
                 while time.monotonic() < end and "54,321" not in shown:
-                    shown = browser.run("return document.body.innerText")
+                    shown = browser.run("return document.body?.innerText ?? \"\"")
                     time.sleep(0.3)
             return "54,321" in shown
 
