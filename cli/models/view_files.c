@@ -81,6 +81,27 @@ static int add_shards(const viewed *v)
     return code;
 }
 
+/* Add the settings that lie beside a model on this machine, from which the overview takes facts. */
+static int add_settings(const viewed *v)
+{
+    static const char name[] = "config.json";
+    static const size_t most = (size_t)1 << 20; /* bytes that the page reads */
+    heft_str text;
+    char *file;
+    if (v->is_far)
+        return CODE_DONE;
+    int code = text_beside(&text, &file, v->path, name);
+    if (!code && text.ptr && text.len <= most) {
+        code = served_add(v->list, "application/json", path_in(v->folder, name), NULL, text);
+        text = (heft_str){ NULL, 0 };
+    } else if (!code && text.ptr) {
+        say(MESSAGE_WARNING, file, "is not shown: it has more than 1 MiB");
+    }
+    text_free(text);
+    free(file);
+    return code;
+}
+
 /* The page opens one file, and the files that this one names. */
 static int check_page_opens(const viewed *v, const char *name)
 {
@@ -126,6 +147,8 @@ static int add_model(viewed *v, outbuf *link)
         out_free(&url);
         code = add_shards(v);
     }
+    if (!code)
+        code = add_settings(v);
     free(path);
     free(name);
     free(v->main);

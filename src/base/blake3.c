@@ -253,7 +253,7 @@ static void hash_many_chunks(const heft_kernels *k, uint32_t (*cv)[8], const uin
         k->blake3_chunks(cv, p, count, number);
         return;
     }
-    for (; count - at >= HEFT_U32_LANES; at += HEFT_U32_LANES)
+    for (; HEFT_U32_LANES > 1 && count - at >= HEFT_U32_LANES; at += HEFT_U32_LANES)
         hash_chunks(cv + at, p + at * CHUNK, number + at);
     for (; at < count; at++)
         heft_blake3_chunk(cv[at], p + at * CHUNK, number + at);

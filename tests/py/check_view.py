@@ -288,6 +288,46 @@ class Checks:
                     return False
         return True
 
+    def settings_beside_a_model_are_served_and_nothing_else(self):
+        names, folder = shards(self.folder / "set2"), self.folder / "set2"
+        text = b'{"max_position_embeddings": 4096}'
+        others = ["tokenizer.json", "generation_config.json", "README.md"]
+        for name in others:
+            (folder / name).write_text("secret")
+        (folder / "config.json").write_bytes(text)
+        for model in (folder, folder / names[0], folder / names[1]):
+            with self.view(model) as v:
+                early = v.ask("/model/config.json", cookie=False)[0]
+                v.enter()
+                status, headers, body = v.ask("/model/config.json")
+                evil = v.ask("/model/config.json", Origin="https://evil.example")[0]
+                host = v.ask("/model/config.json", Host=f"evil.example:{v.port}")[0]
+                if (early, status, body, evil, host) != (403, 200, text, 403, 403) or \
+                        headers["Content-Type"] != "application/json" or \
+                        any(v.ask(f"/model/{name}")[0] != 404 for name in others):
+                    return False
+        (folder / "config.json").unlink()
+        with self.view(folder) as v:
+            v.enter()
+            return v.ask("/model/config.json")[0] == 404
+
+    def settings_outside_of_the_folder_are_refused(self):
+        folder = self.folder / "links"
+        safetensors(folder / "model.safetensors", {"w": [1.0]})
+        (folder / "config.json").symlink_to("../outside.txt")
+        p = self.run(folder)
+        return p.returncode in (3, 4) and "config.json" in p.stderr and not p.stdout
+
+    def settings_that_are_too_long_are_said(self):
+        folder = self.folder / "long"
+        safetensors(folder / "model.safetensors", {"w": [1.0]})
+        (folder / "config.json").write_text(" " * (1 << 20) + "{}")
+        with self.view(folder) as v:
+            v.enter()
+            got = v.ask("/model/config.json")[0]
+            v.process.send_signal(signal.SIGINT)
+            return got == 404 and "more than 1 MiB" in v.process.communicate()[1]
+
     def a_missing_shard_is_said_and_not_found(self):
         names = shards(self.folder / "part")
         (self.folder / "part" / names[2]).unlink()
@@ -458,6 +498,19 @@ class InBrowser:
                     print("#", title, shown, browser.run("return document.body.innerText")[:1000])
             return found and v.process.wait(WAIT) == 0
 
+    def a_browser_shows_what_the_settings_beside_the_model_say(self):
+        folder = self.folder / "stated"
+        safetensors(folder / "model.safetensors", {"w": [1.0, 2.0]})
+        (folder / "config.json").write_text('{"max_position_embeddings": 54321}')
+        with Served(self.heft, self.page, folder) as v:
+            with tempfile.TemporaryDirectory() as profile, webdriver.Browser(profile) as browser:
+                browser.run(f"location.href = {json.dumps(v.address)}")
+                end, shown = time.monotonic() + WAIT, ""
+                while time.monotonic() < end and "54,321" not in shown:
+                    shown = browser.run("return document.body?.innerText ?? \"\"")
+                    time.sleep(0.3)
+            return "54,321" in shown
+
 
 def main(heft, page_folder=None, *only):
     results = []
@@ -472,7 +525,8 @@ def main(heft, page_folder=None, *only):
         if page_folder and pathlib.Path(page_folder, "served.js").exists() and \
                 webdriver.is_installed():
             shown = InBrowser(heft, page_folder, pathlib.Path(folder))
-            all_checks.append(shown.a_browser_shows_both_models_and_ends_the_command)
+            all_checks += [shown.a_browser_shows_both_models_and_ends_the_command,
+                           shown.a_browser_shows_what_the_settings_beside_the_model_say]
         for check in all_checks if not only else [c for c in all_checks if c.__name__ in only]:
             try:
                 complaints = [] if check() is True else ["it is not so"]

@@ -224,7 +224,7 @@ function show(m, what) {
   const { b } = address.state;
   if (b && (wasOpenedHere(b) || isServed(b))) opening.address(b, true); // the page was loaded again, or is served
   if (address.state.tensor) shown.tensors.chooseName(address.state.tensor);
-  say(`${cut(nameText(m.shown))}: ${m.format}, ${m.count.toLocaleString("en")} tensors`);
+  say(`${cut(nameText(m.shown))}: ${m.format}, ${m.count.toLocaleString("en")} ${m.count === 1 ? "tensor" : "tensors"}`);
 }
 
 function showForm(m) {

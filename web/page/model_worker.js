@@ -6,7 +6,7 @@ import { dtypes, open, version } from "./heft.js";
 import { ColumnOrder } from "./column_order.js";
 import { compareRows } from "./compare_rows.js";
 import { metadataRows, valueText } from "./metadata_rows.js";
-import { configOf, mapOf, overviewOf } from "./overview_data.js";
+import { configOf, mapOf, overviewOf, servedBeside } from "./overview_data.js";
 import { ModuleTree } from "./module_tree.js";
 import { indexOfSet, isJoinedHere, namesOfSet, numbered } from "./numbered.js";
 import { otherWeights } from "./openable.js";
@@ -155,7 +155,7 @@ function completeness(model, { name, files, joined }) {
   };
 }
 
-async function openModel({ input, name, files, whole, joins, decodes }, { signal, progress }) {
+async function openModel({ input, name, files, whole, joins, decodes, isServedHere }, { signal, progress }) {
   let lastByte = now();
   const near = new Map((files || []).map((f) => [f.name, f]));
   const options = {
@@ -178,7 +178,7 @@ async function openModel({ input, name, files, whole, joins, decodes }, { signal
       ...(resolve ? { resolve } : {}),
     });
   const stored = await openAs("stored");
-  const config = await configOf(near.get("config.json"));
+  const config = await configOf(isServedHere ? await servedBeside(input, "config.json") : near.get("config.json"));
   const wants = decodes === IF_QUANTISED ? mayBeQuantised(stored.columns(), stored, config) : decodes;
   const decoded = wants ? await orClose(stored, openAs("decode")) : null;
   const id = next++;

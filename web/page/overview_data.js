@@ -72,6 +72,12 @@ function plain({ child, children, ...p }) {
 
 const MOST_CONFIG = 1 << 20; // bytes
 
+// The file beside a model that `heft view` serves, or null.
+export async function servedBeside(address, name) {
+  const answer = await fetch(new URL(name, address), { cache: "no-store" });
+  return answer.ok ? answer.blob() : null;
+}
+
 // The config.json beside the weights, or null.
 export async function configOf(file) {
   if (!file || file.size > MOST_CONFIG) return null;
