@@ -590,7 +590,7 @@ def several_files(scratch):
 
 
 def wrong_files(scratch):
-    """What an index and its files contradict is a fault, and the model is not converted."""
+    """A contradiction of an index and its files is a fault, and the model is not converted."""
     arrays = shards(scratch / "m", [("twice.weights.h5", ["layers/c/vars/0"])])
     with h5py.File(scratch / "m/chunks.weights.h5", "w") as f:
         f.create_dataset("layers/d/vars/0", data=numpy.zeros(4000), chunks=(10,), compression=1)
@@ -851,7 +851,8 @@ def many_names(scratch):
 TESTS = (keras3, keras2, archives, damaged_archives, bfloat16, layouts, user_block, array_types,
          links, converted, outside, filters, damaged_chunks, bombs, cut_and_changed, many, scanned,
          without_library, another_version, one_process_ends, several_files, wrong_files,
-         on_a_server, edited, forked, killed_worker, other_signal_handlers, killed_program, threads, many_names)
+         on_a_server, edited, forked, killed_worker, other_signal_handlers, killed_program,
+         threads, many_names)
 
 
 def main():

@@ -136,7 +136,7 @@ def external(name, location, **keys):
 
 
 def refused(scratch):
-    """what has no place of its own is refused, with the way on, and nothing changes"""
+    """Values without a place of their own are refused, with the way on, and nothing changes."""
     folder = scratch / "refused"
     (folder / "a").mkdir(parents=True)
     ones = numpy.ones(4, "f4")
