@@ -132,6 +132,8 @@ static void on_loss(void *ctx, heft_severity severity, const char *rule, heft_st
     request *r = ctx;
     if (severity >= HEFT_WARNING && !r->strict_code)
         r->strict_code = strcmp(rule, "heft/blend-unmatched") ? CODE_CANNOT : CODE_USAGE;
+    if (severity == HEFT_WARNING && r->job.session->strict)
+        severity = HEFT_FAULT;
     keep_loss(&r->job.losses, severity, rule, tensor, text);
 }
 

@@ -13,6 +13,7 @@
 
 #include <heft/check.h>
 
+#include "base/bisect.h"
 #include "port/save/sink_file.h"
 #include "port/save/value_journal.h"
 
@@ -122,15 +123,10 @@ static int by_offset(const void *a, const void *b)
 /* Return the first swap that ends after the offset, or NULL. */
 static const swap *swap_after(const overwriting *w, uint64_t offset)
 {
-    uint32_t first = 0, end = w->count;
-    while (first < end) {
-        uint32_t mid = first + (end - first) / 2;
-        if (w->swaps[mid].at.offset + w->swaps[mid].at.length <= offset)
-            first = mid + 1;
-        else
-            end = mid;
-    }
-    return first < w->count ? w->swaps + first : NULL;
+    heft_bisect b = { .end = w->count };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, w->swaps[b.mid].at.offset + w->swaps[b.mid].at.length <= offset);
+    return b.first < w->count ? w->swaps + b.first : NULL;
 }
 
 /* Refuse a swap that shares bytes with a part of another tensor. */
