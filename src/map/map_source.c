@@ -302,9 +302,11 @@ static const heft_map_box *first_box_after(const heft_map_gather *g, const heft_
 static heft_status gather(const heft_map_gather *g, const heft_map_result *t, uint64_t from,
                           uint64_t to, uint8_t *dst, heft_error *err)
 {
-    const heft_map_box *all = boxes_of(g, t), *end = all + t->boxes;
     if (t->has_gaps)
         memset(dst, 0, (size_t)(to - from));
+    if (!t->boxes)
+        return HEFT_OK;
+    const heft_map_box *all = boxes_of(g, t), *end = all + t->boxes;
     for (const heft_map_box *b = first_box_after(g, t, from); b < end && b->begin * t->unit < to;
          b++) {
         box_read r = read_of(g, t, b);
@@ -314,7 +316,7 @@ static heft_status gather(const heft_map_gather *g, const heft_map_result *t, ui
         if (b->end * t->unit > from)
             HEFT_TRY(read_box(&r, dst));
     }
-    return t->boxes ? heft_file_count_read(g->f, all->part, to - from, err) : HEFT_OK;
+    return heft_file_count_read(g->f, all->part, to - from, err);
 }
 
 /* Gather bytes [from, to) as another element type, or with a constant added: in f32, with one
@@ -406,8 +408,10 @@ static heft_source *locate(heft_source *base, uint64_t offset, uint64_t *at, uin
     const heft_map_gather *g = &((map_source *)base)->g;
     const heft_map_result *t = result_at(g, offset);
     uint64_t from = offset - t->start, begin, first;
+    if (!is_moved(t) || !t->boxes)
+        return NULL;
     const heft_map_box *b = first_box_after(g, t, from);
-    if (!is_moved(t) || b == boxes_of(g, t) + t->boxes || b->begin * t->unit > from)
+    if (b == boxes_of(g, t) + t->boxes || b->begin * t->unit > from)
         return NULL;
     box_read r = read_of(g, t, b);
     r.from = from;
