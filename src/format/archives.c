@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "format/format.h"
+#include "format/zip_archive.h"
 #include "grammar/tar.h"
 #include "grammar/zip.h"
 
@@ -133,10 +134,7 @@ static bool may_be_zip(const uint8_t *head, size_t len)
 static heft_status refuse(const choice *c, heft_error *err)
 {
     if (c->is_pt2 && !c->well_known)
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                                "it is a .pt2 archive of PyTorch 2.7 or later, whose weights are "
-                                "not read: save torch.export.load(PATH).state_dict as safetensors, "
-                                "in Python");
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, HEFT_ZIP_PT2);
     if (c->has_more)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "the archive has more than %U members: unpack it first, and name "

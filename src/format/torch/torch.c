@@ -260,10 +260,7 @@ static heft_status parse_zip(heft_torch *t)
         return heft_error_set(t->x->err, HEFT_E_FORMAT, t->x->present,
                               "the archive ends before data.pkl, which names the tensors");
     if (!HEFT_IS_LEAN && !pickle && find_member(&a, "archive_format"))
-        return heft_error_plain(t->x->err, HEFT_E_UNSUPPORTED,
-                                "it is a .pt2 archive of PyTorch 2.7 or later, whose weights are "
-                                "not read: save torch.export.load(PATH).state_dict as safetensors, "
-                                "in Python");
+        return heft_error_plain(t->x->err, HEFT_E_UNSUPPORTED, HEFT_ZIP_PT2);
     if (!pickle)
         return heft_error_set(
             t->x->err, find_member(&a, "model.json") ? HEFT_E_UNSUPPORTED : HEFT_E_FORMAT,

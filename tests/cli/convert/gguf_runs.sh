@@ -38,6 +38,8 @@ folder("topk", {"norm_topk_prob": True}, kind="qwen2_moe")
 folder("bidirectional", {"use_bidirectional_attention": True}, kind="gemma3_text")
 folder("softcap", {"attn_logit_softcapping": 50.0}, kind="gemma3_text")
 folder("limit", {"swiglu_limit": 6.5}, kind="gpt_oss")
+folder("decoder", {"is_decoder": True}, kind="bert")
+folder("cross", {"add_cross_attention": True}, kind="gpt2")
 folder("halves", {"rope_interleave": False}, kind="deepseek_v3")
 folder("method", {"topk_method": "greedy"}, kind="deepseek_v3")
 yarn = made_models.CONFIGS["deepseek_v3"]["rope_scaling"]
@@ -85,7 +87,7 @@ echo "== settings that contradict the weights"
 for f in keys width more fewer; do $HEFT convert --map auto $f no.gguf || echo "= $?"; done
 echo "== settings that llama.cpp does not read"
 for f in scale pattern types; do $HEFT convert --map auto $f no.gguf || echo "= $?"; done
-for f in scoring raw_topk no_topk topk bidirectional softcap limit halves method mscale no_mscale attention small dynamic; do
+for f in scoring raw_topk no_topk topk bidirectional softcap limit decoder cross halves method mscale no_mscale attention small dynamic; do
     $HEFT convert --map auto $f no.gguf || echo "$f = $?"
 done
 for f in groups truncate; do $HEFT convert --strict --map auto $f no.gguf || echo "$f = $?"; done

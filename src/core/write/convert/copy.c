@@ -66,15 +66,6 @@ static heft_source *source_of(const heft_copy_context *c, uint32_t part, uint64_
     return s;
 }
 
-/* false: the file system does not support the call. */
-static bool reflink_range(const heft_copy_context *c, uint32_t part, heft_range r)
-{
-    uint64_t at, len = r.length;
-    heft_source *s = source_of(c, part, r.offset, &at, &len);
-    return s && len == r.length && !(at % BLOCK) &&
-           c->sink->ops->reflink(c->sink, r.offset, s, at, len);
-}
-
 /* Reflink eligible parts of file_order, which is sorted by offset in the target.  *reflinked: the
  * ranges of the target that are done, heft_range, ascending. */
 static heft_status reflink_parts(const heft_copy_context *c, const uint32_t *file_order,
@@ -85,18 +76,20 @@ static heft_status reflink_parts(const heft_copy_context *c, const uint32_t *fil
         return HEFT_OK;
     for (uint32_t i = 0; i < count && !heft_progress_halted(c->progress); i++) {
         const heft_ix_part_row *to = heft_ix_part_row_at(&c->p->x, file_order[i]);
-        uint64_t from = heft_ix_part_row_at(&c->in->x, c->origins[file_order[i]].part)->offset;
+        uint64_t at = 0, len = to->stored;
+        heft_source *s = can_pass_unseen(c, file_order[i])
+                             ? source_of(c, file_order[i], to->offset, &at, &len)
+                             : NULL;
         heft_range r;
-        if (!can_pass_unseen(c, file_order[i]) ||
-            !whole_blocks(&r, to->offset, heft_global_offset_local(&c->in->x, from), to->stored) ||
+        if (!s || len < to->stored || !whole_blocks(&r, to->offset, at, len) ||
             !cut_to_share(&r, c->only))
             continue;
         heft_range *range = heft_vec_push(m, reflinked, sizeof *range);
         if (!range)
             return heft_error_no_memory(err, "to plan the copy");
         *range = r;
-        if (!reflink_range(c, file_order[i], r)) {
-            reflinked->len--;
+        if (!c->sink->ops->reflink(c->sink, r.offset, s, at + (r.offset - to->offset), r.length)) {
+            reflinked->len--; /* the file system does not support the call */
             break;
         }
         HEFT_TRY(heft_file_count_read(c->in, c->origins[file_order[i]].part, r.length, err));
@@ -145,6 +138,13 @@ static uint32_t first_part_after(const copy_job *c, uint64_t at)
     return b.first;
 }
 
+/* Move *i on to the first part that ends after `at`. */
+static void skip_ended(const copy_job *c, uint32_t *i, uint64_t at)
+{
+    while (*i < c->order_count && part_end(c, *i) <= at)
+        ++*i;
+}
+
 /* ---- spans ---- */
 
 /* Cut [from, to) at multiples of SPAN; where a part must stay whole, cut at the end of that part
@@ -156,8 +156,7 @@ static heft_status cut_spans(copy_job *c, uint64_t from, uint64_t to, heft_error
     uint32_t i = first_part_after(c, from);
     for (uint64_t at = from; at < to;) {
         uint64_t end = is_stream ? to : (at / SPAN + 1) * SPAN;
-        while (i < c->order_count && part_end(c, i) <= end)
-            i++;
+        skip_ended(c, &i, end);
         if (i < c->order_count && part_at(c, i)->offset < end &&
             heft_part_is_whole(c->c, c->file_order[i]))
             end = part_end(c, i);
@@ -195,8 +194,7 @@ static heft_status assemble(worker *w, uint64_t at, size_t len, uint32_t *i)
     uint8_t *dst = w->buf;
     heft_status st = HEFT_OK;
     while (len && !st) {
-        while (*i < c->order_count && part_end(c, *i) <= at)
-            ++*i;
+        skip_ended(c, i, at);
         const heft_ix_part_row *part = *i < c->order_count ? part_at(c, *i) : NULL;
         uint64_t run;
         if (part && part->offset <= at) {
@@ -226,8 +224,7 @@ static uint64_t deferred_bytes(const copy_job *job, uint64_t from, uint64_t to, 
 {
     if (!job->c->p->plan.needs_preceding_digests || !job->c->sink->ops->write_at)
         return 0;
-    while (i < job->order_count && part_end(job, i) <= from)
-        i++;
+    skip_ended(job, &i, from);
     uint64_t begins = i < job->order_count ? part_at(job, i)->offset : to;
     if (begins > from)
         return (begins < to ? begins : to) - from;
@@ -248,8 +245,7 @@ static unseen unseen_bytes(const worker *w, uint64_t from, uint64_t to, uint32_t
     const copy_job *job = w->job;
     const heft_copy_context *c = job->c;
     unseen u = { .from = NULL };
-    while (i < job->order_count && part_end(job, i) <= from)
-        i++;
+    skip_ended(job, &i, from);
     if (w->reads_all || !HEFT_HAS(c->sink->ops, copy) || from >= to || i == job->order_count ||
         part_at(job, i)->offset > from || !can_pass_unseen(c, job->file_order[i]))
         return u;
@@ -282,6 +278,13 @@ static heft_status copy_unseen(worker *w, uint64_t from, uint64_t to, uint32_t i
     return heft_file_count_read(c->in, c->origins[u.part].part, done, &w->source.err);
 }
 
+/* Read bytes and write them. */
+static heft_status copy_seen(worker *w, uint64_t from, size_t n, uint32_t *i)
+{
+    HEFT_TRY(assemble(w, from, n, i));
+    return heft_sink_put(w->job->c->sink, from, w->buf, n, &w->source.err);
+}
+
 static heft_status copy_span(worker *w, uint64_t from, uint64_t to)
 {
     const heft_copy_context *c = w->job->c;
@@ -297,10 +300,8 @@ static heft_status copy_span(worker *w, uint64_t from, uint64_t to)
         }
         bool copied;
         st = copy_unseen(w, from, to, i, &copied, &n);
-        if (!copied && !st)
-            st = assemble(w, from, n, &i);
-        if (!copied && !st)
-            st = heft_sink_put(c->sink, from, w->buf, n, &w->source.err);
+        if (!st && !copied)
+            st = copy_seen(w, from, n, &i);
         heft_progress_add(c->progress, n);
         from += n;
     }
