@@ -56,13 +56,6 @@ static bool watched_reflink(heft_sink *s, uint64_t offset, heft_source *from, ui
     return inner->ops->reflink(inner, offset, from, at, len);
 }
 
-static size_t watched_copy(heft_sink *s, uint64_t offset, heft_source *from, uint64_t at,
-                           size_t len)
-{
-    heft_sink *inner = ((const watched *)s)->inner;
-    return inner->ops->copy(inner, offset, from, at, len);
-}
-
 static heft_status watched_scratch(heft_sink *s, heft_scratch **out, uint64_t bytes,
                                    heft_error *err)
 {
@@ -98,7 +91,6 @@ static heft_sink_ops ops_of(const heft_sink_ops *inner)
         .reflink = HEFT_HAS(inner, reflink) ? watched_reflink : NULL,
         .read_at = HEFT_HAS(inner, read_at) ? watched_read_at : NULL,
         .scratch = HEFT_HAS(inner, scratch) ? watched_scratch : NULL,
-        .copy = HEFT_HAS(inner, copy) ? watched_copy : NULL,
         .finish = watched_finish,
         .discard = watched_discard,
     };

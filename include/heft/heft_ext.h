@@ -59,10 +59,6 @@ typedef struct heft_source_ops {
      * processors, or NULL: heft_part_read_many() uses it instead of the host's, so that many
      * requests are sent at the same time.  Never called if the host has no executor. */
     const heft_executor *(*executor)(const heft_source *s);
-    /* Optional, for a source that joins others.  Return the source that has the bytes from `offset`
-     * on as they are, *at: where they begin in it, *len, which is at first how many are wanted: how
-     * many it has.  NULL: the bytes are computed. */
-    heft_source *(*locate)(heft_source *s, uint64_t offset, uint64_t *at, uint64_t *len);
 } heft_source_ops;
 struct heft_source {
     const heft_source_ops *ops;
@@ -213,10 +209,6 @@ typedef struct heft_sink_ops {
     heft_status (*read_at)(heft_sink *s, uint64_t offset, void *buf, size_t len, heft_error *err);
     /* Optional.  As heft_host.scratch, on the disk of the sink; used instead of the host's. */
     heft_status (*scratch)(heft_sink *s, heft_scratch **out, uint64_t bytes, heft_error *err);
-    /* Optional.  Copy len bytes of `from`, beginning at `at`, to this file at `offset` without
-     * passing them through memory of the program; on several threads, as write_at.  Return how many
-     * bytes are done, also after a failure: the others will be read and written. */
-    size_t (*copy)(heft_sink *s, uint64_t offset, heft_source *from, uint64_t at, size_t len);
 } heft_sink_ops;
 struct heft_sink {
     const heft_sink_ops *ops;

@@ -31,7 +31,6 @@ static const heft_sink_ops ops = {
     .reflink = heft_staged_reflink,
     .read_at = heft_staged_read_at,
     .scratch = heft_staged_scratch,
-    .copy = heft_staged_copy,
 };
 
 /* ---- appending ---- */

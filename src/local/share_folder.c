@@ -122,7 +122,6 @@ static const heft_sink_ops data_ops = {
     .reflink = heft_staged_reflink,
     .read_at = heft_staged_read_at,
     .scratch = heft_staged_scratch,
-    .copy = heft_staged_copy,
 };
 
 /* Return true if no share has a record; otherwise false with errno, which is ENOENT if a share has

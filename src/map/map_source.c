@@ -259,20 +259,15 @@ static bool step_on(box_read *r)
     return false;
 }
 
-/* Return `begin` and the steps to the current position on the outer axes. */
-static uint64_t position(const box_read *r, const uint64_t *steps, uint64_t begin)
-{
-    for (uint32_t i = 0; i < r->outer; i++)
-        begin += r->at[i] * steps[i];
-    return begin;
-}
-
 static heft_status read_box(box_read *r, uint8_t *dst)
 {
     find_first(r);
     do {
-        uint64_t begin = position(r, r->steps, r->b->begin);
-        uint64_t first = position(r, r->strides, r->b->first);
+        uint64_t begin = r->b->begin, first = r->b->first;
+        for (uint32_t i = 0; i < r->outer; i++) {
+            begin += r->at[i] * r->steps[i];
+            first += r->at[i] * r->strides[i];
+        }
         if (begin * r->unit >= r->to)
             return HEFT_OK;
         HEFT_TRY(read_run(r, begin * r->unit, first, dst));
@@ -282,22 +277,6 @@ static heft_status read_box(box_read *r, uint8_t *dst)
 
 /* ---- reading a result ---- */
 
-static const heft_map_box *boxes_of(const heft_map_gather *g, const heft_map_result *t)
-{
-    return (const heft_map_box *)g->boxes.ptr + t->first_box;
-}
-
-/* Return the first box of a result that ends after byte `from`, or the end of the boxes. */
-static const heft_map_box *first_box_after(const heft_map_gather *g, const heft_map_result *t,
-                                           uint64_t from)
-{
-    const heft_map_box *all = boxes_of(g, t);
-    heft_bisect b = { .end = t->boxes };
-    while (heft_bisect_next(&b))
-        heft_bisect_narrow(&b, all[b.mid].reach * t->unit <= from);
-    return all + b.first;
-}
-
 /* Gather bytes [from, to) of a result in the element type of its inputs. */
 static heft_status gather(const heft_map_gather *g, const heft_map_result *t, uint64_t from,
                           uint64_t to, uint8_t *dst, heft_error *err)
@@ -306,14 +285,16 @@ static heft_status gather(const heft_map_gather *g, const heft_map_result *t, ui
         memset(dst, 0, (size_t)(to - from));
     if (!t->boxes)
         return HEFT_OK;
-    const heft_map_box *all = boxes_of(g, t), *end = all + t->boxes;
-    for (const heft_map_box *b = first_box_after(g, t, from); b < end && b->begin * t->unit < to;
-         b++) {
-        box_read r = read_of(g, t, b);
+    const heft_map_box *all = (const heft_map_box *)g->boxes.ptr + t->first_box;
+    heft_bisect b = { .end = t->boxes };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, all[b.mid].reach * t->unit <= from);
+    for (uint32_t i = b.first; i < t->boxes && all[i].begin * t->unit < to; i++) {
+        box_read r = read_of(g, t, &all[i]);
         r.from = from;
         r.to = to;
         r.err = err;
-        if (b->end * t->unit > from)
+        if (all[i].end * t->unit > from)
             HEFT_TRY(read_box(&r, dst));
     }
     return heft_file_count_read(g->f, all->part, to - from, err);
@@ -361,32 +342,22 @@ static void copy_memory(const float *values, uint64_t from, uint8_t *to, size_t 
     }
 }
 
-static const heft_map_result *result_at(const heft_map_gather *g, uint64_t offset)
+static heft_status read_results(const heft_map_gather *g, uint64_t offset, uint8_t *to, size_t len,
+                                heft_error *err)
 {
     const heft_map_result *all = g->results.ptr;
     heft_bisect b = { .end = g->results.len };
     while (heft_bisect_next(&b))
         heft_bisect_narrow(&b, all[b.mid].start + all[b.mid].bytes <= offset);
-    return all + b.first;
-}
-
-/* True if the bytes of a result are those of its inputs. */
-static bool is_moved(const heft_map_result *t)
-{
-    return t->as == t->dtype && !t->added && !t->memory;
-}
-
-static heft_status read_results(const heft_map_gather *g, uint64_t offset, uint8_t *to, size_t len,
-                                heft_error *err)
-{
     heft_status st = HEFT_OK;
-    for (const heft_map_result *t = result_at(g, offset); len && !st; t++) {
+    for (const heft_map_result *t = all + b.first; len && !st; t++) {
         uint64_t from = offset - t->start, left = t->bytes - from;
         size_t n = left < len ? (size_t)left : len;
+        bool is_plain = t->as == t->dtype && !t->added;
         if (t->memory)
             copy_memory(t->memory, from, to, n);
         else if (n)
-            st = (is_moved(t) ? gather : compute)(g, t, from, from + n, to, err);
+            st = (is_plain ? gather : compute)(g, t, from, from + n, to, err);
         to += n;
         offset += n;
         len -= n;
@@ -402,31 +373,6 @@ static heft_status read_gathered(heft_source *base, uint64_t offset, void *buf, 
     return heft_file_leave_after(g->f, read_results(g, offset, buf, len, err), err);
 }
 
-/* Only the first box that ends after the byte is tried: rows that alternate are gathered. */
-static heft_source *locate(heft_source *base, uint64_t offset, uint64_t *at, uint64_t *len)
-{
-    const heft_map_gather *g = &((map_source *)base)->g;
-    const heft_map_result *t = result_at(g, offset);
-    uint64_t from = offset - t->start, begin, first;
-    if (!is_moved(t) || !t->boxes)
-        return NULL;
-    const heft_map_box *b = first_box_after(g, t, from);
-    if (b == boxes_of(g, t) + t->boxes || b->begin * t->unit > from)
-        return NULL;
-    box_read r = read_of(g, t, b);
-    r.from = from;
-    find_first(&r);
-    begin = position(&r, r.steps, b->begin) * t->unit;
-    first = position(&r, r.strides, b->first) * t->unit;
-    uint64_t end = begin + r.run * t->unit;
-    if (r.reader.strides || !heft_ix_is_plain(&r.reader.row) || from < begin || from >= end)
-        return NULL;
-    uint64_t where = r.reader.row.offset + first + (from - begin);
-    *len = end - from < *len ? end - from : *len;
-    *at = heft_global_offset_local(&g->f->x, where);
-    return heft_file_source(g->f, heft_global_offset_file(&g->f->x, where));
-}
-
 static void close_source(heft_source *base)
 {
     map_source *s = (map_source *)base;
@@ -435,9 +381,9 @@ static void close_source(heft_source *base)
     heft_free(al, s, sizeof *s, ALIGN);
 }
 
-static const heft_source_ops ops = {
-    .size = sizeof(heft_source_ops), .read = read_gathered, .close = close_source, .locate = locate
-};
+static const heft_source_ops ops = { .size = sizeof(heft_source_ops),
+                                     .read = read_gathered,
+                                     .close = close_source };
 
 heft_status heft_map_source(heft_source **out, heft_map_gather *g, heft_error *err)
 {

@@ -30,38 +30,19 @@ heft_status heft_error_exists(heft_error *err, heft_status st)
 
 /* ---- writing ---- */
 
-/* Start writing finished blocks to disk while other blocks are made, so that the final sync is
- * short.  The write that ends a block starts it; nearly always all bytes of the block have been
- * written by then. */
-static void start_sync(const heft_staged_sink *f, uint64_t off, size_t len)
-{
-    uint64_t from = off / SYNC_BLOCK * SYNC_BLOCK, to = (off + len) / SYNC_BLOCK * SYNC_BLOCK;
-    if (f->syncs && from < to) /* sync reports errors */
-        f->staged.disk->start_sync(f->staged.fd, (off_t)from, (off_t)(to - from));
-}
-
+/* Write, and start writing finished blocks to disk while other blocks are made, so that the final
+ * sync is short.  The write that ends a block starts it; nearly always all bytes of the block have
+ * been written by then. */
 heft_status heft_staged_write_at(heft_sink *s, uint64_t off, const void *data, size_t len,
                                  heft_error *err)
 {
     const heft_staged_sink *f = (const heft_staged_sink *)s;
-    HEFT_TRY(heft_disk_write_all(f->staged.disk, f->staged.fd, off, data, len, err));
-    start_sync(f, off, len);
+    const heft_disk *d = f->staged.disk;
+    uint64_t from = off / SYNC_BLOCK * SYNC_BLOCK, to = (off + len) / SYNC_BLOCK * SYNC_BLOCK;
+    HEFT_TRY(heft_disk_write_all(d, f->staged.fd, off, data, len, err));
+    if (f->syncs && from < to)
+        d->start_sync(f->staged.fd, (off_t)from, (off_t)(to - from)); /* sync reports errors */
     return HEFT_OK;
-}
-
-size_t heft_staged_copy(heft_sink *s, uint64_t off, heft_source *from, uint64_t at, size_t len)
-{
-    const heft_staged_sink *f = (const heft_staged_sink *)s;
-    int fd = heft_source_descriptor(from);
-    size_t done = 0;
-    ssize_t n = fd >= 0;
-    while (done < len && n > 0) {
-        n = heft_disk_copy(f->staged.disk, fd, (off_t)(at + done), f->staged.fd,
-                           (off_t)(off + done), len - done);
-        done += n > 0 ? (size_t)n : 0;
-    }
-    start_sync(f, off, done);
-    return done;
 }
 
 heft_status heft_staged_read_at(heft_sink *s, uint64_t off, void *buf, size_t len, heft_error *err)
@@ -159,7 +140,6 @@ static const heft_sink_ops file_ops = {
     .reflink = heft_staged_reflink,
     .read_at = heft_staged_read_at,
     .scratch = heft_staged_scratch,
-    .copy = heft_staged_copy,
 };
 
 bool heft_sink_is_file(const heft_sink *s)

@@ -48,7 +48,6 @@ heft_status heft_staged_reserve(heft_sink *s, uint64_t size, heft_error *err);
 heft_status heft_staged_scratch(heft_sink *s, heft_scratch **out, uint64_t bytes, heft_error *err);
 bool heft_staged_reflink(heft_sink *s, uint64_t offset, heft_source *from, uint64_t at,
                          uint64_t len);
-size_t heft_staged_copy(heft_sink *s, uint64_t off, heft_source *from, uint64_t at, size_t len);
 
 /* Say that the output exists and was not replaced; return the status. */
 heft_status heft_error_exists(heft_error *err, heft_status st);

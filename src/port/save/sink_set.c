@@ -52,7 +52,6 @@ static const heft_sink_ops shard_ops = {
     .discard = discard,
     .read_at = heft_staged_read_at,
     .scratch = heft_staged_scratch,
-    .copy = heft_staged_copy,
 };
 
 /* ---- opening ---- */

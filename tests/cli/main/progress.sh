@@ -8,8 +8,7 @@ if traced.SKIP:
 
 write_safetensors("in.safetensors", {"x": ("U8", [5 << 20], bytes(5 << 20))})
 os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
-SLOW = ["strace", "-f", "-o", "/dev/null", "-e", "inject=copy_file_range:error=EXDEV",
-        "-e", "inject=pwrite64:delay_enter=110000:when=1..%d"]
+SLOW = ["strace", "-f", "-o", "/dev/null", "-e", "inject=pwrite64:delay_enter=110000:when=1..%d"]
 NAMES = {"short": "out.mag", "long": 30 * "long" + ".mag", "wide": 40 * "\u5bbd" + ".mag"}
 
 def width(text):

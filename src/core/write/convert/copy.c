@@ -13,7 +13,7 @@ enum {
 /* ---- eligible parts ---- */
 
 /* Return true if a part is copied unchanged, and no checksum needs the bytes. */
-static bool can_pass_unseen(const heft_copy_context *c, uint32_t part)
+static bool can_reflink(const heft_copy_context *c, uint32_t part)
 {
     const heft_origin *o = &c->origins[part];
     const heft_ix_part_row *from = heft_ix_part_row_at(&c->in->x, o->part);
@@ -51,19 +51,16 @@ static bool cut_to_share(heft_range *r, const heft_range *only)
 
 /* ---- the call ---- */
 
-/* Return the source that has the bytes from `offset` of the target on, which is in the part, at
- * *at; *len becomes how many of them it has.  NULL: they are read. */
-static heft_source *source_of(const heft_copy_context *c, uint32_t part, uint64_t offset,
-                              uint64_t *at, uint64_t *len)
+/* false: the file system does not support the call. */
+static bool reflink_range(const heft_copy_context *c, uint32_t part, heft_range r)
 {
-    const heft_index *x = &c->in->x;
-    uint64_t from = heft_ix_part_row_at(x, c->origins[part].part)->offset;
-    heft_source *s = heft_file_source(c->in, heft_global_offset_file(x, from));
-    *at = heft_global_offset_local(x, from) +
-          (offset - heft_ix_part_row_at(&c->p->x, part)->offset);
-    while (s && HEFT_HAS(s->ops, locate))
-        s = s->ops->locate(s, *at, at, len);
-    return s;
+    const heft_file *f = c->in;
+    const heft_ix_part_row *to = heft_ix_part_row_at(&c->p->x, part);
+    const heft_ix_part_row *from = heft_ix_part_row_at(&f->x, c->origins[part].part);
+    uint32_t number = heft_global_offset_file(&f->x, from->offset);
+    heft_source *s = number ? f->opened_shards[number - 1].source : f->source;
+    uint64_t at = heft_global_offset_local(&f->x, from->offset) + (r.offset - to->offset);
+    return s && c->sink->ops->reflink(c->sink, r.offset, s, at, r.length);
 }
 
 /* Reflink eligible parts of file_order, which is sorted by offset in the target.  *reflinked: the
@@ -76,20 +73,18 @@ static heft_status reflink_parts(const heft_copy_context *c, const uint32_t *fil
         return HEFT_OK;
     for (uint32_t i = 0; i < count && !heft_progress_halted(c->progress); i++) {
         const heft_ix_part_row *to = heft_ix_part_row_at(&c->p->x, file_order[i]);
-        uint64_t at = 0, len = to->stored;
-        heft_source *s = can_pass_unseen(c, file_order[i])
-                             ? source_of(c, file_order[i], to->offset, &at, &len)
-                             : NULL;
+        uint64_t from = heft_ix_part_row_at(&c->in->x, c->origins[file_order[i]].part)->offset;
         heft_range r;
-        if (!s || len < to->stored || !whole_blocks(&r, to->offset, at, len) ||
+        if (!can_reflink(c, file_order[i]) ||
+            !whole_blocks(&r, to->offset, heft_global_offset_local(&c->in->x, from), to->stored) ||
             !cut_to_share(&r, c->only))
             continue;
         heft_range *range = heft_vec_push(m, reflinked, sizeof *range);
         if (!range)
             return heft_error_no_memory(err, "to plan the copy");
         *range = r;
-        if (!c->sink->ops->reflink(c->sink, r.offset, s, at + (r.offset - to->offset), r.length)) {
-            reflinked->len--; /* the file system does not support the call */
+        if (!reflink_range(c, file_order[i], r)) {
+            reflinked->len--;
             break;
         }
         HEFT_TRY(heft_file_count_read(c->in, c->origins[file_order[i]].part, r.length, err));
@@ -116,7 +111,6 @@ typedef struct worker {
     const copy_job *job;
     heft_part_source source;
     uint8_t *buf;
-    bool reads_all; /* the system did not copy bytes */
 } worker;
 
 static const heft_ix_part_row *part_at(const copy_job *c, uint32_t i)
@@ -138,13 +132,6 @@ static uint32_t first_part_after(const copy_job *c, uint64_t at)
     return b.first;
 }
 
-/* Move *i on to the first part that ends after `at`. */
-static void skip_ended(const copy_job *c, uint32_t *i, uint64_t at)
-{
-    while (*i < c->order_count && part_end(c, *i) <= at)
-        ++*i;
-}
-
 /* ---- spans ---- */
 
 /* Cut [from, to) at multiples of SPAN; where a part must stay whole, cut at the end of that part
@@ -156,7 +143,8 @@ static heft_status cut_spans(copy_job *c, uint64_t from, uint64_t to, heft_error
     uint32_t i = first_part_after(c, from);
     for (uint64_t at = from; at < to;) {
         uint64_t end = is_stream ? to : (at / SPAN + 1) * SPAN;
-        skip_ended(c, &i, end);
+        while (i < c->order_count && part_end(c, i) <= end)
+            i++;
         if (i < c->order_count && part_at(c, i)->offset < end &&
             heft_part_is_whole(c->c, c->file_order[i]))
             end = part_end(c, i);
@@ -194,7 +182,8 @@ static heft_status assemble(worker *w, uint64_t at, size_t len, uint32_t *i)
     uint8_t *dst = w->buf;
     heft_status st = HEFT_OK;
     while (len && !st) {
-        skip_ended(c, i, at);
+        while (*i < c->order_count && part_end(c, *i) <= at)
+            ++*i;
         const heft_ix_part_row *part = *i < c->order_count ? part_at(c, *i) : NULL;
         uint64_t run;
         if (part && part->offset <= at) {
@@ -224,65 +213,14 @@ static uint64_t deferred_bytes(const copy_job *job, uint64_t from, uint64_t to, 
 {
     if (!job->c->p->plan.needs_preceding_digests || !job->c->sink->ops->write_at)
         return 0;
-    skip_ended(job, &i, from);
+    while (i < job->order_count && part_end(job, i) <= from)
+        i++;
     uint64_t begins = i < job->order_count ? part_at(job, i)->offset : to;
     if (begins > from)
         return (begins < to ? begins : to) - from;
     uint64_t ends = part_end(job, i);
     *n = ends - from < *n ? (size_t)(ends - from) : *n;
     return 0;
-}
-
-typedef struct unseen { /* bytes that the system can copy */
-    uint32_t part;
-    heft_source *from;
-    uint64_t at, length;
-} unseen;
-
-/* Return the bytes from `from` on, at most up to `to`, that the system can copy; length 0: none. */
-static unseen unseen_bytes(const worker *w, uint64_t from, uint64_t to, uint32_t i)
-{
-    const copy_job *job = w->job;
-    const heft_copy_context *c = job->c;
-    unseen u = { .from = NULL };
-    skip_ended(job, &i, from);
-    if (w->reads_all || !HEFT_HAS(c->sink->ops, copy) || from >= to || i == job->order_count ||
-        part_at(job, i)->offset > from || !can_pass_unseen(c, job->file_order[i]))
-        return u;
-    u.part = job->file_order[i];
-    u.length = (part_end(job, i) < to ? part_end(job, i) : to) - from;
-    u.from = source_of(c, u.part, from, &u.at, &u.length);
-    u.length = u.from ? u.length : 0;
-    return u;
-}
-
-/* Let the system copy bytes from `from` on.  *n becomes the number of bytes that are done, if
- * *copied, otherwise of those to be read: up to a range that the system copies, if that is near. */
-static heft_status copy_unseen(worker *w, uint64_t from, uint64_t to, uint32_t i, bool *copied,
-                               size_t *n)
-{
-    const heft_copy_context *c = w->job->c;
-    unseen u = unseen_bytes(w, from, to, i);
-    *copied = false;
-    if (u.length && u.length < *n && u.length < MIN_LENGTH &&
-        unseen_bytes(w, from + u.length, to, i).length >= MIN_LENGTH)
-        *n = (size_t)u.length;
-    if (u.length < MIN_LENGTH)
-        return HEFT_OK;
-    size_t done = c->sink->ops->copy(c->sink, from, u.from, u.at, (size_t)u.length);
-    w->reads_all = done < u.length;
-    if (!done)
-        return HEFT_OK;
-    *n = done;
-    *copied = true;
-    return heft_file_count_read(c->in, c->origins[u.part].part, done, &w->source.err);
-}
-
-/* Read bytes and write them. */
-static heft_status copy_seen(worker *w, uint64_t from, size_t n, uint32_t *i)
-{
-    HEFT_TRY(assemble(w, from, n, i));
-    return heft_sink_put(w->job->c->sink, from, w->buf, n, &w->source.err);
 }
 
 static heft_status copy_span(worker *w, uint64_t from, uint64_t to)
@@ -298,10 +236,9 @@ static heft_status copy_span(worker *w, uint64_t from, uint64_t to)
             from += later;
             continue;
         }
-        bool copied;
-        st = copy_unseen(w, from, to, i, &copied, &n);
-        if (!st && !copied)
-            st = copy_seen(w, from, n, &i);
+        st = assemble(w, from, n, &i);
+        if (!st)
+            st = heft_sink_put(c->sink, from, w->buf, n, &w->source.err);
         heft_progress_add(c->progress, n);
         from += n;
     }
