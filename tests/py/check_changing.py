@@ -33,6 +33,7 @@ import tap  # noqa: E402
 SHAPE, TENSORS = [512, 256], 6  # 3 MiB: a command takes milliseconds
 ERRORS, FAULT, MAX_COMPLAINTS = (3, 4), 1, 10
 PIECE = 64 << 10
+PAGE = 4 << 10  # a write may stop between two pages while the command reads
 HEADER = 1 << 10  # bytes; the headers and indexes of the models have 500 to 2000
 
 
@@ -71,10 +72,15 @@ def rewrite(path, old, new, rng):
 
 
 def states(old, new, starts):
+    """Yield the states of a file whose pieces are written from these places, page by page."""
     now = bytearray(old)
-    for at in starts:
-        now[at:at + PIECE] = new[at:at + PIECE]
-        yield bytes(now)
+    for start in starts:
+        end = min(start + PIECE, len(new))
+        while start < end:
+            stop = min(start - start % PAGE + PAGE, end)
+            now[start:stop] = new[start:stop]
+            start = stop
+            yield bytes(now)
 
 
 def rewrite_range(path, old, new, rng):
@@ -82,7 +88,7 @@ def rewrite_range(path, old, new, rng):
     begin = rng.randrange(len(old) // 2, len(old) - PIECE)
     with open(path, "r+b", buffering=0) as f:
         os.pwrite(f.fileno(), new[begin:begin + PIECE], begin)
-    return [old[:begin] + new[begin:begin + PIECE] + old[begin + PIECE:]]
+    return states(old, new, [begin])
 
 
 def extend(path, old, new, rng):

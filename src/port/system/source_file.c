@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- the executor for requests that take long ---- */
@@ -300,10 +301,27 @@ static heft_status prepare_reads(file_source *f, heft_access access, heft_error 
     return HEFT_OK;
 }
 
+/* Get the status of the file.  Times of files move on with the system's tick, so a file that was
+ * written in this tick can be written again in it without a trace: wait for the next. */
+static int get_settled_status(int fd, struct stat *info)
+{
+    int failed = fstat(fd, info);
+#ifdef CLOCK_REALTIME_COARSE
+    struct timespec now, tick;
+    if (!failed && !clock_gettime(CLOCK_REALTIME_COARSE, &now) &&
+        now.tv_sec == info->st_mtim.tv_sec && now.tv_nsec == info->st_mtim.tv_nsec &&
+        !clock_getres(CLOCK_REALTIME_COARSE, &tick)) {
+        nanosleep(&tick, NULL);
+        failed = fstat(fd, info);
+    }
+#endif
+    return failed;
+}
+
 static heft_status check_file(file_source *f, heft_error *err)
 {
     struct stat info;
-    if (fstat(f->fd, &info))
+    if (get_settled_status(f->fd, &info))
         return heft_os_error(err, errno, "its status cannot be read");
     if (S_ISDIR(info.st_mode))
         return heft_os_error(err, EISDIR, "cannot be opened");
