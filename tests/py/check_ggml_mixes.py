@@ -2,9 +2,9 @@
 """check_ggml_mixes.py HEFT DIR [--full] [MODEL]: quantise small models with Heft and llama.cpp.
 
 DIR has llama.cpp's library as npm ships it. Whole files are compared: every tensor has the same
-type and bytes, and the metadata are the same. MODEL is one of them, for a part of the check. Some
-models take only the mixes whose rules they reach, with smaller matrices; --full: each takes all.
-TAP on stdout."""
+type and bytes, and the metadata are the same. MODEL is one of them, for a part of the check. The
+matrices of layers have few rows, and some models take only the mixes whose rules they reach;
+--full: whole matrices, and each model takes all. TAP on stdout."""
 import pathlib
 import subprocess
 import sys
@@ -60,7 +60,7 @@ OPTIONS = [
 class Check:
     def __init__(self, heft, directory, temporary, full):
         self.few = FEW if full else FEW | RULES_ONLY
-        self.shape = {} if full else {"hidden": 256}
+        self.shape = {} if full else {"hidden": 256, "rows": 32}
         self.heft, self.llama = heft, ggml_mixes.Llama(directory)
         self.dir = pathlib.Path(temporary)
 

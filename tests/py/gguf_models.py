@@ -113,12 +113,16 @@ def metadata(arch, layers, heads, kv_heads, width, hidden, experts=0):
 
 
 def model(arch, layers=8, heads=4, kv_heads=1, width=256, hidden=512, experts=0, tied=False,
-          fused=False, seed=1):
-    """Return metadata and tensors of a model of the shape of llama, qwen, gemma or falcon."""
+          fused=False, rows=None, seed=1):
+    """Return metadata and tensors of a model of the shape of llama, qwen, gemma or falcon.
+
+    rows: the rows of each matrix of a layer, instead of those that its place needs."""
     r = numpy.random.default_rng(seed)
     tensors = {}
 
     def add(name, *shape):
+        if rows and len(shape) > 1 and name.startswith("blk."):
+            shape = (*shape[:-2], rows, shape[-1])
         tensors[name] = (r.standard_normal(shape) * 0.02).astype(numpy.float32)
 
     add("token_embd.weight", 96, width)
