@@ -301,27 +301,24 @@ static heft_status prepare_reads(file_source *f, heft_access access, heft_error 
     return HEFT_OK;
 }
 
-/* Get the status of the file.  Times of files move on with the system's tick, so a file that was
- * written in this tick can be written again in it without a trace: wait for the next. */
-static int get_settled_status(int fd, struct stat *info)
+/* Times of files move on with the system's tick, so a file that was written in this tick can be
+ * written again in it without a trace: wait for the next. */
+static void leave_tick_of(struct timespec written)
 {
-    int failed = fstat(fd, info);
 #ifdef CLOCK_REALTIME_COARSE
     struct timespec now, tick;
-    if (!failed && !clock_gettime(CLOCK_REALTIME_COARSE, &now) &&
-        now.tv_sec == info->st_mtim.tv_sec && now.tv_nsec == info->st_mtim.tv_nsec &&
-        !clock_getres(CLOCK_REALTIME_COARSE, &tick)) {
+    if (!clock_gettime(CLOCK_REALTIME_COARSE, &now) && now.tv_sec == written.tv_sec &&
+        now.tv_nsec == written.tv_nsec && !clock_getres(CLOCK_REALTIME_COARSE, &tick))
         nanosleep(&tick, NULL);
-        failed = fstat(fd, info);
-    }
+#else
+    (void)written;
 #endif
-    return failed;
 }
 
 static heft_status check_file(file_source *f, heft_error *err)
 {
     struct stat info;
-    if (get_settled_status(f->fd, &info))
+    if (fstat(f->fd, &info))
         return heft_os_error(err, errno, "its status cannot be read");
     if (S_ISDIR(info.st_mode))
         return heft_os_error(err, EISDIR, "cannot be opened");
@@ -330,6 +327,7 @@ static heft_status check_file(file_source *f, heft_error *err)
             err, heft_error_plain(err, HEFT_E_IO, "is a pipe or a device, not a file"), ESPIPE);
     f->base.size = (uint64_t)info.st_size;
     f->modified = info.st_mtim;
+    leave_tick_of(f->modified);
     return HEFT_OK;
 }
 
