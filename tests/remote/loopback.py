@@ -4,6 +4,7 @@ import http.server
 import json
 import os
 import pathlib
+import socket
 import struct
 import subprocess
 import sys
@@ -34,8 +35,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         s = self.server
         with s.lock:
-            s.requests.append((self.path, dict(self.headers)))
+            is_late = s.accepted[self.client_address] != s.resets
+            if not is_late:
+                s.requests.append((self.path, dict(self.headers)))
             number = len(s.requests)
+        if is_late:
+            self.answer(503, {}, b"late")
+            return
         path = self.path.split("?")[0]
         if path.startswith("/elsewhere/"):
             headers = (s.plan(number, self) or {}).get("headers", {})
@@ -106,11 +112,24 @@ class Server(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.files, self.lock = files, threading.Lock()
         self.url = f"http://127.0.0.1:{self.server_port}"
-        self.reset()
+        self.accepted, self.resets = {}, 0  # how often it was reset when it accepted a connection
         threading.Thread(target=self.serve_forever, daemon=True).start()
+        self.reset()
 
     def reset(self, plan=None):
-        self.requests, self.bytes, self.plan = [], 0, plan or (lambda number, handler: None)
+        """Forget all requests, and answer by the plan. A command that has ended may have sent
+        requests that it did not wait for: connections made so far do not count."""
+        with socket.create_connection(self.server_address) as last:
+            while last.getsockname() not in self.accepted:
+                time.sleep(0.001)
+        with self.lock:
+            self.resets += 1
+            self.requests, self.bytes, self.plan = [], 0, plan or (lambda number, handler: None)
+
+    def process_request(self, request, client_address):
+        with self.lock:
+            self.accepted[client_address] = self.resets
+        super().process_request(request, client_address)
 
     def handle_error(self, *args):
         pass
