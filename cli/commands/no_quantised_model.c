@@ -123,11 +123,12 @@ int quality_print(const heft_quality *q, const session *s, int fd, bool as_json)
 }
 
 int kept_blocks_open(kept_blocks *k, const session *s, const heft_file *f, const char *path,
-                     bool has_casts)
+                     const heft_format *target, bool has_casts)
 {
     (void)s;
     (void)f;
     (void)path;
+    (void)target;
     (void)has_casts;
     *k = (kept_blocks){ NULL, NULL };
     return CODE_DONE;

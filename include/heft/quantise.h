@@ -30,8 +30,11 @@ typedef enum heft_quantise_wish {
 } heft_quantise_wish;
 
 typedef struct heft_quantise_options {
-    size_t size;        /* = sizeof(heft_quantise_options) */
-    const char *method; /* name and options, "fp8", "int4:64" */
+    size_t size; /* = sizeof(heft_quantise_options) */
+    /* Name and options, "fp8", "int4:64".  "qfloat", which is not listed, copies the integers and
+     * scales of quantised tensors to the form of Burn, with the layout "burn.qfloat", and leaves
+     * other tensors alone. */
+    const char *method;
     /* Say which tensors of the model are quantised; t is a tensor of f, and of a quantised tensor
      * its weight.  NULL: all by default. */
     heft_quantise_wish (*wish)(void *ctx, const heft_tensor *t);

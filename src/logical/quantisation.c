@@ -199,21 +199,38 @@ static heft_str name_of(heft_index *x, const heft_encoded *e, const heft_encoded
     return (heft_str){ text, base.len + suffix.len };
 }
 
+/* Give the last tensor the layout of its encoder, and the type. */
+static heft_status describe(heft_index *x, const heft_encoded *e)
+{
+    uint32_t tensor = heft_ix_tensors(x) - 1;
+    heft_out o = heft_out_counting();
+    e->encoder->put_type(e, &o);
+    size_t len = (size_t)o.total;
+    o = (heft_out){ .buf = heft_arena_alloc(&x->arena, len, 1), .cap = len };
+    if (!o.buf)
+        return HEFT_E_NOMEM;
+    e->encoder->put_type(e, &o);
+    HEFT_TRY(heft_ix_set_layout(x, tensor, heft_lit(e->encoder->layout)));
+    return heft_ix_attr_text(x, tensor, heft_lit("stored_dtype"),
+                             (heft_str){ (const char *)o.buf, len });
+}
+
 /* Add the parts in the place of a tensor. */
 static heft_status add_instead(void *ctx, uint32_t tensor)
 {
     heft_quantisation *q = ctx;
+    heft_index *x = &q->out->x;
     if (!q->number[tensor])
         return HEFT_OK;
     const heft_encoded *e = &q->all[q->number[tensor] - 1];
     for (uint32_t k = 0; k < e->part_count; k++) {
         const heft_encoded_part *p = &e->parts[k];
-        heft_str name = name_of(&q->out->x, e, p);
+        heft_str name = name_of(x, e, p);
         heft_tensor row = { .name = name, .dtype = p->dtype, .rank = p->rank, .dims = p->dims };
         HEFT_TRY(name.ptr ? heft_join_computed(q->out, &row, q->shard, p->start, p->bytes)
                           : HEFT_E_NOMEM);
     }
-    return HEFT_OK;
+    return e->encoder->layout ? describe(x, e) : HEFT_OK;
 }
 
 static heft_status add_source(heft_quantisation *q)
