@@ -147,6 +147,7 @@ static heft_status add_quantised(heft_quantisation *q, uint32_t i)
     heft_quantised of = heft_schemes_at(q->schemes, i);
     heft_decoding *d = &q->decoded[q->decoded_count++];
     HEFT_TRY(heft_decoding_open(d, q->f, q->schemes, i, q->err));
+    d->refuses_infinity = true;
     uint32_t weight = d->part[HEFT_ROLE_WEIGHT].tensor;
     heft_quantised_row row = { { .name = d->name, .from = d->dtype }, false };
     bool is_encoded;
