@@ -132,7 +132,8 @@ typedef struct heft_quality_item {
     double max_abs;     /* largest difference, over pairs without a NaN; infinity is possible */
     double sum_squares; /* sum of the squared differences */
     double squares_source, squares_written, products;
-    uint64_t reserved[2]; /* 0 */
+    uint64_t differing;   /* pairs of different numbers; NaN equals NaN, and -0 equals 0 */
+    uint64_t reserved[1]; /* 0 */
 } heft_quality_item;
 /* Return the number of tensors that are quantised: known once a conversion has begun. */
 HEFT_API uint32_t heft_quality_count(const heft_quality *q);

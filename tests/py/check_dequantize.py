@@ -102,8 +102,10 @@ def recognised(case, folder, parts):
 
 def too_large(decoded, dtype):
     """Return the tensors with finite numbers that become infinite, and the types in which."""
-    return {name: dtype or own for name, (values, own) in decoded.items()
-            if (np.isfinite(values) & np.isinf(decode.numbers(rounded(values, dtype or own)))).any()}
+    types = {name: dtype or own for name, (_, own) in decoded.items()}
+    return {name: kind for name, kind in types.items()
+            if np.any(np.isfinite(decoded[name][0])
+                      & np.isinf(decode.numbers(rounded(decoded[name][0], kind))))}
 
 
 def is_refused(folder, out, option, large):
