@@ -470,6 +470,20 @@ typedef struct stages {
     const heft_file *last; /* the model after the last stage so far */
 } stages;
 
+/* Without memory for a pattern the conversion ends later. */
+static bool is_cast(void *ctx, const heft_tensor *t)
+{
+    rules *r = ctx;
+    return cast_rules_find(&r->no_memory, &r->cast, t) != HEFT_UNTYPED;
+}
+
+static int keep_blocks(request *r, stages *t)
+{
+    job *j = &r->job;
+    kept_options o = { j->target, j->rules.cast.args.count != 0, is_cast, &j->rules };
+    return kept_blocks_open(&t->kept, j->session, t->f, r->in, &o);
+}
+
 /* Decode quantised weights, or keep them in the form that the target has for them. */
 static int decode_input(request *r, stages *t)
 {
@@ -478,8 +492,7 @@ static int decode_input(request *r, stages *t)
     bool is_quantised_again = j->mix.info.name || (is_computed && j->quantise.args.count);
     int code = CODE_DONE;
     if (keeps_blocks(r))
-        code = kept_blocks_open(&t->kept, j->session, t->f, r->in, j->target,
-                                j->rules.cast.args.count != 0);
+        code = keep_blocks(r, t);
     if (!code && is_quantised_again && !j->dequantize && !t->kept.plan)
         code = decode_for_mix(&t->decoded, j, t->f);
     if (!code && j->dequantize)

@@ -123,13 +123,12 @@ int quality_print(const heft_quality *q, const session *s, int fd, bool as_json)
 }
 
 int kept_blocks_open(kept_blocks *k, const session *s, const heft_file *f, const char *path,
-                     const heft_format *target, bool has_casts)
+                     const kept_options *o)
 {
     (void)s;
     (void)f;
     (void)path;
-    (void)target;
-    (void)has_casts;
+    (void)o;
     *k = (kept_blocks){ NULL, NULL };
     return CODE_DONE;
 }

@@ -8,7 +8,8 @@
 
 typedef struct form {
     const char *format, *title, *method;
-    const char *scheme; /* the only one that is copied; NULL: any that the method can copy */
+    /* The only scheme that is copied; NULL: any that the method can copy, and blocks of GGUF. */
+    const char *scheme;
     const char *becomes;
 } form;
 
@@ -25,25 +26,38 @@ static const form *form_in(const heft_format *target)
     return NULL;
 }
 
-static bool all_are_copied(const heft_schemes *found, const form *to)
-{
-    uint32_t count = heft_schemes_count(found);
-    for (uint32_t i = 0; i < count && to->scheme; i++)
-        if (!str_same(heft_schemes_at(found, i).scheme, str_of(to->scheme)))
-            return false;
-    return count > 0;
-}
-
 typedef struct wishes {
     const heft_file *f;
     const heft_schemes *schemes;
+    const form *to;
+    const kept_options *o;
 } wishes;
+
+/* Blocks whose type --cast changes are decoded. */
+static bool is_kept_block(const wishes *w, const heft_tensor *t)
+{
+    bool is_block = t->dtype == HEFT_Q8_0 || t->dtype == HEFT_Q4_0;
+    return !w->to->scheme && is_block && !w->o->is_cast(w->o->ctx, t);
+}
 
 static heft_quantise_wish wish(void *ctx, const heft_tensor *t)
 {
     const wishes *w = ctx;
     bool is_part = heft_schemes_find(w->schemes, heft_tensor_find(w->f, t->name)) != HEFT_NONE;
-    return is_part ? HEFT_QUANTISE_ALWAYS : HEFT_QUANTISE_NEVER;
+    return is_part || is_kept_block(w, t) ? HEFT_QUANTISE_ALWAYS : HEFT_QUANTISE_NEVER;
+}
+
+static bool all_are_copied(const wishes *w)
+{
+    uint32_t count = heft_schemes_count(w->schemes);
+    for (uint32_t i = 0; i < count && w->to->scheme; i++)
+        if (!str_same(heft_schemes_at(w->schemes, i).scheme, str_of(w->to->scheme)))
+            return false;
+    for (uint32_t i = 0; i < heft_tensor_count(w->f) && !count; i++) {
+        heft_tensor t = heft_tensor_at(w->f, i);
+        count = is_kept_block(w, &t);
+    }
+    return count > 0;
 }
 
 /* Return the scheme of the quantised tensor `name`. */
@@ -85,7 +99,9 @@ static int check_copies(const kept_blocks *k, const form *to, const char *path)
 
 static void say_kept(const kept_blocks *k, const form *to, const char *path, bool has_casts)
 {
-    uint32_t count = heft_schemes_count(k->schemes);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < heft_quantisation_count(k->plan); i++)
+        count += heft_quantisation_at(k->plan, i).scheme != NULL;
     say(MESSAGE_NOTE, path, "%u quantised tensor%s%s%s%s %s %s with the same numbers%s", count,
         count == 1 ? "" : "s", to->scheme ? " (" : "", to->scheme ? to->scheme : "",
         to->scheme ? ")" : "", count == 1 ? "becomes" : "become", to->becomes,
@@ -93,18 +109,18 @@ static void say_kept(const kept_blocks *k, const form *to, const char *path, boo
 }
 
 int kept_blocks_open(kept_blocks *k, const session *s, const heft_file *f, const char *path,
-                     const heft_format *target, bool has_casts)
+                     const kept_options *o)
 {
     heft_error err;
     heft_quantise_options opt = HEFT_QUANTISE_OPTIONS_INIT;
-    const form *to = form_in(target);
+    const form *to = form_in(o->target);
     *k = (kept_blocks){ NULL, NULL };
-    if (!to || target == heft_file_format(f))
+    if (!to || o->target == heft_file_format(f))
         return CODE_DONE;
     int code = quantised_open_to_convert(&k->schemes, f, path);
-    if (code || !all_are_copied(k->schemes, to))
+    wishes w = { f, k->schemes, to, o };
+    if (code || !all_are_copied(&w))
         return code;
-    wishes w = { f, k->schemes };
     opt.method = to->method;
     opt.wish = wish;
     opt.ctx = &w;
@@ -119,7 +135,7 @@ int kept_blocks_open(kept_blocks *k, const session *s, const heft_file *f, const
     }
     code = check_copies(k, to, path);
     if (!code && !s->quiet)
-        say_kept(k, to, path, has_casts);
+        say_kept(k, to, path, o->has_casts);
     return code;
 }
 

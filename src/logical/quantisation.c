@@ -124,20 +124,25 @@ static heft_status try_encoding(heft_quantisation *q, uint32_t tensor, const hef
                : HEFT_OK;
 }
 
-/* A tensor that is stored as numbers. */
+/* A tensor that is stored as numbers.  Blocks are taken apart where the method stores integers. */
 static heft_status add_plain(heft_quantisation *q, uint32_t i)
 {
     const heft_ix_tensor_row *t = heft_ix_row(&q->f->x, i);
+    heft_decoding *d = NULL;
     heft_quantised_row row = { { .name = heft_ix_name(&q->f->x, i), .from = t->dtype }, false };
     heft_str how = heft_lit(heft_dtype_is_lossy(t->dtype) ? heft_dtype_name(t->dtype) : "");
     bool is_encoded;
     row.item.bytes = stored_bytes(&q->f->x, i);
-    HEFT_TRY(try_encoding(q, i, NULL, t->rank, how, &row, &is_encoded));
+    if (q->choice.row->encoder->layout && heft_dtype_kind_of(t->dtype) == HEFT_DTYPE_BLOCK) {
+        d = &q->decoded[q->decoded_count++];
+        HEFT_TRY(heft_decoding_open_blocks(d, q->f, i, q->err));
+    }
+    HEFT_TRY(try_encoding(q, i, d, t->rank, how, &row, &is_encoded));
     if (!is_encoded) {
         row.item.new_bytes = row.item.bytes;
         return add_row(q, &row);
     }
-    HEFT_TRY(verify_part(q, q->all[q->count].part));
+    HEFT_TRY(verify_part(q, d ? d->part[HEFT_ROLE_WEIGHT].part : q->all[q->count].part));
     return add_encoding(q, i, &row);
 }
 
@@ -267,6 +272,8 @@ static heft_status allocate(heft_quantisation *q)
     size_t tensors = heft_ix_tensors(&q->f->x), quantised = heft_schemes_count(q->schemes);
     q->room = (uint32_t)tensors + 1;
     q->decoded_room = (uint32_t)quantised + 1;
+    if (q->choice.row->encoder->layout)
+        q->decoded_room += (uint32_t)tensors;
     q->all = heft_mem_alloc(&q->mem, q->room * sizeof *q->all);
     q->decoded = heft_mem_alloc(&q->mem, q->decoded_room * sizeof *q->decoded);
     q->number = heft_mem_alloc(&q->mem, q->room * sizeof *q->number);

@@ -114,7 +114,8 @@ typedef struct heft_integer_form {
     /* Read the scale of an element. */
     bool (*scale)(heft_decoder *r, uint64_t row, uint64_t column, float *out);
 } heft_integer_form;
-extern const heft_integer_form heft_integers_of_compressed_tensors, heft_integers_of_torch;
+extern const heft_integer_form heft_integers_of_blocks, heft_integers_of_compressed_tensors,
+    heft_integers_of_torch;
 
 /* Describe what `decoding` decodes as one part of its natural type: nothing is encoded. */
 heft_status heft_encoded_open_decoded(heft_encoded *e, heft_error *err);

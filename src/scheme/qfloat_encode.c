@@ -28,6 +28,7 @@ static const heft_integer_form *form_of(const heft_encoded *e)
     } forms[] = {
         { &heft_scheme_torch, &heft_integers_of_torch },
         { &heft_scheme_compressed_tensors, &heft_integers_of_compressed_tensors },
+        { NULL, &heft_integers_of_blocks },
     };
     for (size_t i = 0; e->decoding && i < sizeof forms / sizeof *forms; i++)
         if (e->decoding->scheme == forms[i].scheme)

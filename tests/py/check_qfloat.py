@@ -22,6 +22,7 @@ except ImportError:
     sys.exit(0)
 
 import check_dequantize as dequantize
+import gguf_models
 import quantised_decoders as decode
 import quantised_models as models
 import read_burnpack
@@ -177,6 +178,44 @@ def check_case(case, scratch):
         yield from is_refused(scratch / "model", out, bad)
 
 
+# ---- blocks of GGUF ---------------------------------------------------------------------------
+
+
+def blocks(rng, shape, kind):
+    """Return any bits as blocks, with all scales among them, and what they represent."""
+    count, size = math.prod(shape) // 32, 16 if kind == "q4_0" else 32
+    codes = rng.integers(0, 256, (count, size), np.uint8)
+    scale = rng.integers(0, 1 << 16, count).astype("<u2")
+    raw = np.concatenate([scale.view(np.uint8).reshape(count, 2), codes], 1)
+    x = codes.view(np.int8).astype(np.float32)
+    if kind == "q4_0":
+        x = np.concatenate([codes & 15, codes >> 4], 1).astype(np.float32) - 8
+    x = x * scale.view(np.float16).astype(np.float32)[:, None]
+    return (shape, kind, raw.tobytes()), x.reshape(shape)
+
+
+def check_gguf(_, scratch):
+    rng, tensors, wanted = np.random.default_rng(11), {}, {}
+    for i, shape in enumerate(((64, ), (3, 32), (70, 4096), (2, 5, 96))):
+        for kind in ("q8_0", "q4_0"):
+            name = f"blk.{i}.{kind}.weight"
+            tensors[name], wanted[name] = blocks(rng, shape, kind)
+    tensors["output_norm.weight"] = np.ones(32, np.float32)
+    source, out = scratch / "m.gguf", scratch / "m.bpk"
+    gguf_models.write(source, {"general.architecture": "llama"}, tensors)
+    for release in RELEASES:
+        yield from converts(source, out, wanted, release, "-f")
+    casts = "--cast", "*q8_0*=f16", "--cast", "blk.1.q4_0.weight=f32"
+    kept = {name: x for name, x in wanted.items() if "q4_0" in name and "blk.1" not in name}
+    yield from converts(source, out, kept, "0.21", "-f", *casts)
+    tensors["blk.0.ffn_up.weight"] = ((2, 32), "q5_0", bytes(44))
+    gguf_models.write(source, {"general.architecture": "llama"}, tensors)
+    p = heft("convert", "-f", source, out)
+    if p.returncode != UNSUPPORTED or "q5_0 cannot be stored" not in p.stderr:
+        yield f"q5_0: ends with {p.returncode}: {p.stderr[:300]}"
+    yield from converts(source, out, wanted, "0.21", "-f", "--cast", "*ffn_up*=bf16")
+
+
 # ---- models of PyTorch ------------------------------------------------------------------------
 
 
@@ -239,6 +278,7 @@ def main():
     np.seterr(all="ignore") # infinite and subnormal numbers are wanted
     results = [(f"{row.title}: {'is copied' if all(map(has_form, row.weights)) else 'is refused'}",
                 dequantize.run(check_case, row)) for row in LONGER + CASES]
+    results += [("blocks q8_0 and q4_0 of GGUF", dequantize.run(check_gguf, None))]
     try:
         import torch
         results += check_torch(torch)
