@@ -206,15 +206,16 @@ static heft_str name_of(heft_index *x, const heft_encoded *e, const heft_encoded
 }
 
 /* Give the last tensor the layout of its encoder, and the type. */
-static heft_status describe(heft_index *x, const heft_encoded *e)
+static heft_status describe(heft_quantisation *q, const heft_encoded *e)
 {
+    heft_index *x = &q->out->x;
     uint32_t tensor = heft_ix_tensors(x) - 1;
     heft_out o = heft_out_counting();
     e->encoder->put_type(e, &o);
     size_t len = (size_t)o.total;
     o = (heft_out){ .buf = heft_arena_alloc(&x->arena, len, 1), .cap = len };
     if (!o.buf)
-        return HEFT_E_NOMEM;
+        return heft_error_no_memory(q->err, purpose);
     e->encoder->put_type(e, &o);
     HEFT_TRY(heft_ix_set_layout(x, tensor, heft_lit(e->encoder->layout)));
     return heft_ix_attr_text(x, tensor, heft_lit("stored_dtype"),
@@ -234,9 +235,9 @@ static heft_status add_instead(void *ctx, uint32_t tensor)
         heft_str name = name_of(x, e, p);
         heft_tensor row = { .name = name, .dtype = p->dtype, .rank = p->rank, .dims = p->dims };
         HEFT_TRY(name.ptr ? heft_join_computed(q->out, &row, q->shard, p->start, p->bytes)
-                          : HEFT_E_NOMEM);
+                          : heft_error_no_memory(q->err, purpose));
     }
-    return e->encoder->layout ? describe(x, e) : HEFT_OK;
+    return e->encoder->layout ? describe(q, e) : HEFT_OK;
 }
 
 static heft_status add_source(heft_quantisation *q)

@@ -245,6 +245,8 @@ def torch_models(torch):
     for scale in (1e-45, 3e38, 1 / 3, 5e-324, 0.0078431372549):
         yield f"scale {scale}", per_tensor((4, 8), scale, 0, torch.qint8), None
     yield "quint8 around 128", per_tensor((16, 32), 0.3, 128, torch.quint8, np.uint8), None
+    for shape in ((0, 4), ()):
+        yield f"{shape}", per_tensor(shape, 0.1, 0, torch.qint8), "empty, or a single number"
     yield "a zero point", per_tensor((4, 8), 0.3, 1, torch.qint8), shift
     yield "quint8 from 0", per_tensor((4, 8), 0.3, 0, torch.quint8, np.uint8), shift
     yield ("qint32", torch.quantize_per_tensor(torch.rand(4, 4), 0.1, 0, torch.qint32),
