@@ -1,10 +1,12 @@
-/* fuzz_scheme.c - fuzzes decoding: what quantised tensors represent has the same bytes read as a
- * whole and in sections, whatever the file says. The script chooses the settings of the model. */
+/* fuzz_scheme.c - fuzzes decoding, and copying to Burn's form: what quantised tensors represent has
+ * the same bytes read as a whole and in sections, whatever the file says. The script chooses the
+ * settings of the model. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <heft/companion.h>
+#include <heft/quantise.h>
 #include <heft/scheme.h>
 
 #include "fuzz.h"
@@ -62,6 +64,38 @@ static heft_settings *choose_settings(const heft_host *host, fuzz_script *s)
     return out;
 }
 
+static void require_sections(const heft_file *made, fuzz_script *s)
+{
+    enum { MOST = 64 };
+    for (uint32_t id = 0; id < heft_tensor_count(made) && id < MOST; id++) {
+        heft_tensor t = heft_tensor_at(made, id);
+        for (uint32_t i = 0; i < t.part_count; i++)
+            fuzz_require_sections(made, t.first_part + i, s);
+    }
+}
+
+static heft_quantise_wish always(void *ctx, const heft_tensor *t)
+{
+    (void)ctx, (void)t;
+    return HEFT_QUANTISE_ALWAYS;
+}
+
+static void copy_integers(const heft_file *f, const heft_schemes *schemes, fuzz_script *s)
+{
+    heft_quantise_options opt = HEFT_QUANTISE_OPTIONS_INIT;
+    heft_error err = fuzz_no_error();
+    heft_quantisation *q = NULL;
+    opt.method = "qfloat";
+    opt.wish = always;
+    opt.schemes = schemes;
+    opt.requantise = true;
+    heft_status st = heft_quantisation_open(&q, f, &opt, &err);
+    fuzz_require_error(st, &err);
+    if (!st)
+        require_sections(heft_quantisation_file(q), s);
+    heft_quantisation_close(q);
+}
+
 static void decode(const heft_file *f, const heft_schemes *schemes, fuzz_script *s)
 {
     static const heft_dtype types[] = { HEFT_UNTYPED, HEFT_F32, HEFT_F16, HEFT_BF16 };
@@ -73,13 +107,11 @@ static void decode(const heft_file *f, const heft_schemes *schemes, fuzz_script 
     opt.keeps_undecoded = choice / 4 % 2;
     opt.verify = choice / 8 % 2;
     opt.decodes_blocks = choice / 16 % 2;
+    opt.refuses_infinity = choice / 32 % 2;
     heft_status st = heft_schemes_decode(&logical, f, schemes, &opt, &err);
     fuzz_require_error(st, &err);
-    for (uint32_t id = 0; !st && id < heft_tensor_count(logical) && id < 64; id++) {
-        heft_tensor t = heft_tensor_at(logical, id);
-        for (uint32_t i = 0; i < t.part_count; i++)
-            fuzz_require_sections(logical, t.first_part + i, s);
-    }
+    if (!st)
+        require_sections(logical, s);
     heft_file_close(logical);
 }
 
@@ -90,12 +122,14 @@ static void run(const uint8_t *data, size_t size, fuzz_script *s)
     heft_file *f = fuzz_open_model(&m.host, data, size);
     heft_settings *settings = f ? choose_settings(&m.host, s) : NULL;
     heft_schemes *schemes = NULL;
-    if (f && !heft_schemes_open(&schemes, f, settings, NULL))
+    if (f && !heft_schemes_open(&schemes, f, settings, NULL)) {
         decode(f, schemes, s);
+        copy_integers(f, schemes, s);
+    }
     heft_schemes_close(schemes);
     heft_settings_close(settings);
     heft_file_close(f);
     fuzz_require(!m.live);
 }
 
-const fuzz_target fuzz_this = { .run = run, .script_bytes = 40, .takes_models = true };
+const fuzz_target fuzz_this = { .run = run, .script_bytes = 48, .takes_models = true };

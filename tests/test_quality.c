@@ -51,7 +51,7 @@ static void digits_that_a_double_would_lose_stay(void **state)
     assert_true(heft_exact_sum_value(&s.products) == 0x1p-200);
     assert_true(heft_exact_sum_value(&s.squared) == 0x1p202);
     heft_pairs_add(&s, &small, &zero, 1);
-    assert_true(s.finite == 4 && s.max_abs == 0x1p101);
+    assert_true(s.finite == 4 && s.max_abs == 0x1p101 && s.differing == 2);
 }
 
 static void limits_of_f32_have_room(void **state)
@@ -82,6 +82,9 @@ static void nan_and_infinities_are_left_out(void **state)
     assert_true(heft_exact_sum_value(&s.squared) == 0.25);
     heft_pairs_add(&s, a + 3, b + 3, 2);
     assert_true(s.pairs == 5 && s.finite == 1 && s.max_abs == (double)inf);
+    assert_true(s.differing == 4);
+    heft_pairs_add(&s, &nan, &nan, 1);
+    assert_true(s.differing == 4 && s.pairs == 6);
 }
 
 int main(void)

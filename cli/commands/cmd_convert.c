@@ -430,12 +430,16 @@ static mapped_output output_kind_of(const request *r)
     return r->out_folder ? MAPPED_FOLDER : is_gguf ? MAPPED_GGUF : MAPPED_OTHER;
 }
 
-/* Return whether quantised weights shall stay as they are, in the form that GGUF has for them. */
+/* Return whether quantised weights shall stay as they are, in the form that the target has for
+ * them. */
 static bool keeps_blocks(const request *r)
 {
     const job *j = &r->job;
-    return j->session->map && output_kind_of(r) == MAPPED_GGUF && !j->dequantize &&
-           !j->quantise.requantise && !j->rules.raw_tensors && !adapters_wanted(&j->adapters);
+    bool is_gguf = j->session->map && output_kind_of(r) == MAPPED_GGUF;
+    bool is_burn = !strcmp(heft_format_name(j->target), "burnpack") && !j->session->map &&
+                   !j->quantise.args.count;
+    return (is_gguf || is_burn) && !j->dequantize && !j->quantise.requantise &&
+           !j->rules.raw_tensors && !adapters_wanted(&j->adapters) && !j->extract.rank;
 }
 
 static int make_folder(request *r)
@@ -466,7 +470,21 @@ typedef struct stages {
     const heft_file *last; /* the model after the last stage so far */
 } stages;
 
-/* Decode quantised weights, or keep them in the form that GGUF has for them. */
+/* Without memory for a pattern the conversion ends later. */
+static bool is_cast(void *ctx, const heft_tensor *t)
+{
+    rules *r = ctx;
+    return cast_rules_find(&r->no_memory, &r->cast, t) != HEFT_UNTYPED;
+}
+
+static int keep_blocks(request *r, stages *t)
+{
+    job *j = &r->job;
+    kept_options o = { j->target, j->rules.cast.args.count != 0, is_cast, &j->rules };
+    return kept_blocks_open(&t->kept, j->session, t->f, r->in, &o);
+}
+
+/* Decode quantised weights, or keep them in the form that the target has for them. */
 static int decode_input(request *r, stages *t)
 {
     job *j = &r->job;
@@ -474,7 +492,7 @@ static int decode_input(request *r, stages *t)
     bool is_quantised_again = j->mix.info.name || (is_computed && j->quantise.args.count);
     int code = CODE_DONE;
     if (keeps_blocks(r))
-        code = kept_blocks_open(&t->kept, j->session, t->f, r->in, j->rules.cast.args.count != 0);
+        code = keep_blocks(r, t);
     if (!code && is_quantised_again && !j->dequantize && !t->kept.plan)
         code = decode_for_mix(&t->decoded, j, t->f);
     if (!code && j->dequantize)

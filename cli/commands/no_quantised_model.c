@@ -123,12 +123,12 @@ int quality_print(const heft_quality *q, const session *s, int fd, bool as_json)
 }
 
 int kept_blocks_open(kept_blocks *k, const session *s, const heft_file *f, const char *path,
-                     bool has_casts)
+                     const kept_options *o)
 {
     (void)s;
     (void)f;
     (void)path;
-    (void)has_casts;
+    (void)o;
     *k = (kept_blocks){ NULL, NULL };
     return CODE_DONE;
 }

@@ -61,6 +61,7 @@ int dequantise(dequantised *d, const session *s, const heft_file *f, const char 
                           "no quantised tensor is recognised: --dequantize has nothing to decode");
     opt.verify = !s->no_verify;
     opt.decodes_blocks = with_blocks;
+    opt.refuses_infinity = true;
     if (!code && heft_schemes_decode(&d->model, f, d->schemes, &opt, &err))
         code = say_error(path, &err);
     if (!code)

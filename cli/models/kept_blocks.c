@@ -5,61 +5,123 @@
 
 #include "models/model.h"
 #include "models/quantised.h"
-#include "text/outbuf.h"
 
-static const char scheme[] = "mxfp4", method[] = "mxfp4:gguf";
+typedef struct form {
+    const char *format, *title, *method;
+    /* The only scheme that is copied; NULL: any that the method can copy, and blocks of GGUF. */
+    const char *scheme;
+    const char *becomes;
+} form;
 
-static bool all_are_copied(const heft_schemes *found)
+static const form forms[] = {
+    { "gguf", "GGUF", "mxfp4:gguf", "mxfp4", "blocks" },
+    { "burnpack", "Burn", "qfloat", NULL, "QFloat" },
+};
+
+static const form *form_in(const heft_format *target)
 {
-    uint32_t count = heft_schemes_count(found);
-    for (uint32_t i = 0; i < count; i++)
-        if (!str_same(heft_schemes_at(found, i).scheme, str_of(scheme)))
-            return false;
-    return count > 0;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (!strcmp(heft_format_name(target), forms[i].format))
+            return &forms[i];
+    return NULL;
 }
 
 typedef struct wishes {
     const heft_file *f;
     const heft_schemes *schemes;
+    const form *to;
+    const kept_options *o;
 } wishes;
+
+/* Blocks whose type --cast changes are decoded. */
+static bool is_kept_block(const wishes *w, const heft_tensor *t)
+{
+    bool is_block = t->dtype == HEFT_Q8_0 || t->dtype == HEFT_Q4_0;
+    return !w->to->scheme && is_block && !w->o->is_cast(w->o->ctx, t);
+}
 
 static heft_quantise_wish wish(void *ctx, const heft_tensor *t)
 {
     const wishes *w = ctx;
     bool is_part = heft_schemes_find(w->schemes, heft_tensor_find(w->f, t->name)) != HEFT_NONE;
-    return is_part ? HEFT_QUANTISE_ALWAYS : HEFT_QUANTISE_NEVER;
+    return is_part || is_kept_block(w, t) ? HEFT_QUANTISE_ALWAYS : HEFT_QUANTISE_NEVER;
 }
 
-/* Refuse what would be decoded: rows that do not fill blocks. */
-static int check_copies(const kept_blocks *k, const char *path)
+static bool all_are_copied(const wishes *w)
+{
+    uint32_t count = heft_schemes_count(w->schemes);
+    for (uint32_t i = 0; i < count && w->to->scheme; i++)
+        if (!str_same(heft_schemes_at(w->schemes, i).scheme, str_of(w->to->scheme)))
+            return false;
+    for (uint32_t i = 0; i < heft_tensor_count(w->f) && !count; i++) {
+        heft_tensor t = heft_tensor_at(w->f, i);
+        count = is_kept_block(w, &t);
+    }
+    return count > 0;
+}
+
+/* Return the scheme of the quantised tensor `name`. */
+static heft_str scheme_of(const heft_schemes *found, heft_str name)
+{
+    for (uint32_t i = 0; i < heft_schemes_count(found); i++) {
+        heft_quantised q = heft_schemes_at(found, i);
+        if (str_same(q.name, name))
+            return q.scheme;
+    }
+    return (heft_str){ NULL, 0 };
+}
+
+static int say_formless(const kept_blocks *k, const form *to, const char *path,
+                        const heft_quantise_item *item)
+{
+    heft_str scheme = scheme_of(k->schemes, item->name);
+    heft_error err = { .status = HEFT_E_UNSUPPORTED,
+                       .rule = "heft/quantised",
+                       .offset = HEFT_NOWHERE };
+    snprintf(err.message, sizeof err.message,
+             "tensor '%.*s' (%.*s) has no form in %s: %s. --dequantize decodes it%s",
+             (int)item->name.len, item->name.ptr, (int)scheme.len, scheme.ptr, to->title,
+             item->reason ? item->reason : "",
+             to->scheme ? "" : "; --raw-tensors stores the parts as tensors of their own");
+    return say_error(path, &err);
+}
+
+/* Refuse what would be decoded: rows that do not fill blocks, zero points. */
+static int check_copies(const kept_blocks *k, const form *to, const char *path)
 {
     for (uint32_t i = 0; i < heft_quantisation_count(k->plan); i++) {
         heft_quantise_item item = heft_quantisation_at(k->plan, i);
-        if (item.wish != HEFT_QUANTISE_ALWAYS || item.scheme)
-            continue;
-        outbuf name;
-        out_open(&name, -1);
-        out_escaped(&name, item.name);
-        int code = say_status(HEFT_E_UNSUPPORTED, path,
-                              "tensor '%s' (%s) has no form in GGUF: %s. --dequantize decodes it",
-                              out_cstr(&name), scheme, item.reason ? item.reason : "");
-        out_free(&name);
-        return code;
+        if (item.wish == HEFT_QUANTISE_ALWAYS && !item.scheme)
+            return say_formless(k, to, path, &item);
     }
     return CODE_DONE;
 }
 
+static void say_kept(const kept_blocks *k, const form *to, const char *path, bool has_casts)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < heft_quantisation_count(k->plan); i++)
+        count += heft_quantisation_at(k->plan, i).scheme != NULL;
+    say(MESSAGE_NOTE, path, "%u quantised tensor%s%s%s%s %s %s with the same numbers%s", count,
+        count == 1 ? "" : "s", to->scheme ? " (" : "", to->scheme ? to->scheme : "",
+        to->scheme ? ")" : "", count == 1 ? "becomes" : "become", to->becomes,
+        has_casts && to->scheme ? ", unless --cast decodes them" : "");
+}
+
 int kept_blocks_open(kept_blocks *k, const session *s, const heft_file *f, const char *path,
-                     bool has_casts)
+                     const kept_options *o)
 {
     heft_error err;
     heft_quantise_options opt = HEFT_QUANTISE_OPTIONS_INIT;
+    const form *to = form_in(o->target);
     *k = (kept_blocks){ NULL, NULL };
+    if (!to || o->target == heft_file_format(f))
+        return CODE_DONE;
     int code = quantised_open_to_convert(&k->schemes, f, path);
-    if (code || !all_are_copied(k->schemes))
+    wishes w = { f, k->schemes, to, o };
+    if (code || !all_are_copied(&w))
         return code;
-    wishes w = { f, k->schemes };
-    opt.method = method;
+    opt.method = to->method;
     opt.wish = wish;
     opt.ctx = &w;
     opt.schemes = k->schemes;
@@ -71,12 +133,9 @@ int kept_blocks_open(kept_blocks *k, const session *s, const heft_file *f, const
                      ". Its rows do not fill blocks of GGUF; --dequantize decodes it");
         return say_error(path, &err);
     }
-    code = check_copies(k, path);
-    uint32_t count = heft_schemes_count(k->schemes);
+    code = check_copies(k, to, path);
     if (!code && !s->quiet)
-        say(MESSAGE_NOTE, path, "%u quantised tensor%s (%s) %s blocks with the same numbers%s",
-            count, count == 1 ? "" : "s", scheme, count == 1 ? "becomes" : "become",
-            has_casts ? ", unless --cast decodes them" : "");
+        say_kept(k, to, path, o->has_casts);
     return code;
 }
 

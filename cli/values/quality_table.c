@@ -24,6 +24,7 @@ typedef struct rows {
 static difference difference_of(const heft_quality_item *i)
 {
     return (difference){ .compared = i->elements,
+                         .differing = i->differing,
                          .max_abs = i->max_abs,
                          .finite = i->finite,
                          .sum_squares = i->sum_squares,
@@ -49,6 +50,7 @@ static bool read_rows(rows *out, const heft_quality *q)
 static void json_row(json *j, const difference *d)
 {
     json_statistics(j, d, true, false);
+    json_member_u64(j, "differing", d->differing);
     json_member_u64(j, "compared", d->compared);
 }
 

@@ -30,8 +30,11 @@ typedef enum heft_quantise_wish {
 } heft_quantise_wish;
 
 typedef struct heft_quantise_options {
-    size_t size;        /* = sizeof(heft_quantise_options) */
-    const char *method; /* name and options, "fp8", "int4:64" */
+    size_t size; /* = sizeof(heft_quantise_options) */
+    /* Name and options, "fp8", "int4:64".  "qfloat", which is not listed, copies the integers and
+     * scales of quantised tensors to the form of Burn, with the layout "burn.qfloat", and leaves
+     * other tensors alone. */
+    const char *method;
     /* Say which tensors of the model are quantised; t is a tensor of f, and of a quantised tensor
      * its weight.  NULL: all by default. */
     heft_quantise_wish (*wish)(void *ctx, const heft_tensor *t);
@@ -129,7 +132,8 @@ typedef struct heft_quality_item {
     double max_abs;     /* largest difference, over pairs without a NaN; infinity is possible */
     double sum_squares; /* sum of the squared differences */
     double squares_source, squares_written, products;
-    uint64_t reserved[2]; /* 0 */
+    uint64_t differing;   /* pairs of different numbers; NaN equals NaN, and -0 equals 0 */
+    uint64_t reserved[1]; /* 0 */
 } heft_quality_item;
 /* Return the number of tensors that are quantised: known once a conversion has begun. */
 HEFT_API uint32_t heft_quality_count(const heft_quality *q);

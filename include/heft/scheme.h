@@ -66,21 +66,25 @@ typedef struct heft_decode_options {
     bool verify;
     /* Decode tensors of block types of GGUF, too; their own type is f32, which loses nothing. */
     bool decodes_blocks;
-    uint8_t reserved[25]; /* 0; for further choices */
+    /* A finite number that becomes infinite in the own type of its tensor is an error when it is
+     * read, as in another type of 16 bits. */
+    bool refuses_infinity;
+    uint8_t reserved[24]; /* 0; for further choices */
 } heft_decode_options;
-#define HEFT_DECODE_OPTIONS_INIT                                        \
-    {                                                                   \
-        sizeof(heft_decode_options), HEFT_UNTYPED, false, false, false, \
-        {                                                               \
-            0                                                           \
-        }                                                               \
+#define HEFT_DECODE_OPTIONS_INIT                                               \
+    {                                                                          \
+        sizeof(heft_decode_options), HEFT_UNTYPED, false, false, false, false, \
+        {                                                                      \
+            0                                                                  \
+        }                                                                      \
     }
 
 /* Open the model that a file with quantised tensors represents: a file with a tensor for each
  * quantised one, and all other tensors, metadata and parts of f. Metadata about the
  * quantisation are left out, unless opt->keeps_undecoded. Numbers are decoded whenever they are
- * read, by the rule of the scheme in f32, and rounded once; nothing is kept. f and s must outlive
- * *out; close it with heft_file_close().
+ * read, by the rule of the scheme in f32, and rounded once; nothing is kept. Finite numbers that
+ * f16 or bf16 does not have are HEFT_E_UNSUPPORTED when they are read, unless that is the own type
+ * of the tensor. f and s must outlive *out; close it with heft_file_close().
  *   HEFT_E_UNSUPPORTED  a scheme is recognised and not decoded
  *   HEFT_E_FORMAT       parts contradict each other, or a scale is missing */
 HEFT_API HEFT_MUST_CHECK heft_status heft_schemes_decode(heft_file **out, const heft_file *f,

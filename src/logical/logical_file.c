@@ -58,6 +58,7 @@ static heft_status place_tensor(logical_file *l)
     const heft_logical_tensor *before = l->count > 1 ? t - 1 : NULL;
     uint64_t elements = t->d.stack * t->d.rows * t->d.columns;
     t->as = l->opt.as ? l->opt.as : t->d.dtype;
+    t->d.refuses_infinity = l->opt.refuses_infinity;
     t->start = before ? before->start + before->bytes : 0;
     if (!heft_dtype_bytes(&t->bytes, t->as, elements) ||
         (t->start + t->bytes) >> HEFT_GLOBAL_OFFSET_BITS)

@@ -41,6 +41,7 @@ static heft_quality_item item_of(const heft_quality_record *r)
                                 .type = r->type,
                                 .elements = r->sums.pairs,
                                 .finite = r->sums.finite,
+                                .differing = r->sums.differing,
                                 .max_abs = r->sums.max_abs,
                                 .sum_squares = heft_exact_sum_value(&r->sums.squared),
                                 .squares_source = heft_exact_sum_value(&r->sums.source),

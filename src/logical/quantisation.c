@@ -124,20 +124,25 @@ static heft_status try_encoding(heft_quantisation *q, uint32_t tensor, const hef
                : HEFT_OK;
 }
 
-/* A tensor that is stored as numbers. */
+/* A tensor that is stored as numbers.  Blocks are taken apart where the method stores integers. */
 static heft_status add_plain(heft_quantisation *q, uint32_t i)
 {
     const heft_ix_tensor_row *t = heft_ix_row(&q->f->x, i);
+    heft_decoding *d = NULL;
     heft_quantised_row row = { { .name = heft_ix_name(&q->f->x, i), .from = t->dtype }, false };
     heft_str how = heft_lit(heft_dtype_is_lossy(t->dtype) ? heft_dtype_name(t->dtype) : "");
     bool is_encoded;
     row.item.bytes = stored_bytes(&q->f->x, i);
-    HEFT_TRY(try_encoding(q, i, NULL, t->rank, how, &row, &is_encoded));
+    if (q->choice.row->encoder->layout && heft_dtype_kind_of(t->dtype) == HEFT_DTYPE_BLOCK) {
+        d = &q->decoded[q->decoded_count++];
+        HEFT_TRY(heft_decoding_open_blocks(d, q->f, i, q->err));
+    }
+    HEFT_TRY(try_encoding(q, i, d, t->rank, how, &row, &is_encoded));
     if (!is_encoded) {
         row.item.new_bytes = row.item.bytes;
         return add_row(q, &row);
     }
-    HEFT_TRY(verify_part(q, q->all[q->count].part));
+    HEFT_TRY(verify_part(q, d ? d->part[HEFT_ROLE_WEIGHT].part : q->all[q->count].part));
     return add_encoding(q, i, &row);
 }
 
@@ -147,6 +152,7 @@ static heft_status add_quantised(heft_quantisation *q, uint32_t i)
     heft_quantised of = heft_schemes_at(q->schemes, i);
     heft_decoding *d = &q->decoded[q->decoded_count++];
     HEFT_TRY(heft_decoding_open(d, q->f, q->schemes, i, q->err));
+    d->refuses_infinity = true;
     uint32_t weight = d->part[HEFT_ROLE_WEIGHT].tensor;
     heft_quantised_row row = { { .name = d->name, .from = d->dtype }, false };
     bool is_encoded;
@@ -199,21 +205,39 @@ static heft_str name_of(heft_index *x, const heft_encoded *e, const heft_encoded
     return (heft_str){ text, base.len + suffix.len };
 }
 
+/* Give the last tensor the layout of its encoder, and the type. */
+static heft_status describe(heft_quantisation *q, const heft_encoded *e)
+{
+    heft_index *x = &q->out->x;
+    uint32_t tensor = heft_ix_tensors(x) - 1;
+    heft_out o = heft_out_counting();
+    e->encoder->put_type(e, &o);
+    size_t len = (size_t)o.total;
+    o = (heft_out){ .buf = heft_arena_alloc(&x->arena, len, 1), .cap = len };
+    if (!o.buf)
+        return heft_error_no_memory(q->err, purpose);
+    e->encoder->put_type(e, &o);
+    HEFT_TRY(heft_ix_set_layout(x, tensor, heft_lit(e->encoder->layout)));
+    return heft_ix_attr_text(x, tensor, heft_lit("stored_dtype"),
+                             (heft_str){ (const char *)o.buf, len });
+}
+
 /* Add the parts in the place of a tensor. */
 static heft_status add_instead(void *ctx, uint32_t tensor)
 {
     heft_quantisation *q = ctx;
+    heft_index *x = &q->out->x;
     if (!q->number[tensor])
         return HEFT_OK;
     const heft_encoded *e = &q->all[q->number[tensor] - 1];
     for (uint32_t k = 0; k < e->part_count; k++) {
         const heft_encoded_part *p = &e->parts[k];
-        heft_str name = name_of(&q->out->x, e, p);
+        heft_str name = name_of(x, e, p);
         heft_tensor row = { .name = name, .dtype = p->dtype, .rank = p->rank, .dims = p->dims };
         HEFT_TRY(name.ptr ? heft_join_computed(q->out, &row, q->shard, p->start, p->bytes)
-                          : HEFT_E_NOMEM);
+                          : heft_error_no_memory(q->err, purpose));
     }
-    return HEFT_OK;
+    return e->encoder->layout ? describe(q, e) : HEFT_OK;
 }
 
 static heft_status add_source(heft_quantisation *q)
@@ -249,6 +273,8 @@ static heft_status allocate(heft_quantisation *q)
     size_t tensors = heft_ix_tensors(&q->f->x), quantised = heft_schemes_count(q->schemes);
     q->room = (uint32_t)tensors + 1;
     q->decoded_room = (uint32_t)quantised + 1;
+    if (q->choice.row->encoder->layout)
+        q->decoded_room += (uint32_t)tensors;
     q->all = heft_mem_alloc(&q->mem, q->room * sizeof *q->all);
     q->decoded = heft_mem_alloc(&q->mem, q->decoded_room * sizeof *q->decoded);
     q->number = heft_mem_alloc(&q->mem, q->room * sizeof *q->number);

@@ -61,6 +61,9 @@ heft_status heft_quantisation_config(heft_blob *out, const heft_quantisation *q,
     err = heft_error_begin(err, &own);
     heft_config_text c;
     *out = (heft_blob){ .data = NULL };
+    if (!q->choice.row->config)
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s has no settings in config.json",
+                                q->choice.row->name);
     heft_file_enter(q->f); /* names are mapped */
     heft_status st = heft_config_text_read(&c, config.len ? config : heft_lit("{}\n"),
                                            q->f->host->allocator, err);

@@ -70,6 +70,7 @@ static double magnitude(double x)
 /* Sums of a run, in lanes that compilers turn into vectors. */
 typedef struct lanes {
     double squared[LANES], source[LANES], written[LANES], products[LANES], most[LANES];
+    double differing[LANES];
 } lanes;
 
 static inline void add_lanes(lanes *l, const float *a, const float *b, size_t n)
@@ -81,6 +82,7 @@ static inline void add_lanes(lanes *l, const float *a, const float *b, size_t n)
         l->written[k] += y * y;
         l->products[k] += x * y;
         l->most[k] = size > l->most[k] ? size : l->most[k];
+        l->differing[k] += apart != 0 ? 1 : 0;
     }
 }
 
@@ -98,6 +100,7 @@ static void add_finite(heft_pair_sums *s, const float *a, const float *b, size_t
         add_lanes(&l, a + i, b + i, LANES);
     add_lanes(&l, a + i, b + i, n - i);
     s->finite += n;
+    s->differing += (uint64_t)sum_of(l.differing);
     add_exactly(&s->squared, sum_of(l.squared));
     add_exactly(&s->source, sum_of(l.source));
     add_exactly(&s->written, sum_of(l.written));
@@ -110,6 +113,7 @@ static void add_finite(heft_pair_sums *s, const float *a, const float *b, size_t
 static void add_special(heft_pair_sums *s, float a, float b)
 {
     double apart = a == b ? 0 : magnitude((double)a - (double)b);
+    s->differing += a != b && (a == a || b == b);
     s->max_abs = apart > s->max_abs ? apart : s->max_abs; /* not for NaN */
 }
 
@@ -144,6 +148,7 @@ void heft_pairs_join(heft_pair_sums *to, const heft_pair_sums *s)
 {
     to->pairs += s->pairs;
     to->finite += s->finite;
+    to->differing += s->differing;
     to->max_abs = s->max_abs > to->max_abs ? s->max_abs : to->max_abs;
     add_sum(&to->squared, &s->squared);
     add_sum(&to->source, &s->source);

@@ -23,6 +23,7 @@ typedef struct heft_exact_sum {
 /* Sums over pairs of a number a of the source and a number b that is written. */
 typedef struct heft_pair_sums {
     uint64_t pairs, finite; /* finite: pairs of two finite numbers, of which the sums are */
+    uint64_t differing;     /* pairs of different numbers; NaN equals NaN, and -0 equals 0 */
     double max_abs;         /* over all pairs without a NaN */
     heft_exact_sum squared; /* sum of (a - b)^2 */
     heft_exact_sum source, written, products; /* sums of a^2, b^2 and a * b */

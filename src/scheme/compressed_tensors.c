@@ -3,7 +3,7 @@
 #include "base/checked_math.h"
 #include "base/text.h"
 #include "scheme/code_tables.h"
-#include "scheme/decoding.h"
+#include "scheme/encoding.h"
 #include "scheme/packed.h"
 
 /* ---- shapes ---- */
@@ -256,3 +256,59 @@ static bool look_up(heft_decoder *r, uint64_t row, uint64_t column, size_t count
 }
 
 const heft_scheme_decoder heft_decoder_of_compressed_tensors = { prepare, decode, look_up };
+
+/* ---- integers ---- */
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a - heft_div(a, b) * b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Return how many elements have the same scale, one after the other; 0: all. */
+static uint64_t run_of(const heft_decoding *d)
+{
+    const heft_scale_grid *g = &d->grid;
+    if (g->across > 1)
+        return common_divisor(g->width, d->columns);
+    if (g->down == 1)
+        return d->stack == 1 || !g->matrix ? 0 : d->rows * d->columns;
+    return d->columns * common_divisor(g->height, d->rows);
+}
+
+static const char *check(const heft_decoding *d, uint32_t *bits, uint64_t *run)
+{
+    *bits = is_packed_weight(d) ? d->bits : 8;
+    *run = run_of(d);
+    if (!is_packed_weight(d) && d->part[HEFT_ROLE_WEIGHT].dtype != HEFT_I8)
+        return "its numbers are no integers";
+    if (*bits != 4 && *bits != 8)
+        return "its integers have neither 4 nor 8 bits";
+    if (heft_decoding_part_of(d, HEFT_ROLE_ZERO_POINT))
+        return "it has zero points, and Burn has none";
+    if (heft_decoding_part_of(d, HEFT_ROLE_GROUP_INDEX))
+        return "its columns are not in the order of their groups";
+    return heft_decoding_part_of(d, HEFT_ROLE_PRE_SCALE) ? "its columns have scales, too" : NULL;
+}
+
+static bool integers(heft_decoder *r, uint64_t row, uint64_t column, size_t count, float *out)
+{
+    const heft_decoding *d = r->d;
+    float middle = is_packed_weight(d) ? (float)(1 << (d->bits - 1)) : 0;
+    if (!read_numbers(r, row, column, count, out))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        out[i] -= middle;
+    return true;
+}
+
+static bool scale_of(heft_decoder *r, uint64_t row, uint64_t column, float *out)
+{
+    return heft_decoder_scales(r, HEFT_ROLE_SCALE, row, column, 1, out);
+}
+
+const heft_integer_form heft_integers_of_compressed_tensors = { check, integers, scale_of };

@@ -55,36 +55,36 @@ static void put_run(const float *run, size_t count, heft_dtype as, uint8_t *out)
         (void)heft_dtype_cast(out, as, run, HEFT_F32, count);
 }
 
-/* Return whether numbers that f16 does not have would become infinities without a word: the tensor
- * has another type of its own. */
-static bool may_overflow(const heft_decoder *r, heft_dtype as)
+/* Return whether finite numbers must not become infinities in a type of 16 bits: it is not the own
+ * type of the tensor, or the caller asks for it. */
+static bool is_checked(const heft_decoder *r, heft_dtype as)
 {
-    return as == HEFT_F16 && r->d->dtype != HEFT_F16;
+    bool is_half = as == HEFT_F16 || as == HEFT_BF16;
+    return is_half && (r->d->dtype != as || r->d->refuses_infinity);
 }
 
-static bool has_infinity(const uint8_t *halves, size_t count)
+static bool has_infinity(const uint8_t *halves, size_t count, heft_dtype as)
 {
-    enum { SIZE = 2, MAGNITUDE = 0x7FFF, INFINITE = 0x7C00 };
-    uint32_t found = 0;
+    enum { SIZE = 2, MAGNITUDE = 0x7FFF, OF_F16 = 0x7C00, OF_BF16 = 0x7F80 };
+    uint32_t found = 0, infinity = as == HEFT_F16 ? OF_F16 : OF_BF16;
     for (size_t i = 0; i < count; i++)
-        found |= (heft_le16(halves + i * SIZE) & MAGNITUDE) == INFINITE;
+        found |= (heft_le16(halves + i * SIZE) & MAGNITUDE) == infinity;
     return found;
 }
 
-/* Refuse finite numbers that f16 does not have. */
-static void refuse_overflow(heft_decoder *r, const float *run, size_t count)
+/* Refuse finite numbers that become infinities in the type. */
+static void refuse_overflow(heft_decoder *r, const float *run, size_t count, heft_dtype as)
 {
-    const float least = 65520, most = 3.40282347e+38F;
+    const float least = as == HEFT_F16 ? 65520 : 0x1.FFp127F, most = 3.40282347e+38F;
     uint32_t found = 0;
     for (size_t i = 0; i < count; i++) {
         float size = run[i] < 0 ? -run[i] : run[i];
         found |= (uint32_t)(size >= least) & (uint32_t)(size <= most);
     }
     if (found)
-        r->st = heft_error_plain(r->err, HEFT_E_UNSUPPORTED,
-                                 "tensor %q has numbers that are too large for f16: bf16 and f32 "
-                                 "have them",
-                                 r->d->name);
+        r->st = heft_error_plain(
+            r->err, HEFT_E_UNSUPPORTED, "tensor %q has numbers that are too large for %s",
+            r->d->name, as == HEFT_F16 ? "f16: bf16 and f32 have them" : "bf16: f32 has them");
 }
 
 /* Decode the columns [column, column + count) of a stored row, and cast them to out. */
@@ -94,16 +94,16 @@ static void decode_run(heft_decoder *r, uint64_t row, uint64_t column, size_t co
     float run[HEFT_RUN];
     bool is_float = as == HEFT_F32 && !((uintptr_t)out % sizeof(float));
     float *to = is_float ? (float *)(void *)out : run;
-    bool is_done = look_up_run(r, row, column, count, as, out);
-    if (r->st || (is_done && !(may_overflow(r, as) && has_infinity(out, count))))
+    bool is_done = look_up_run(r, row, column, count, as, out), checks = is_checked(r, as);
+    if (r->st || (is_done && !(checks && has_infinity(out, count, as))))
         return;
     r->st = r->d->decoder->decode(r, row, column, count, to);
     if (!r->st && heft_decoding_part_of(r->d, HEFT_ROLE_PRE_SCALE))
         heft_decoder_scale_columns(r, column, count, to);
-    if (!r->st && may_overflow(r, as))
-        refuse_overflow(r, to, count);
     if (!r->st && to == run)
         put_run(run, count, as, out);
+    if (!r->st && checks && has_infinity(out, count, as))
+        refuse_overflow(r, run, count, as);
 }
 
 /* Runs that begin within a row end at a multiple of HEFT_RUN, where groups begin, too. */

@@ -65,7 +65,8 @@ typedef struct heft_decoding {
     uint64_t block[2]; /* see heft_quantised */
     heft_decoding_part part[HEFT_ROLES];
     /* Set by the scheme. */
-    heft_dtype dtype; /* the natural element type of the result */
+    heft_dtype dtype;      /* the natural element type of the result */
+    bool refuses_infinity; /* a finite number that `dtype` does not have is an error */
     uint32_t rank;
     uint64_t dims[HEFT_LOGICAL_RANK];
     /* The matrices as they are stored, and decoded row by row.  is_transposed: the last two

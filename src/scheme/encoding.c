@@ -11,10 +11,10 @@
 /* Take the shape: matrices of rows x columns. */
 static bool take_shape(heft_encoded *e, const uint64_t *dims, uint32_t rank)
 {
-    if (rank < 2 || rank > HEFT_LOGICAL_RANK)
+    if (rank < (e->encoder->layout ? 1 : 2) || rank > HEFT_LOGICAL_RANK)
         return false;
     e->rank = rank;
-    e->rows = dims[rank - 2];
+    e->rows = rank > 1 ? dims[rank - 2] : 1;
     e->columns = dims[rank - 1];
     e->stack = 1;
     for (uint32_t i = 0; i < rank; i++) {
@@ -51,7 +51,7 @@ static bool take_stored(heft_encoded *e)
 static heft_status measure(heft_encoded *e, heft_error *err)
 {
     uint64_t total = 0;
-    for (uint32_t k = 0; k < e->part_count; k++) {
+    for (uint32_t k = 0; k < e->part_count && !e->encoder->layout; k++) {
         heft_encoded_part *p = &e->parts[k];
         uint64_t elements;
         if (!heft_product(&elements, p->dims, p->rank) ||
@@ -86,7 +86,7 @@ heft_status heft_encoded_open(heft_encoded *e, const char **why, heft_error *err
     if (e->is_transposed)
         transpose(e);
     if (!is_matrix)
-        *why = "no matrix";
+        *why = encoder->layout ? "it is empty, or a single number" : "no matrix";
     else if (!e->decoding && !heft_dtype_fills_blocks(e->from, e->columns))
         *why = "its rows do not fill blocks";
     else if (e->is_transposed && (e->decoding || !heft_dtype_size(e->from)))

@@ -6,6 +6,7 @@
  * scaled numbers.  Rows count through the whole tensor, as for decoding. */
 #ifndef HEFT_ENCODING_H
 #define HEFT_ENCODING_H
+#include "base/out.h"
 #include "model/quality.h"
 #include "scheme/decoding.h"
 
@@ -75,6 +76,11 @@ typedef struct heft_encoded_scale {
 struct heft_encoder;
 typedef struct heft_scheme_encoder {
     const char *scheme; /* name in listings: "fp8" */
+    /* Layout of a tensor that has the numbers and the scales; NULL: parts are dense.  It may have
+     * any shape with elements, and `prepare` sets its bytes. */
+    const char *layout;
+    /* Write the stored_dtype of a tensor with such a layout. */
+    void (*put_type)(const heft_encoded *e, heft_out *o);
     /* Return whether the source is stored in this scheme already, so that its numbers are copied.
      * NULL: it never is. */
     bool (*copies)(const heft_encoded *e);
@@ -95,7 +101,21 @@ typedef struct heft_scheme_encoder {
                         size_t len);
 } heft_scheme_encoder;
 extern const heft_scheme_encoder heft_encoder_of_fp8, heft_encoder_of_integers,
-    heft_encoder_of_mxfp4, heft_encoder_of_mxfp8, heft_encoder_of_nvfp4;
+    heft_encoder_of_mxfp4, heft_encoder_of_mxfp8, heft_encoder_of_nvfp4, heft_encoder_of_qfloat;
+
+/* Takes the numbers of a scheme apart: each is an integer of 8 or 4 bits with a sign, times a
+ * scale.  What they represent is the product in f32. */
+typedef struct heft_integer_form {
+    /* Set *bits, and *run: so many elements, one after the other in the order of the tensor, have
+     * the same scale; 0: all have.  Return NULL, or why the tensor has no such form; static. */
+    const char *(*check)(const heft_decoding *d, uint32_t *bits, uint64_t *run);
+    /* Read integers of a run of a row.  Return false after an error. */
+    bool (*numbers)(heft_decoder *r, uint64_t row, uint64_t column, size_t count, float *out);
+    /* Read the scale of an element. */
+    bool (*scale)(heft_decoder *r, uint64_t row, uint64_t column, float *out);
+} heft_integer_form;
+extern const heft_integer_form heft_integers_of_blocks, heft_integers_of_compressed_tensors,
+    heft_integers_of_torch;
 
 /* Describe what `decoding` decodes as one part of its natural type: nothing is encoded. */
 heft_status heft_encoded_open_decoded(heft_encoded *e, heft_error *err);

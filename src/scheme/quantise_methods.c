@@ -51,6 +51,12 @@ static const heft_quantise_row rows[] = {
       .config = heft_config_of_integers },
 };
 
+/* Copies integers with scales, for conversions to Burnpack: it is not listed, since it
+ * quantises nothing. */
+static const heft_quantise_row qfloat = { .name = "qfloat",
+                                          .options = "",
+                                          .encoder = &heft_encoder_of_qfloat };
+
 const heft_quantise_row *heft_quantise_row_at(uint32_t i)
 {
     return i < sizeof rows / sizeof *rows ? &rows[i] : NULL;
@@ -145,6 +151,7 @@ heft_status heft_encode_choice_read(heft_encode_choice *out, heft_str text, heft
     uint32_t i = 0;
     while ((row = heft_quantise_row_at(i)) != NULL && !heft_str_is(name, row->name))
         i++;
+    row = heft_str_is(name, qfloat.name) ? &qfloat : row;
     if (!row)
         return refuse_name(name, err);
     *out = (heft_encode_choice){ .row = row, .block = { row->block[0], row->block[1] } };

@@ -20,7 +20,7 @@ typedef struct heft_quantise_row {
     uint32_t bits;     /* integers have; else 0 */
     unsigned takes;
     /* Write the members of "quantization_config" up to the list of modules that are left alone, and
-     * its key. */
+     * its key.  NULL: there are no settings. */
     void (*config)(heft_out *o, const heft_encode_choice *c);
 } heft_quantise_row;
 

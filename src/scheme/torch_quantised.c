@@ -2,7 +2,7 @@
  * attributes, or tensors with a number for each channel, as the reader of PyTorch files states
  * them.  Two numbers of quint4x2 share a byte, the first in the low half. */
 #include "base/checked_math.h"
-#include "scheme/decoding.h"
+#include "scheme/encoding.h"
 #include "scheme/packed.h"
 
 /* ---- decoding ---- */
@@ -93,3 +93,72 @@ static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t
 }
 
 const heft_scheme_decoder heft_decoder_of_torch = { prepare, decode, NULL };
+
+/* ---- integers ---- */
+
+/* Return the zero point that makes numbers of the type integers with a sign; -1: none does. */
+static float middle_of(const heft_decoding *d)
+{
+    enum { HALF_PAIR = 8, HALF_BYTE = 128 };
+    const heft_decoding_part *w = &d->part[HEFT_ROLE_WEIGHT];
+    if (heft_torch_has_pairs(&d->f->x, w->tensor))
+        return HALF_PAIR;
+    return w->dtype == HEFT_I8 ? 0 : w->dtype == HEFT_U8 ? HALF_BYTE : -1;
+}
+
+/* Return whether all zero points of channels are that number. */
+static bool are_zeros(const heft_decoding *d, double middle)
+{
+    enum { PIECE = 64 };
+    const heft_decoding_part *z = &d->part[HEFT_ROLE_ZERO_POINT];
+    uint32_t size = heft_dtype_size(z->dtype);
+    heft_error err;
+    for (uint64_t i = 0, n; i < z->elements; i += n) {
+        uint8_t raw[PIECE * sizeof(uint64_t)];
+        double zero[PIECE];
+        n = z->elements - i < PIECE ? z->elements - i : PIECE;
+        if (!size || size > sizeof(uint64_t) ||
+            heft_part_read(raw, d->f, z->part, i * size, (size_t)n * size, &err) ||
+            !heft_dtype_cast(zero, HEFT_F64, raw, z->dtype, (size_t)n))
+            return false;
+        for (uint64_t k = 0; k < n; k++)
+            if (zero[k] != middle)
+                return false;
+    }
+    return true;
+}
+
+static const char *check(const heft_decoding *d, uint32_t *bits, uint64_t *run)
+{
+    float middle = middle_of(d);
+    bool has_channels = heft_decoding_part_of(d, HEFT_ROLE_SCALE);
+    *bits = heft_torch_has_pairs(&d->f->x, d->part[HEFT_ROLE_WEIGHT].tensor) ? 4 : 8;
+    *run = has_channels ? d->columns : 0;
+    if (middle < 0)
+        return "its integers have neither 4 nor 8 bits";
+    return (has_channels ? are_zeros(d, middle) : d->offset == middle)
+               ? NULL
+               : "it has a zero point, and Burn has none";
+}
+
+static bool integers(heft_decoder *r, uint64_t row, uint64_t column, size_t count, float *out)
+{
+    float middle = middle_of(r->d);
+    if (!read_numbers(r, row * r->d->columns + column, count, out))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        out[i] -= middle;
+    return true;
+}
+
+static bool scale_of(heft_decoder *r, uint64_t row, uint64_t column, float *out)
+{
+    const heft_decoding *d = r->d;
+    (void)column;
+    *out = d->factor;
+    return !heft_decoding_part_of(d, HEFT_ROLE_SCALE) ||
+           heft_decoder_floats(r, HEFT_ROLE_SCALE, row - heft_div(row, d->group) * d->group, 1,
+                               out);
+}
+
+const heft_integer_form heft_integers_of_torch = { check, integers, scale_of };

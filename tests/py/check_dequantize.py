@@ -100,16 +100,20 @@ def recognised(case, folder, parts):
                f"(schemes, tensors, parts): {p.stderr}")
 
 
-def too_large(decoded):
-    """Return the tensors with numbers that f16 does not have, though another type is their own."""
-    return [name for name, (values, own) in decoded.items()
-            if own != "F16" and (np.isfinite(values) & (np.abs(values) >= 65520)).any()]
+def too_large(decoded, dtype):
+    """Return the tensors with finite numbers that become infinite, and the types in which."""
+    types = {name: dtype or own for name, (_, own) in decoded.items()}
+    return {name: kind for name, kind in types.items()
+            if np.any(np.isfinite(decoded[name][0])
+                      & np.isinf(decode.numbers(rounded(decoded[name][0], kind))))}
 
 
-def is_refused(folder, out, name):
-    p = heft("convert", "--dequantize=f16", folder, out)
-    if p.returncode != UNSUPPORTED or "too large for f16" not in p.stderr or out.exists():
-        yield f"{name} does not fit f16: ends with {p.returncode}: {p.stderr[:300]}"
+def is_refused(folder, out, option, large):
+    p = heft("convert", "--dequantize" + option, folder, out)
+    reasons = [f"tensor '{name}' has numbers that are too large for {kind.lower()}"
+               for name, kind in large.items()]
+    if p.returncode != UNSUPPORTED or out.exists() or not any(r in p.stderr for r in reasons):
+        yield f"{large} is too large: ends with {p.returncode}: {p.stderr[:300]}"
 
 
 def converts(folder, out, option, wanted, *further):
@@ -140,11 +144,12 @@ def check_case(case, scratch):
     yield from recognised(case, folders[0], len(stored))
     for n, (option, dtype, in_shards) in enumerate(RUNS):
         wanted = {name: rounded(values, dtype or own) for name, (values, own) in decoded.items()}
-        out, large = scratch / f"{n}.safetensors", too_large(decoded) if dtype == "F16" else []
+        out, large = scratch / f"{n}.safetensors", too_large(decoded, dtype)
         if large:
-            yield from is_refused(folders[in_shards], out, large[0])
-            casts = [word for name in large for word in ("--cast", f"{name}=f16")]
-            yield from converts(folders[in_shards], scratch / "cast.safetensors", "=f32",
+            yield from is_refused(folders[in_shards], out, option, large)
+            casts = [word for name, kind in large.items()
+                     for word in ("--cast", f"{name}={kind.lower()}")]
+            yield from converts(folders[in_shards], scratch / f"cast{n}.safetensors", "=f32",
                                 {**kept, **{name: wanted.pop(name) for name in large},
                                  **{name: rounded(decoded[name][0], "F32") for name in wanted}},
                                 *casts)
@@ -202,7 +207,7 @@ def check_refusal(refusal, scratch):
     models.write(scratch / "model", {**ordinary({}), **stored}, refusal.settings)
     (scratch / "out").mkdir()
     patterns = [pattern(refusal, s) for s in (refusal.weight, refusal.partner)]
-    for option in ("--dequantize", "--requantize --allow-nan --quantize=int8"):
+    for option in ("--dequantize=f32", "--requantize --allow-nan --quantize=int8"):
         p = heft("convert", *option.split(), scratch / "model", scratch / "out" / "o.safetensors")
         if p.returncode not in (INVALID, UNSUPPORTED):
             yield f"{option}: ends with {p.returncode}"

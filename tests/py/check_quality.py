@@ -36,14 +36,15 @@ def statistics(a, b):
     a, b = (np.asarray(x, np.float32).astype(np.float64).ravel() for x in (a, b))
     is_number = ~(np.isnan(a) | np.isnan(b))
     most = np.abs(np.where(a == b, 0, a - b))[is_number].max(initial=0)
-    count = a.size
+    count, differing = a.size, int(np.sum((a != b) & ~(np.isnan(a) & np.isnan(b))))
     is_finite = np.isfinite(a) & np.isfinite(b)
     a, b = a[is_finite], b[is_finite]
     squares = np.sum((a - b)**2)
     norms = np.sqrt(np.sum(a * a)) * np.sqrt(np.sum(b * b))
     return {"max_abs": most, "rmse": np.sqrt(squares / a.size) if a.size else None,
             "nmse": squares / np.sum(b * b) if np.any(b) else None,
-            "cosine": np.sum(a * b) / norms if norms > 0 else None, "compared": count}
+            "cosine": np.sum(a * b) / norms if norms > 0 else None, "differing": differing,
+            "compared": count}
 
 
 def differ(title, got, want):
@@ -133,8 +134,8 @@ def check_nan(_, scratch):
                                  block=(1, 128))
     got = document["tensors"][0]
     want = statistics(x, decoded)
-    yield from differ(name, {k: got[k] for k in ("rmse", "nmse", "cosine", "compared")},
-                      {k: want[k] for k in ("rmse", "nmse", "cosine", "compared")})
+    keys = "rmse", "nmse", "cosine", "differing", "compared"
+    yield from differ(name, {k: got[k] for k in keys}, {k: want[k] for k in keys})
     if got["max_abs"] != "Infinity":
         yield f"the largest difference is {got['max_abs']}"
 
@@ -156,7 +157,8 @@ def check_copy(_, scratch):
         yield why
         return
     got = document["tensors"][0]
-    if (got["max_abs"], got["rmse"], got["nmse"], got["compared"]) != (0, 0, 0, x.bits.size):
+    keys = "max_abs", "rmse", "nmse", "differing", "compared"
+    if [got[k] for k in keys] != [0, 0, 0, 0, x.bits.size]:
         yield f"a copy differs: {got}"
 
 

@@ -1,0 +1,26 @@
+# Integers with scales become Burn's quantised tensors; what has no such form is refused.
+mkdir model shifted
+PYTHONPATH=$CASES $PYTHON - <<'END'
+import struct
+from samples import write_safetensors
+integers = bytes(range(120, 136)) + bytes(range(16))
+model = {"a.weight": ("I8", [2, 16], integers), "norm": ("F16", [2], bytes(4)),
+         "a.weight_scale": ("F32", [2, 1], struct.pack("<2f", 0.5, 3))}
+write_safetensors("model/model.safetensors", model)
+model["a.weight_zero_point"] = ("I8", [2, 1], bytes(2))
+write_safetensors("shifted/model.safetensors", model)
+END
+$HEFT convert model m.bpk && $HEFT ls --raw m.bpk && $HEFT cat m.bpk a.weight | od -An -v -tx1
+for release in 0.20 0.22 0.22-pre.2; do
+    $HEFT convert -q --format-version $release model $release.bpk && $HEFT info $release.bpk | grep Format
+    $HEFT ls --json $release.bpk | grep -o 'QFloat.*Symmetric.*}}'
+done
+$HEFT convert -q --to burnpack model - | cmp - m.bpk && echo "a pipe gets the same bytes"
+$HEFT convert --dry-run model no.bpk && [ ! -e no.bpk ]
+$HEFT convert -q --dequantize model decoded.bpk && $HEFT ls --raw decoded.bpk
+$HEFT convert -q --raw-tensors model raw.bpk && $HEFT ls --raw raw.bpk
+echo "== refused"
+$HEFT convert shifted no.bpk || echo "= $?"
+$HEFT convert --cast a.weight=f32 model no.bpk || echo "= $?"
+$HEFT merge model/model.safetensors m.bpk --duplicates first no.bpk || echo "= $?"
+[ -e no.bpk ] || echo "nothing is written"
