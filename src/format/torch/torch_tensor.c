@@ -387,6 +387,31 @@ heft_status heft_torch_tensor(heft_torch *t, heft_str name, const heft_torch_int
     return st ? st : add_channels(t, name, params);
 }
 
+/* Put a number as number_at() reads it. */
+static void put_number(const heft_torch *t, uint8_t *to, uint64_t n)
+{
+    for (uint32_t i = 0; i < 8; i++)
+        to[t->is_big_endian ? 7 - i : i] = (uint8_t)(n >> 8 * i);
+}
+
+heft_status heft_torch_add_stated(heft_torch *t, heft_str name, const heft_torch_stated *s)
+{
+    uint32_t id;
+    view v = { .name = name, .s = s->storage, .type = s->type, .bytes = s->storage->bytes };
+    v.first = s->first;
+    v.rank = s->rank;
+    v.at = s->at;
+    uint8_t *sizes = heft_arena_alloc(&t->x->arena, 2 * 8 * (size_t)s->rank + 1, 1);
+    if (!sizes)
+        return fail(t, &v, HEFT_E_NOMEM, "no memory for the shape");
+    for (uint32_t i = 0; i < s->rank; i++) {
+        put_number(t, sizes + 8 * (size_t)i, s->sizes[i]);
+        put_number(t, sizes + 8 * ((size_t)s->rank + i), s->strides[i]);
+    }
+    v.sizes = sizes;
+    return add(t, &v, &id);
+}
+
 heft_status heft_torch_contiguous_of(heft_torch *t, heft_str name, uint32_t value,
                                      heft_torch_contiguous *out)
 {

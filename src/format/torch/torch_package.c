@@ -1,0 +1,267 @@
+/* torch_package.c - reads packages of torch.export (.pt2), since PyTorch 2.7: zip archives.
+ *
+ *   NAME/archive_format                              "pt2"
+ *   NAME/archive_version                             "0"
+ *   NAME/byteorder                                   of the storages
+ *   NAME/models/MODEL.json                           the graph
+ *   NAME/data/weights/MODEL.pt                       torch.save() of the weights: 2.7, 2.8
+ *   NAME/data/weights/MODEL_weights_config.json      since 2.9: torch_package_config.c
+ *   NAME/data/weights/weight_N                       a storage
+ *   NAME/data/constants/MODEL.pt, MODEL_constants_config.json, tensor_N, custom_obj_N
+ *   NAME/data/aotinductor/MODEL/...                  compiled code, and the names of its weights
+ *
+ * Without NAME/ in packages of torch._inductor.package.  With several models the names of tensors
+ * begin with that of the model.
+ *
+ * Reference: torch/export/pt2_archive/_package.py and torch/csrc/export/pt2_archive_constants.h. */
+#include "format/torch/torch_package.h"
+#include "format/zip_archive.h"
+
+static const char format_path[] = "archive_format", weights[] = "data/weights/",
+                  constants[] = "data/constants/", code[] = "data/aotinductor/";
+
+typedef enum kind { OTHER, SAVED, CONFIG, UNKNOWN_CONFIG, CODE } kind;
+
+/* The first row that fits counts. */
+static const struct {
+    const char *folder, *suffix;
+    kind kind;
+} rows[] = {
+    { weights, "_weights_config.json", CONFIG },
+    { constants, "_constants_config.json", CONFIG },
+    { weights, ".pt", SAVED },
+    { constants, ".pt", SAVED },
+    { weights, ".json", UNKNOWN_CONFIG },
+    { constants, ".json", UNKNOWN_CONFIG },
+    { code, "weights_config.json", UNKNOWN_CONFIG },
+    { code, ".so", CODE },
+    { code, ".dll", CODE },
+    { code, ".pyd", CODE },
+    { code, ".o", CODE },
+    { code, ".cpp", CODE },
+};
+
+static kind kind_of(heft_str path, heft_str *model)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        size_t skip = heft_lit(rows[i].folder).len, end = heft_lit(rows[i].suffix).len;
+        if (path.len < skip + end || !heft_str_begins(path, rows[i].folder) ||
+            !heft_str_ends(path, rows[i].suffix))
+            continue;
+        *model = (heft_str){ path.ptr + skip, path.len - skip - end };
+        return rows[i].kind;
+    }
+    return OTHER;
+}
+
+/* ---- recognition ---- */
+
+/* Return true for a member that packages have; *root becomes the prefix of all members. */
+static bool is_sign(heft_str name, heft_str *root)
+{
+    heft_str model;
+    for (size_t at = 0; at <= name.len; at++) {
+        heft_str path = { name.ptr + at, name.len - at };
+        *root = (heft_str){ name.ptr, at };
+        if (at && name.ptr[at - 1] != '/')
+            continue;
+        if (heft_str_is(path, format_path) || heft_str_is(path, HEFT_TORCH_FIRST_WEIGHT) ||
+            kind_of(path, &model) == CONFIG)
+            return true;
+        if (at)
+            return false;
+    }
+    return false;
+}
+
+static bool find_root(const heft_zip *z, heft_str *root)
+{
+    for (uint32_t i = 0; i < z->count; i++)
+        if (is_sign(z->entries[i].name, root))
+            return true;
+    return false;
+}
+
+static bool has_member(const heft_torch_package *p, const char *path)
+{
+    for (uint32_t i = 0; i < p->zip->count; i++)
+        if (heft_str_is(heft_torch_package_path(p, &p->zip->entries[i]), path))
+            return true;
+    return false;
+}
+
+static bool has_text(heft_str s, const char *text)
+{
+    const uint8_t *from = (const uint8_t *)s.ptr;
+    return heft_str_seek(from, from + s.len, text, heft_lit(text).len);
+}
+
+bool heft_torch_looks_like_package(heft_str first, heft_str directory)
+{
+    return heft_str_ends(first, "/" HEFT_TORCH_FIRST_WEIGHT) ||
+           has_text(directory, "/archive_format") ||
+           (has_text(directory, format_path) && has_text(directory, weights));
+}
+
+bool heft_torch_is_package(const heft_zip *z)
+{
+    heft_torch_package p = { .zip = z };
+    return find_root(z, &p.root) && !has_member(&p, "data.pkl");
+}
+
+/* Refuse versions whose members may mean something else. */
+static heft_status check_version(const heft_torch_package *p)
+{
+    static const struct {
+        const char *path, *content;
+    } known[] = { { format_path, "pt2" }, { "archive_version", "0" } };
+    enum { SHORT = 32 };
+    for (uint32_t i = 0; i < p->zip->count; i++) {
+        const heft_zip_entry *e = &p->zip->entries[i];
+        heft_str path = heft_torch_package_path(p, e), text;
+        for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+            if (!heft_str_is(path, known[k].path))
+                continue;
+            HEFT_TRY(heft_torch_package_text(p, e, SHORT, &text));
+            if (!heft_str_is(text, known[k].content))
+                return heft_error_set(p->t.x->err, HEFT_E_UNSUPPORTED, e->data,
+                                      "the package has %s %q, and only %q is known", known[k].path,
+                                      text, heft_lit(known[k].content));
+        }
+    }
+    return HEFT_OK;
+}
+
+/* ---- models ---- */
+
+/* Return true if the members belong to several models. */
+static bool has_several_models(const heft_torch_package *p)
+{
+    heft_str first = { NULL, 0 }, model;
+    for (uint32_t i = 0; i < p->zip->count; i++) {
+        heft_str path = heft_torch_package_path(p, &p->zip->entries[i]);
+        kind k = path.ptr ? kind_of(path, &model) : OTHER;
+        if (k != CONFIG && k != SAVED)
+            continue;
+        if (first.ptr && !heft_str_eq(first, model))
+            return true;
+        first = model;
+    }
+    return false;
+}
+
+/* Add the tensors of a member, if it is a file or a configuration of the chosen model. */
+static heft_status read_model(heft_torch_package *p, uint32_t i, bool is_prefixed)
+{
+    heft_str model = { "", 0 }, pick = p->t.x->pick;
+    kind k = kind_of(heft_torch_package_path(p, p->members[i]), &model);
+    if (k != CONFIG && k != SAVED)
+        return HEFT_OK;
+    p->is_read[i] = true;
+    if (pick.len && !heft_str_eq(pick, model))
+        return HEFT_OK;
+    p->has_models = true;
+    p->prefix = (heft_str){ "", 0 };
+    if (k == SAVED)
+        return heft_torch_package_saved(p, p->members[i], is_prefixed ? model : p->prefix);
+    if (is_prefixed)
+        p->prefix = heft_arena_join(&p->t.x->arena, model, heft_lit("."), heft_lit(""));
+    return p->prefix.ptr ? heft_torch_package_config(p, p->members[i])
+                         : heft_error_no_memory(p->t.x->err, "for the name of a model");
+}
+
+static heft_status add_checksums(const heft_torch_package *p)
+{
+    for (uint32_t i = 0; i < p->t.storage_count; i++) {
+        uint32_t tensor = p->t.storages[i].first_tensor;
+        if (tensor != HEFT_NONE)
+            HEFT_TRY(heft_torch_checksum(&p->t, p->members[i], tensor, false));
+    }
+    return HEFT_OK;
+}
+
+/* Leave out the members of the folder that no tensor was read from. */
+static heft_status leave_rest_out(const heft_torch_package *p)
+{
+    for (uint32_t i = 0; i < p->t.storage_count; i++) {
+        const heft_zip_entry *e = p->members[i];
+        if (!p->is_read[i] && e->content)
+            HEFT_TRY(heft_torch_package_leave_out(p, i, heft_torch_package_path(p, e),
+                                                  "no configuration that is known names it"));
+    }
+    return HEFT_OK;
+}
+
+static heft_status read_folder(heft_torch_package *p, const char *folder, bool is_prefixed)
+{
+    heft_str pick = p->t.x->pick;
+    HEFT_TRY(heft_torch_package_list(p, folder));
+    for (uint32_t i = 0; i < p->t.storage_count; i++)
+        HEFT_TRY(read_model(p, i, is_prefixed));
+    if (!pick.len)
+        HEFT_TRY(leave_rest_out(p));
+    return add_checksums(p);
+}
+
+/* ---- what is not read ---- */
+
+static void report_code(const heft_torch_package *p)
+{
+    heft_str model, first = { NULL, 0 };
+    heft_range where = { HEFT_NOWHERE, 0 };
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < p->zip->count; i++) {
+        const heft_zip_entry *e = &p->zip->entries[i];
+        heft_str path = heft_torch_package_path(p, e);
+        if (!path.ptr || kind_of(path, &model) != CODE)
+            continue;
+        if (!count++) {
+            first = path;
+            where = (heft_range){ e->data, e->stored };
+        }
+    }
+    if (count)
+        heft_ix_note_format(p->t.x, HEFT_NOTE, "torch/package-code", where, HEFT_NONE,
+                            "the package has %U files of code, %q among them, which PyTorch runs",
+                            count, first);
+}
+
+static heft_status end(const heft_torch_package *p, bool has_members)
+{
+    heft_index *x = p->t.x;
+    if (!p->has_models && x->pick.len && has_members)
+        return heft_error_rule(x->err,
+                               heft_error_plain(x->err, HEFT_E_NOTFOUND,
+                                                "there is nothing under the key %q: the package "
+                                                "has no model of this name",
+                                                x->pick),
+                               "heft/no-key");
+    if (!p->has_models && p->zip->is_recovered)
+        return heft_error_set(x->err, HEFT_E_FORMAT, x->present,
+                              "the archive ends before the configuration of its weights");
+    if (!p->has_models)
+        return heft_error_plain(x->err, HEFT_E_UNSUPPORTED, HEFT_ZIP_PT2);
+    heft_ix_note(x, HEFT_NOTE, "torch/package", p->zip->directory.offset, HEFT_NONE,
+                 "a .pt2 package of torch.export: its graphs, inputs and extra files are not read");
+    report_code(p);
+    if (!heft_ix_tensors(x) && !x->left_out)
+        heft_ix_left_out(x, HEFT_LEFT_OUT_READABLE, "torch/no-tensor",
+                         (heft_range){ p->zip->directory.offset, 0 }, "the package has no tensor");
+    x->version = heft_lit("pt2");
+    return HEFT_OK;
+}
+
+heft_status heft_torch_parse_package(const heft_torch *t, const heft_zip *z)
+{
+    heft_torch_package p = { .zip = z, .t = { .in = t->in, .x = t->x } };
+    p.t.is_big_endian = t->is_big_endian;
+    p.t.budget = UINT64_MAX; /* nothing is shared */
+    (void)find_root(z, &p.root);
+    bool is_prefixed = has_several_models(&p) && !t->x->pick.len;
+    HEFT_TRY(check_version(&p));
+    HEFT_TRY(read_folder(&p, weights, is_prefixed));
+    HEFT_TRY(read_folder(&p, constants, is_prefixed));
+    if (p.lacks_bytes)
+        return HEFT_AGAIN;
+    return end(&p, p.t.storage_count);
+}
