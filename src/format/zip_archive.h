@@ -12,6 +12,6 @@ heft_status heft_zip_archive(heft_zip *out, heft_index *x, heft_window *in);
 /* Why a package of torch.export (.pt2) without weights is refused. */
 #define HEFT_ZIP_PT2                                                                      \
     "the .pt2 package has no weights of a program: those of compiled code are a part of " \
-    "the code"
+    "the code, or of a file that the code alone describes"
 
 #endif

@@ -161,6 +161,26 @@ def good_pickled(s):
     s.good("package_pickled.pt2", package(config, members), listed)
 
 
+def compiled(config, members, model="model"):
+    code = f"data/aotinductor/{model}/"
+    return archive([(code + "c.so", b"\x7fELF" + bytes(60)), (code + "c.cpp", b"int a;"),
+                    *[(WEIGHTS + n, data) for n, data in members],
+                    (code + "weights_config.json", json.dumps(config).encode()), *END])
+
+
+def good_compiled(s):
+    """Weights beside the code of AOTInductor are views of tensors that torch.save() wrote."""
+    a, b = plain((4, 6)), plain((5,), 2, ("DoubleStorage", "float64", "f64", 8))
+    config = {"a": ["weight_0", [4, 6], [6, 1], 0], "t": ["weight_0", [6, 4], [1, 6], 0],
+              "row": ["weight_0", [6], [1], 6], "b": ["weight_1", [5], [1], 0]}
+    data = compiled(config, [("weight_0", zipped(a)), ("weight_1", zipped(b))])
+    floats = described("a", a)[3]
+    turned = gather(floats, 4, (6, 4), (1, 6), 0)
+    listed = [("a", "f32", (4, 6), floats), ("t", "f32", (6, 4), turned),
+              ("row", "f32", (6,), floats[24:48]), described("b", b, "f64", 8)]
+    s.good("package_compiled.pt2", data, listed)
+
+
 # ---- bad ----
 
 def bad_left_out(s):
@@ -257,6 +277,29 @@ def bad_saved(s):
           "two names of a pickle", message="another name has")
 
 
+def bad_compiled(s):
+    a = [("weight_0", zipped(plain((4, 6))))]
+    row = ["weight_0", [4, 6], [6, 1], 0]
+    for name, config, members, words in [
+        ("gone", {"w": ["weight_1", *row[1:]]}, a, "no member 'weight_1'"),
+        ("far", {"w": [*row[:3], 1]}, a, "its elements take bytes"),
+        ("rank", {"w": ["weight_0", [4, 6], [1], 0]}, a, "2 dimensions, but 1 strides"),
+        ("negative", {"w": ["weight_0", [4, -6], [6, 1], 0]}, a, "not non-negative integers"),
+        ("size_word", {"w": ["weight_0", "4", [6, 1], 0]}, a, "are not a list"),
+        ("offset_word", {"w": [*row[:3], "0"]}, a, "does not end with an offset"),
+        ("more", {"w": [*row, 0]}, a, "does not end with an offset"),
+        ("file_number", {"w": [0, *row[1:]]}, a, "begins with a file"),
+        ("entry", {"w": {}}, a, "begins with a file"),
+        ("list", [], a, "the configuration is not an object"),
+        ("raw", {"w": row}, [("weight_0", FLOATS)], "in 'model/data/weights/weight_0'"),
+        ("no_pickle", {"w": row}, [("weight_0", archive(END))], "no member data.pkl")]:
+        s.bad(f"package_compiled_{name}.pt2", compiled(config, members), "reject", name,
+              message=words)
+    for name, member in [("dict", zipped({"w": plain((4, 6))})), ("empty", b"")]:
+        s.bad(f"package_compiled_{name}.pt2", compiled({"w": row}, [("weight_0", member)]),
+              "refuse", "a file that is not a tensor")
+
+
 def far(data):
     """Let the local header of the first member lie far outside of the inner archive."""
     at = data.index(b"PK\1\2") + 42
@@ -290,7 +333,8 @@ def bad_packages(s):
 def main():
     s = Samples(sys.argv[1], "torch")
     for write in (good_types, good_views, good_big_endian, good_constants, good_saved, good_models,
-                  good_pickled, bad_left_out, bad_entries, bad_saved, bad_packages):
+                  good_pickled, good_compiled, bad_left_out, bad_entries, bad_saved, bad_compiled,
+                  bad_packages):
         write(s)
 
 

@@ -223,6 +223,8 @@ typedef struct heft_torch_stated {
     uint64_t at;    /* offset for messages */
 } heft_torch_stated;
 heft_status heft_torch_add_stated(heft_torch *t, heft_str name, const heft_torch_stated *s);
+/* Set storage, type and `at` to those of the tensor that the pickle is. */
+heft_status heft_torch_single(heft_torch *t, heft_torch_stated *out);
 /* A contiguous tensor that is a part of a sparse tensor. */
 typedef struct heft_torch_contiguous {
     heft_torch_storage *storage;
@@ -289,6 +291,9 @@ heft_status heft_torch_parse_archive(heft_torch *t, const heft_torch_archive *a)
 /* Add the checksum of a stored member.  0 means that the writer left the checksum out. */
 heft_status heft_torch_checksum(const heft_torch *t, const heft_zip_entry *e, uint32_t tensor,
                                 bool at_open);
+/* Open the archive of a single tensor in t->member: heft_torch_single().  The caller adds the
+ * checksum of the storage, and frees the pickle. */
+heft_status heft_torch_open_single(heft_torch *t, heft_torch_stated *out);
 /* Open and add the archive in t->member, and free the pickle. */
 heft_status heft_torch_parse_member(heft_torch *t);
 

@@ -8,7 +8,7 @@
  *   NAME/data/weights/MODEL_weights_config.json      since 2.9: torch_package_config.c
  *   NAME/data/weights/weight_N                       a storage
  *   NAME/data/constants/MODEL.pt, MODEL_constants_config.json, tensor_N, custom_obj_N
- *   NAME/data/aotinductor/MODEL/...                  compiled code, and the names of its weights
+ *   NAME/data/aotinductor/MODEL/...                  compiled code: torch_package_compiled.c
  *
  * Without NAME/ in packages of torch._inductor.package.  With several models the names of tensors
  * begin with that of the model.
@@ -20,7 +20,7 @@
 static const char format_path[] = "archive_format", weights[] = "data/weights/",
                   constants[] = "data/constants/", code[] = "data/aotinductor/";
 
-typedef enum kind { OTHER, SAVED, CONFIG, UNKNOWN_CONFIG, CODE } kind;
+typedef enum kind { OTHER, SAVED, CONFIG, COMPILED, UNKNOWN_CONFIG, CODE } kind;
 
 /* The first row that fits counts. */
 static const struct {
@@ -33,7 +33,7 @@ static const struct {
     { constants, ".pt", SAVED },
     { weights, ".json", UNKNOWN_CONFIG },
     { constants, ".json", UNKNOWN_CONFIG },
-    { code, "weights_config.json", UNKNOWN_CONFIG },
+    { code, "/weights_config.json", COMPILED },
     { code, ".so", CODE },
     { code, ".dll", CODE },
     { code, ".pyd", CODE },
@@ -134,14 +134,33 @@ static heft_status check_version(const heft_torch_package *p)
 
 /* ---- models ---- */
 
+/* Return true for a member that has, or describes, the weights of a model.  Those of compiled code
+ * are those of a program, if there is one. */
+static bool has_weights(const heft_torch_package *p, const heft_zip_entry *e, heft_str *model)
+{
+    heft_str path = heft_torch_package_path(p, e);
+    kind k = path.ptr ? kind_of(path, model) : OTHER;
+    return k == CONFIG || k == SAVED || (k == COMPILED && !p->has_programs);
+}
+
+static bool has_programs(const heft_torch_package *p)
+{
+    heft_str model;
+    for (uint32_t i = 0; i < p->zip->count; i++) {
+        heft_str path = heft_torch_package_path(p, &p->zip->entries[i]);
+        kind k = path.ptr ? kind_of(path, &model) : OTHER;
+        if (k == CONFIG || k == SAVED)
+            return true;
+    }
+    return false;
+}
+
 /* Return true if the members belong to several models. */
 static bool has_several_models(const heft_torch_package *p)
 {
     heft_str first = { NULL, 0 }, model;
     for (uint32_t i = 0; i < p->zip->count; i++) {
-        heft_str path = heft_torch_package_path(p, &p->zip->entries[i]);
-        kind k = path.ptr ? kind_of(path, &model) : OTHER;
-        if (k != CONFIG && k != SAVED)
+        if (!has_weights(p, &p->zip->entries[i], &model))
             continue;
         if (first.ptr && !heft_str_eq(first, model))
             return true;
@@ -150,24 +169,22 @@ static bool has_several_models(const heft_torch_package *p)
     return false;
 }
 
-/* Add the tensors of a member, if it is a file or a configuration of the chosen model. */
-static heft_status read_model(heft_torch_package *p, uint32_t i, bool is_prefixed)
+/* Add the tensors of a member that has weights, if its model is chosen. */
+static heft_status read_model(heft_torch_package *p, const heft_zip_entry *e, bool is_prefixed)
 {
-    heft_str model = { "", 0 }, pick = p->t.x->pick;
-    kind k = kind_of(heft_torch_package_path(p, p->members[i]), &model);
-    if (k != CONFIG && k != SAVED)
+    heft_str model, pick = p->t.x->pick;
+    if (!has_weights(p, e, &model) || (pick.len && !heft_str_eq(pick, model)))
         return HEFT_OK;
-    p->is_read[i] = true;
-    if (pick.len && !heft_str_eq(pick, model))
-        return HEFT_OK;
+    kind k = kind_of(heft_torch_package_path(p, e), &model);
     p->has_models = true;
     p->prefix = (heft_str){ "", 0 };
     if (k == SAVED)
-        return heft_torch_package_saved(p, p->members[i], is_prefixed ? model : p->prefix);
+        return heft_torch_package_saved(p, e, is_prefixed ? model : p->prefix);
     if (is_prefixed)
         p->prefix = heft_arena_join(&p->t.x->arena, model, heft_lit("."), heft_lit(""));
-    return p->prefix.ptr ? heft_torch_package_config(p, p->members[i])
-                         : heft_error_no_memory(p->t.x->err, "for the name of a model");
+    if (!p->prefix.ptr)
+        return heft_error_no_memory(p->t.x->err, "for the name of a model");
+    return k == CONFIG ? heft_torch_package_config(p, e) : heft_torch_package_compiled(p, e);
 }
 
 static heft_status add_checksums(const heft_torch_package *p)
@@ -194,13 +211,43 @@ static heft_status leave_rest_out(const heft_torch_package *p)
 
 static heft_status read_folder(heft_torch_package *p, const char *folder, bool is_prefixed)
 {
-    heft_str pick = p->t.x->pick;
+    heft_str model;
     HEFT_TRY(heft_torch_package_list(p, folder));
-    for (uint32_t i = 0; i < p->t.storage_count; i++)
-        HEFT_TRY(read_model(p, i, is_prefixed));
-    if (!pick.len)
+    for (uint32_t i = 0; i < p->t.storage_count; i++) {
+        p->is_read[i] = has_weights(p, p->members[i], &model);
+        HEFT_TRY(read_model(p, p->members[i], is_prefixed));
+    }
+    return HEFT_OK;
+}
+
+static heft_status read_compiled(heft_torch_package *p, bool is_prefixed)
+{
+    heft_str model;
+    for (uint32_t i = 0; i < p->zip->count; i++) {
+        const heft_zip_entry *e = &p->zip->entries[i];
+        heft_str path = heft_torch_package_path(p, e);
+        if (path.ptr && kind_of(path, &model) == COMPILED)
+            HEFT_TRY(read_model(p, e, is_prefixed));
+    }
+    return HEFT_OK;
+}
+
+static heft_status end_folder(const heft_torch_package *p)
+{
+    if (!p->t.x->pick.len)
         HEFT_TRY(leave_rest_out(p));
     return add_checksums(p);
+}
+
+static heft_status read_models(heft_torch_package *p)
+{
+    bool is_prefixed = has_several_models(p) && !p->t.x->pick.len;
+    HEFT_TRY(check_version(p));
+    HEFT_TRY(read_folder(p, weights, is_prefixed));
+    HEFT_TRY(read_compiled(p, is_prefixed));
+    HEFT_TRY(end_folder(p));
+    HEFT_TRY(read_folder(p, constants, is_prefixed));
+    return end_folder(p);
 }
 
 /* ---- what is not read ---- */
@@ -226,10 +273,10 @@ static void report_code(const heft_torch_package *p)
                             count, first);
 }
 
-static heft_status end(const heft_torch_package *p, bool has_members)
+static heft_status end(const heft_torch_package *p)
 {
     heft_index *x = p->t.x;
-    if (!p->has_models && x->pick.len && has_members)
+    if (!p->has_models && x->pick.len)
         return heft_error_rule(x->err,
                                heft_error_plain(x->err, HEFT_E_NOTFOUND,
                                                 "there is nothing under the key %q: the package "
@@ -257,11 +304,9 @@ heft_status heft_torch_parse_package(const heft_torch *t, const heft_zip *z)
     p.t.is_big_endian = t->is_big_endian;
     p.t.budget = UINT64_MAX; /* nothing is shared */
     (void)find_root(z, &p.root);
-    bool is_prefixed = has_several_models(&p) && !t->x->pick.len;
-    HEFT_TRY(check_version(&p));
-    HEFT_TRY(read_folder(&p, weights, is_prefixed));
-    HEFT_TRY(read_folder(&p, constants, is_prefixed));
-    if (p.lacks_bytes)
+    p.has_programs = has_programs(&p);
+    heft_status st = read_models(&p);
+    if (p.lacks_bytes && st != HEFT_E_NOMEM) /* the first error in the file is that of a member */
         return HEFT_AGAIN;
-    return end(&p, p.t.storage_count);
+    return st ? st : end(&p);
 }

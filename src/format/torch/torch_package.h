@@ -3,13 +3,20 @@
 #define HEFT_TORCH_PACKAGE_H
 #include "format/torch/torch.h"
 
+typedef struct heft_torch_saved { /* the file of torch.save() of one tensor */
+    heft_torch_stated tensor;     /* its storage and its type; storage NULL: not open */
+    bool is_big_endian;
+} heft_torch_saved;
+
 typedef struct heft_torch_package {
     heft_torch t; /* t.storages: the members of a folder, sorted by name */
     const heft_zip *zip;
+    heft_torch_saved *saved; /* one for each storage, beside compiled code; NULL: none is open */
     const heft_zip_entry **members; /* one for each storage */
     bool *is_read;                  /* one for each storage: a tensor or file was read from it */
     heft_str root;                  /* "NAME/", the prefix of all members, or empty */
     heft_str prefix;                /* begins the names in the current model: "", or "MODEL." */
+    bool has_programs;              /* not compiled code alone */
     bool has_models;                /* weights or constants of a model were read */
     bool lacks_bytes;               /* members need bytes: the parser ends with HEFT_AGAIN */
 } heft_torch_package;
@@ -35,5 +42,11 @@ heft_status heft_torch_package_list(heft_torch_package *p, const char *folder);
 
 /* Add the tensors that NAME_weights_config.json or NAME_constants_config.json describes. */
 heft_status heft_torch_package_config(heft_torch_package *p, const heft_zip_entry *e);
+
+/* ---- weights beside compiled code: torch_package_compiled.c ---- */
+
+/* Add the tensors that data/aotinductor/MODEL/weights_config.json describes; their files are
+ * listed. */
+heft_status heft_torch_package_compiled(heft_torch_package *p, const heft_zip_entry *e);
 
 #endif

@@ -412,6 +412,19 @@ heft_status heft_torch_add_stated(heft_torch *t, heft_str name, const heft_torch
     return add(t, &v, &id);
 }
 
+heft_status heft_torch_single(heft_torch *t, heft_torch_stated *out)
+{
+    heft_torch_interpretation m = heft_torch_interpret(t, t->p.root);
+    view v = { .name = heft_lit("tensor"), .at = heft_pickle_offset(&t->p, t->p.root) };
+    if (m.kind != HEFT_TORCH_TENSOR || m.form >= HEFT_TORCH_QUANTIZED)
+        return fail(t, &v, HEFT_E_UNSUPPORTED, "the file is not a plain tensor");
+    HEFT_TRY(read_view(t, &v, &m));
+    if (v.signs)
+        return fail(t, &v, HEFT_E_UNSUPPORTED, "the tensor is a lazy negative or conjugate");
+    *out = (heft_torch_stated){ .storage = v.s, .type = v.type, .at = v.at };
+    return HEFT_OK;
+}
+
 heft_status heft_torch_contiguous_of(heft_torch *t, heft_str name, uint32_t value,
                                      heft_torch_contiguous *out)
 {

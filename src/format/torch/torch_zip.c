@@ -259,6 +259,20 @@ heft_status heft_torch_parse_archive(heft_torch *t, const heft_torch_archive *a)
     return st ? st : add_checksums(t, a, pickle);
 }
 
+heft_status heft_torch_open_single(heft_torch *t, heft_torch_stated *out)
+{
+    heft_torch_archive a = { .folder = { "", 0 } };
+    HEFT_TRY(heft_torch_open_archive(t, &a));
+    const heft_zip_entry *pickle = find_member(&a, "data.pkl");
+    if (!pickle)
+        return heft_error_set(t->x->err, HEFT_E_FORMAT, a.z.directory.offset,
+                              "the archive has no member data.pkl");
+    HEFT_TRY(read_member(t, pickle));
+    HEFT_TRY(locate_storages(t, &a));
+    HEFT_TRY(heft_torch_single(t, out));
+    return heft_torch_checksum(t, pickle, HEFT_NONE, true);
+}
+
 heft_status heft_torch_parse_member(heft_torch *t)
 {
     heft_torch_archive a = { .folder = { "", 0 } };
