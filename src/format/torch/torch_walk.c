@@ -463,7 +463,7 @@ heft_status heft_torch_walk(heft_torch *t)
         return heft_error_no_memory(w.t->x->err, purpose);
     bool is_member = !HEFT_IS_LEAN && t->member.length; /* other members may have tensors */
     heft_status st = is_member ? HEFT_OK : heft_torch_pick(t, &root);
-    if (!st && t->prefix.len)
+    if (!st && is_member && t->prefix.len)
         st = put(&w, t->prefix);
     if (!st)
         st = walk_from(&w, root);
