@@ -214,7 +214,9 @@ static heft_status read_folder(heft_torch_package *p, const char *folder, bool i
     heft_str model;
     HEFT_TRY(heft_torch_package_list(p, folder));
     for (uint32_t i = 0; i < p->t.storage_count; i++) {
-        p->is_read[i] = has_weights(p, p->members[i], &model);
+        if (!has_weights(p, p->members[i], &model))
+            continue;
+        p->is_read[i] = true;
         HEFT_TRY(read_model(p, p->members[i], is_prefixed));
     }
     return HEFT_OK;
