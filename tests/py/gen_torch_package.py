@@ -195,6 +195,8 @@ def bad_left_out(s):
     rest = [("weight_0", FLOATS), ("weight_1", FLOATS)]
     s.bad("package_rest.pt2", package(config, rest), "warn", "a storage that no tensor has",
           rule="torch/storage")
+    nul = {"w\0x": entry("weight_0", meta(7, (4, 6), (6, 1)))}
+    s.bad("package_nul.pt2", package(nul, rest[:1]), "warn", "a NUL in a name", rule="torch/name")
     objects = {"o": entry("custom_obj_0", None, True)}
     stored = [("custom_obj_0", zipped({"a": 1}))]
     s.bad("package_object.pt2", package(config, rest[:1], objects, stored), "warn",
@@ -320,6 +322,9 @@ def bad_packages(s):
     s.bad("package_no_weights.pt2", archive([
         ("data/aotinductor/model/code.so", b"\x7fELF" + bytes(60)), *END]), "refuse",
           "compiled code alone")
+    s.bad("package_model_name.pt2", archive([
+        *((f"{WEIGHTS}{m * 256}_weights_config.json", text({})) for m in "ab"), *END]), "refuse",
+          "names of models that are longer than those of files")
     whole = package(config, members)
     at = whole.index(FLOATS)
     s.bad("package_crc.pt2", whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:], "reject",

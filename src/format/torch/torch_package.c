@@ -20,6 +20,8 @@
 static const char format_path[] = "archive_format", weights[] = "data/weights/",
                   constants[] = "data/constants/", code[] = "data/aotinductor/";
 
+enum { MOST_NAME = 255 }; /* bytes of a model's name, which each of its tensors repeats */
+
 typedef enum kind { OTHER, SAVED, CONFIG, COMPILED, UNKNOWN_CONFIG, CODE } kind;
 
 /* The first row that fits counts. */
@@ -176,6 +178,10 @@ static heft_status read_model(heft_torch_package *p, const heft_zip_entry *e, bo
     if (!has_weights(p, e, &model) || (pick.len && !heft_str_eq(pick, model)))
         return HEFT_OK;
     kind k = kind_of(heft_torch_package_path(p, e), &model);
+    if (is_prefixed && model.len > MOST_NAME)
+        return heft_error_set(p->t.x->err, HEFT_E_UNSUPPORTED, e->name_at,
+                              "the name of the model %q has more than %U bytes", model,
+                              (uint64_t)MOST_NAME);
     p->has_models = true;
     p->prefix = (heft_str){ "", 0 };
     if (k == SAVED)
