@@ -84,12 +84,20 @@ static bool find_root(const heft_zip *z, heft_str *root)
     return false;
 }
 
-static bool has_member(const heft_torch_package *p, const char *path)
+static bool has_slash(const char *text, size_t len)
 {
-    for (uint32_t i = 0; i < p->zip->count; i++)
-        if (heft_str_is(heft_torch_package_path(p, &p->zip->entries[i]), path))
-            return true;
-    return false;
+    while (len && text[len - 1] != '/')
+        len--;
+    return len;
+}
+
+/* Return true for the pickle of torch.save(), mostly the first member. */
+static bool is_pickle(heft_str name)
+{
+    static const char pickle[] = "/data.pkl";
+    size_t end = sizeof pickle - 1;
+    return heft_str_is(name, pickle + 1) ||
+           (heft_str_ends(name, pickle) && !has_slash(name.ptr, name.len - end));
 }
 
 static bool has_text(heft_str s, const char *text)
@@ -107,8 +115,11 @@ bool heft_torch_looks_like_package(heft_str first, heft_str directory)
 
 bool heft_torch_is_package(const heft_zip *z)
 {
-    heft_torch_package p = { .zip = z };
-    return find_root(z, &p.root) && !has_member(&p, "data.pkl");
+    heft_str root;
+    for (uint32_t i = 0; i < z->count; i++)
+        if (is_pickle(z->entries[i].name))
+            return false;
+    return find_root(z, &root);
 }
 
 /* Refuse versions whose members may mean something else. */
