@@ -21,7 +21,7 @@ typedef struct choice {
     bool is_packed;               /* compressed or encrypted */
     bool is_tar;                  /* a header of tar was read */
     bool has_more;                /* members that were not searched */
-    bool is_pt2; /* of PyTorch 2.7 or later: weights are members without a format */
+    bool is_pt2;                  /* a package of torch.export, which is no archive of files */
 } choice;
 
 static heft_str base_name(heft_str path)

@@ -9,9 +9,9 @@
  * that heft_zip_recover() finds. */
 heft_status heft_zip_archive(heft_zip *out, heft_index *x, heft_window *in);
 
-/* Why an archive with the member "archive_format" is refused, if it has no other weights. */
-#define HEFT_ZIP_PT2                                                                  \
-    "it is a .pt2 archive of PyTorch 2.7 or later, whose weights are not read: save " \
-    "torch.export.load(PATH).state_dict as safetensors, in Python"
+/* Why a package of torch.export (.pt2) without weights is refused. */
+#define HEFT_ZIP_PT2                                                                      \
+    "the .pt2 package has no weights of a program: those of compiled code are a part of " \
+    "the code, or of a file that the code alone describes"
 
 #endif

@@ -211,6 +211,7 @@ static heft_status scan_content(heft_scan *s, const heft_scan_piece *p)
     if (p->is_in_package && heft_scan_is_script_name(p->name))
         heft_scan_package_code(s, p);
     heft_scan_onnx(s, p);
+    heft_scan_library(s, p);
     if (heft_scan_is_json_name(p->name) || heft_scan_is_hdf5(p->bytes, p->size))
         heft_scan_keras(s, p);
     bool is_compressed = false, is_tar = heft_tar_begins(p->bytes, p->size);

@@ -113,6 +113,8 @@ void heft_scan_script(heft_scan *s, const heft_scan_piece *p);
 /* Report operators and paths of an ONNX model by which a program would run code, or leave the
  * folder; other pieces are left alone. */
 void heft_scan_onnx(heft_scan *s, const heft_scan_piece *p);
+/* Report code of AOTInductor in a package of torch.export. */
+void heft_scan_library(heft_scan *s, const heft_scan_piece *p);
 /* Report code that torch.package runs. */
 void heft_scan_package_code(heft_scan *s, const heft_scan_piece *p);
 /* Report code and imports in the configuration of a model of Keras. */

@@ -191,6 +191,8 @@ def hostile():
     head, rest = legacy(evil(), pickle.dumps(["0"], 2), struct.pack("<Q", 1), bytes(4))
     yield "legacy PyTorch", "m.pt", head + rest, expected(evil(), len(head))
     yield from hostile_archives()
+    yield from hostile_packages()
+    yield from hostile_packages()
     yield from hostile_arrays()
     yield from compressed()
     yield from hostile_graphs()
@@ -231,6 +233,25 @@ def hostile_archives():
     unpacked = tarred({"model.pkl": data})
     yield ("tar.gz", "m.tar.gz", gzip.compress(unpacked),
            expected(data, unpacked.index(data), "model.pkl", True))
+
+
+def hostile_packages():
+    """Code of AOTInductor in packages of torch.export, by its name and by its first bytes."""
+    more = bytes(60)
+    for name, code in (("m.so", b"words"), ("m.cpp", b"int f();"), ("m.bin", b"\x7fELF" + more),
+                       ("m", b"MZ" + more), ("m.dat", b"\xcf\xfa\xed\xfe" + more)):
+        path = f"m/data/aotinductor/model/{name}"
+        packed = zipped({path: code}, zipfile.ZIP_DEFLATED)
+        plain = zipped({"m/archive_format": b"pt2", path: code})
+        yield f"package with {name}", "m.pt2", plain, [("torch/library", plain.index(code))]
+        yield f"package with {name}, deflated", "m.pt2", packed, [("torch/library", 0)]
+    data = evil()
+    inner = zipped(torch_like(data))
+    for member in ("data/weights/model.pt", "data/constants/custom_obj_0",
+                   "data/sample_inputs/model.pt"):
+        package = zipped({"m/archive_format": b"pt2", f"m/{member}": inner})
+        yield f"package, {member}", "m.pt2", package, in_member(
+            package, data, f"m/{member}!/archive/data.pkl")
 
 
 def hostile_arrays():
@@ -315,6 +336,8 @@ def harmless():
     yield "page.pt", b"<!doctype html><title>Not found</title>"
     yield "plain.npy", npy("'<f4'", bytes(4))
     yield "plain.npz", zipped({"x.npy": npy("'<f4'", bytes(400))}, zipfile.ZIP_DEFLATED)
+    yield "package.pt2", zipped({"m/archive_format": b"pt2", "m/data/weights/weight_0": bytes(99),
+                                 "m/extra/words.so": b"words"})
     yield "m.safetensors", struct.pack("<Q", 2) + b"{}"
     source = random.Random(1)
     for i in range(60):

@@ -59,6 +59,8 @@ typedef struct heft_torch { /* state of the parser */
     heft_torch_record *records;             /* tar archives: sorted by key */
     uint32_t storage_view_count, record_count;
     heft_torch_storage no_storage; /* shared by tensors without a storage */
+    heft_range member; /* the file of torch.save() in a package; length 0: the file itself */
+    heft_str prefix;   /* begins the names in a member, without the dot that follows it; or empty */
     bool is_tar;
     bool is_big_endian;
     bool is_script; /* some objects have classes that TorchScript stores as code */
@@ -211,6 +213,18 @@ bool heft_torch_scalar(heft_torch *t, heft_value *out, uint32_t value);
 heft_status heft_torch_leave_unsupported(const heft_torch *t, heft_status st, uint64_t at);
 /* Add the tensor that a call rebuilds, or leave the tensor out. */
 heft_status heft_torch_tensor(heft_torch *t, heft_str name, const heft_torch_interpretation *m);
+/* A view of a storage whose shape a package states. */
+typedef struct heft_torch_stated {
+    heft_torch_storage *storage;
+    const heft_torch_type *type;
+    const uint64_t *sizes, *strides; /* `rank` of each */
+    uint32_t rank;
+    uint64_t first; /* index of the first element in the storage */
+    uint64_t at;    /* offset for messages */
+} heft_torch_stated;
+heft_status heft_torch_add_stated(heft_torch *t, heft_str name, const heft_torch_stated *s);
+/* Set storage, type and `at` to those of the tensor that the pickle is. */
+heft_status heft_torch_single(heft_torch *t, heft_torch_stated *out);
 /* A contiguous tensor that is a part of a sparse tensor. */
 typedef struct heft_torch_contiguous {
     heft_torch_storage *storage;
@@ -260,6 +274,38 @@ heft_status heft_torch_end_pieces(heft_torch *t);
 
 /* Add the tensors and metadata of the value that x->pick names, or of all values. */
 heft_status heft_torch_walk(heft_torch *t);
+
+/* ---- zip archives: torch_member.c, torch_zip.c ---- */
+
+typedef struct heft_torch_archive {
+    heft_zip z;
+    heft_str folder;  /* "NAME/", from the first member */
+    heft_str storage; /* "NAME/data/", the prefix of storages */
+} heft_torch_archive;
+/* Read the directory of the archive in t->member. */
+heft_status heft_torch_open_member(heft_zip *out, const heft_torch *t);
+/* Open the archive, of the file or in t->member, and read its version and its byte order. */
+heft_status heft_torch_open_archive(heft_torch *t, heft_torch_archive *a);
+/* Add the tensors of an archive of torch.save(). */
+heft_status heft_torch_parse_archive(heft_torch *t, const heft_torch_archive *a);
+/* Add the checksum of a stored member.  0 means that the writer left the checksum out. */
+heft_status heft_torch_checksum(const heft_torch *t, const heft_zip_entry *e, uint32_t tensor,
+                                bool at_open);
+/* Open the archive of a single tensor in t->member: heft_torch_single().  The caller adds the
+ * checksum of the storage, and frees the pickle. */
+heft_status heft_torch_open_single(heft_torch *t, heft_torch_stated *out);
+/* Open and add the archive in t->member, and free the pickle. */
+heft_status heft_torch_parse_member(heft_torch *t);
+
+/* ---- packages, since PyTorch 2.7: torch_package.c ---- */
+
+#define HEFT_TORCH_FIRST_WEIGHT "data/weights/weight_0" /* the first member since PyTorch 2.9 */
+/* Return true if the first member, or a part of the directory, is that of a package (.pt2). */
+bool heft_torch_looks_like_package(heft_str first, heft_str directory);
+/* Return true for the archive of a package. */
+bool heft_torch_is_package(const heft_zip *z);
+/* Add the weights and constants of a package. */
+heft_status heft_torch_parse_package(const heft_torch *t, const heft_zip *z);
 
 /* ---- streams, before PyTorch 1.6: torch_legacy.c ---- */
 

@@ -387,6 +387,44 @@ heft_status heft_torch_tensor(heft_torch *t, heft_str name, const heft_torch_int
     return st ? st : add_channels(t, name, params);
 }
 
+/* Put a number as number_at() reads it. */
+static void put_number(const heft_torch *t, uint8_t *to, uint64_t n)
+{
+    for (uint32_t i = 0; i < 8; i++)
+        to[t->is_big_endian ? 7 - i : i] = (uint8_t)(n >> 8 * i);
+}
+
+heft_status heft_torch_add_stated(heft_torch *t, heft_str name, const heft_torch_stated *s)
+{
+    uint32_t id;
+    view v = { .name = name, .s = s->storage, .type = s->type, .bytes = s->storage->bytes };
+    v.first = s->first;
+    v.rank = s->rank;
+    v.at = s->at;
+    uint8_t *sizes = heft_arena_alloc(&t->x->arena, 2 * 8 * (size_t)s->rank + 1, 1);
+    if (!sizes)
+        return fail(t, &v, HEFT_E_NOMEM, "no memory for the shape");
+    for (uint32_t i = 0; i < s->rank; i++) {
+        put_number(t, sizes + 8 * (size_t)i, s->sizes[i]);
+        put_number(t, sizes + 8 * ((size_t)s->rank + i), s->strides[i]);
+    }
+    v.sizes = sizes;
+    return add(t, &v, &id);
+}
+
+heft_status heft_torch_single(heft_torch *t, heft_torch_stated *out)
+{
+    heft_torch_interpretation m = heft_torch_interpret(t, t->p.root);
+    view v = { .name = heft_lit("tensor"), .at = heft_pickle_offset(&t->p, t->p.root) };
+    if (m.kind != HEFT_TORCH_TENSOR || m.form >= HEFT_TORCH_QUANTIZED)
+        return fail(t, &v, HEFT_E_UNSUPPORTED, "the file is not a plain tensor");
+    HEFT_TRY(read_view(t, &v, &m));
+    if (v.signs)
+        return fail(t, &v, HEFT_E_UNSUPPORTED, "the tensor is a lazy negative or conjugate");
+    *out = (heft_torch_stated){ .storage = v.s, .type = v.type, .at = v.at };
+    return HEFT_OK;
+}
+
 heft_status heft_torch_contiguous_of(heft_torch *t, heft_str name, uint32_t value,
                                      heft_torch_contiguous *out)
 {

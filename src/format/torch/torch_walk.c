@@ -457,19 +457,22 @@ heft_status heft_torch_walk(heft_torch *t)
 {
     enum { EXTRA_FRAMES = 6 }; /* attributes, dictionaries, items and arguments share a level */
     walk w = { .t = t, .max_depth = t->x->limits.depth + EXTRA_FRAMES };
-    uint32_t root, dropped = 0;
+    uint32_t root = t->p.root, dropped = 0;
     w.frames = heft_arena_alloc(&t->x->arena, w.max_depth * sizeof *w.frames, 8);
     if (!w.frames)
         return heft_error_no_memory(w.t->x->err, purpose);
-    heft_status st = heft_torch_pick(t, &root);
+    bool is_member = !HEFT_IS_LEAN && t->member.length; /* other members may have tensors */
+    heft_status st = is_member ? HEFT_OK : heft_torch_pick(t, &root);
+    if (!st && is_member && t->prefix.len)
+        st = put(&w, t->prefix);
     if (!st)
         st = walk_from(&w, root);
     heft_vec_free(&t->x->mem, &w.path, 1);
     if (!st)
         st = heft_torch_end_pieces(t);
-    if (!st && !HEFT_IS_LEAN)
+    if (!st && !HEFT_IS_LEAN && !is_member)
         st = heft_zero_read_facts(t);
-    if (!st && !heft_ix_tensors(t->x) && !t->x->left_out)
+    if (!st && !is_member && !heft_ix_tensors(t->x) && !t->x->left_out)
         heft_ix_left_out(t->x, HEFT_LEFT_OUT_READABLE, "torch/no-tensor",
                          (heft_range){ heft_pickle_offset(&t->p, root), 0 },
                          "the file has no tensor");
