@@ -28,7 +28,7 @@ async function begin({ browser, servers, models }, hash = '#') {
     return visit
 }
 
-const facts = visit => visit.page.$$eval('.about dt', all => Object.fromEntries(all.map(dt => [dt.textContent, dt.nextElementSibling.firstChild.textContent])))
+const facts = visit => visit.page.$$eval('.about dt', all => Object.fromEntries(all.map(dt => [dt.textContent, [...dt.nextElementSibling.childNodes].filter(n => n.className !== 'from').map(n => n.textContent).join('')])))
 const health = visit => visit.page.$$eval('.health li', all => all.map(li => li.textContent.trim()))
 const read = visit => visit.page.waitForFunction(() => document.querySelector('.health')?.textContent.includes('all 200 values'))
 
@@ -51,6 +51,38 @@ async function* whatAModelIs(context) {
     yield* differs('tensors with NaN', await visit.names(), ['model.layers.2.mlp.up_proj.weight'])
     yield* silent(visit)
     await visit.close()
+}
+
+// Characters at which lines of the elements' texts end, but for the last lines and for spaces.
+const lineEnds = (page, selector) => page.$$eval(selector, nodes => nodes.flatMap(node => {
+    const walk = document.createTreeWalker(node, NodeFilter.SHOW_TEXT), found = []
+    let top = null, last = ''
+    for (let t = walk.nextNode(); t; t = walk.nextNode())
+        for (let i = 0; i < t.length; i++) {
+            const range = document.createRange()
+            range.setStart(t, i)
+            range.setEnd(t, i + 1)
+            const box = range.getClientRects()[0]
+            if (box && top !== null && box.top > top + 3 && t.data[i] !== ' ') found.push(last)
+            if (box) [top, last] = [box.top, t.data[i]]
+        }
+    return found.filter(c => c !== ' ')
+}))
+
+// Lines end between the words of names, in wide windows and on phones.
+async function* linesOfNames({ browser, servers, models }) {
+    const name = 'model.embed_tokens.a_rather_long_name_of_a_module.with_many_words.weight'
+    const file = writeSafetensors(join(models, 'words.safetensors'), [[name, 'F32', [3, 4], Buffer.alloc(48)]])
+    for (const width of [1280, 390]) {
+        const visit = await Visit.begin(browser, servers.page + '#', { viewport: { width, height: 900 } })
+        await visit.openFile(file)
+        await visit.page.waitForSelector('.about .from')
+        const ends = await lineEnds(visit.page, '.about dd')
+        yield* differs(`lines that end at ${width} pixels`, ends.length > 1, true)
+        yield* differs(`ends of lines at ${width} pixels`, ends.filter(c => c !== '.' && c !== '_'), [])
+        yield* silent(visit)
+        await visit.close()
+    }
 }
 
 // What is not stated is said, and a sample is not taken for all values.
@@ -226,6 +258,7 @@ async function* hostileOverview({ browser, servers, models }) {
 export const overviewTests = {
     'an overview of hostile names': hostileOverview,
     'what a model is': whatAModelIs,
+    'lines of names': linesOfNames,
     'what is not known is said': whatIsNotKnown,
     'addresses are not sampled unasked': addressesAreNotSampled,
     'roles by layer': rolesByLayer,
