@@ -1,5 +1,5 @@
 // The first view: what a model is, whether it is sound, its map and its layers; and the address.
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { Visit } from './browser.mjs'
@@ -77,12 +77,49 @@ async function* linesOfNames({ browser, servers, models }) {
         const visit = await Visit.begin(browser, servers.page + '#', { viewport: { width, height: 900 } })
         await visit.openFile(file)
         await visit.page.waitForSelector('.about .from')
-        const ends = await lineEnds(visit.page, '.about dd')
-        yield* differs(`lines that end at ${width} pixels`, ends.length > 1, true)
+        const ends = await lineEnds(visit.page, '.about .from')
+        yield* differs(`lines that end at ${width} pixels`, ends.length > 0, true)
         yield* differs(`ends of lines at ${width} pixels`, ends.filter(c => c !== '.' && c !== '_'), [])
         yield* silent(visit)
         await visit.close()
     }
+}
+
+// The config.json beside an address counts as one that is chosen with the file; one of no use is said.
+async function* settingsBesideAnAddress({ browser, servers, models }) {
+    const folder = join(models, 'settings')
+    mkdirSync(folder, { recursive: true })
+    writeSafetensors(join(folder, 'model.safetensors'), [['x', 'F32', [2], floats(1, 2)]])
+    const config = join(folder, 'config.json')
+    for (const [text, context, settings] of [
+        [JSON.stringify({ max_position_embeddings: 4096 }), '4,096', undefined],
+        ['[1]', 'not stated', 'config.json is ignored: it is not a JSON object'],
+        [`{"a": "${'x'.repeat(1 << 20)}"}`, 'not stated', 'config.json is not read: it has more than 1 MiB'],
+        [null, 'not stated', undefined]
+    ]) {
+        rmSync(config, { force: true })
+        if (text !== null) writeFileSync(config, text)
+        const visit = await Visit.begin(browser, servers.page + '#')
+        await visit.openAddress(`${servers.ranges}settings/model.safetensors?x=1`)
+        await visit.page.waitForSelector('.about .from, .about .quiet')
+        const got = await facts(visit)
+        yield* differs(`context of ${String(text).slice(0, 20)}`, got.Context, context)
+        yield* differs(`settings of ${String(text).slice(0, 20)}`, got.Settings, settings)
+        yield* differs('requests', visit.requests.filter(url => url.endsWith('config.json')), [`${servers.ranges}settings/config.json`])
+        yield* silent(visit)
+        await visit.close()
+    }
+    // A server that other pages may not read from, and no request for the settings of what does not open.
+    const visit = await Visit.begin(browser, servers.page + '#')
+    await visit.openAddress(servers.ranges + 'settings/none.safetensors')
+    await visit.failure()
+    yield* differs('settings of nothing', visit.requests.filter(url => url.endsWith('config.json')), [])
+    await visit.page.route('**/config.json', route => route.abort())
+    await visit.openAddress(servers.ranges + 'settings/model.safetensors')
+    await visit.page.waitForSelector('.about .quiet')
+    yield* lacks('settings that are not sent', (await facts(visit)).Settings, 'cannot be read')
+    await visit.close()
+    rmSync(folder, { recursive: true })
 }
 
 // What is not stated is said, and a sample is not taken for all values.
@@ -259,6 +296,7 @@ export const overviewTests = {
     'an overview of hostile names': hostileOverview,
     'what a model is': whatAModelIs,
     'lines of names': linesOfNames,
+    'settings beside an address': settingsBesideAnAddress,
     'what is not known is said': whatIsNotKnown,
     'addresses are not sampled unasked': addressesAreNotSampled,
     'roles by layer': rolesByLayer,
