@@ -2,6 +2,7 @@
 import { Core, FULL, NONE, SMALL, loadModule, makeReady, useModule } from "./core.mjs";
 import { HeftError, answering, closedError, optionsOf } from "./error.mjs";
 import { readFinding } from "./finding.mjs";
+import { hashOf } from "./hash.mjs";
 import { platform } from "./platform.mjs";
 import { Session } from "./session.mjs";
 import { modelJson, statsOf, tensorJson, typedValues } from "./stats.mjs";
@@ -616,7 +617,7 @@ export class Model {
 
     toJSON() { return modelJson(this); }
     verify(options) { return answering(() => work("verify", [this], optionsOf(options, "verify()"))); }
-    hash(options) { return answering(() => work("hash", [this], optionsOf(options, "hash()"))); }
+    hash(options) { return answering(() => hashOf(this, optionsOf(options, "hash()"))); }
     diff(other, options) { return answering(() => work("diff", [this, other], optionsOf(options, "diff()"))); }
 
     close() {
