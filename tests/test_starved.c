@@ -3,6 +3,7 @@
 
 #include "core/check/verification.h"
 
+#include <heft/private.h>
 #include <heft/share.h>
 
 /* ---- inputs --------------------------------------------------------------------------------- */

@@ -35,6 +35,8 @@ LARGE_FORMATS = {"keras", "onnx"}
 # Sources that run for every byte or tensor: compiled for speed, the rest for size.
 FAST = re.compile(r"src/grammar/json(_u64)?\.c$|src/format/safetensors/safetensors_header|"
                   r"web/web_columns")
+# Vectors of small code would stay in memory, which is twice as slow.
+VECTORS = re.compile(r"src/base/blake3\.c$")
 FLAGS = ["--target=wasm32", "-nostdlib", "-std=c11", "-flto", "-ffreestanding",
          "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections", "-mbulk-memory",
          "-msign-ext", "-mnontrapping-fptoint", "-Wall", "-Wextra", "-Werror", "-Wconversion",
@@ -118,7 +120,8 @@ def ninja_file(into):
     for variant, (flags, _, is_full) in VARIANTS.items():
         for p in sources(is_full):
             name = p.relative_to(ROOT).as_posix()
-            level = "-O2" if FAST.search(name) else SMALL
+            in_registers = "-msimd128" in flags and VECTORS.search(name)
+            level = "-O2" if FAST.search(name) else "-Os" if in_registers else SMALL
             where = web + " -isystem include" if name.startswith("web/") else includes
             where = where if is_full else "-Ismall " + where
             targets.append(object_name(variant, p))

@@ -18,7 +18,7 @@ MOST = {"heft.wasm": 160 << 10, "heft-simd.wasm": 160 << 10, "heft-full.wasm": 2
 MEMORY = 2  # the kind of an import
 MODULES = {"heft", "node", "inline", "node_inline", "browser", "node_platform", "platform", "core",
            "error", "finding", "input", "session", "model", "work", "worker", "node_worker",
-           "tasks", "diff", "stats", "element", "inlined", "inline_files", "inline_full"}
+           "tasks", "diff", "hash", "stats", "element", "inlined", "inline_files", "inline_full"}
 FILES = {f"{name}.mjs" for name in MODULES} | {*MOST, "heft.d.ts", "element.d.ts", "README.md",
                                                "LICENSE", "package.json"}
 NODE_ONLY = {"node.mjs", "node_inline.mjs", "node_platform.mjs", "node_worker.mjs"}

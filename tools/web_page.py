@@ -15,9 +15,10 @@ import sys
 import one_page
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SHARED = ["basics.js", "charts.js", "health.js", "list_rows.js", "map_layout.js", "map_levels.js",
-          "model_facts.js", "names.js", "overview.js", "role_matrix.js", "roles.js", "table.js",
-          "treemap.js", "views.css"]
+SHARED = ["basics.js", "charts.js", "difference_list.js", "differences.js", "field_ranges.js",
+          "health.js", "list_rows.js", "map_layout.js", "map_levels.js", "model_facts.js",
+          "names.js", "overview.js", "pair_pictures.js", "role_matrix.js", "roles.js", "table.js",
+          "treemap.js", "value_map.js", "views.css"]
 MODULE = re.compile(r"\.mjs\b")
 WORKER = "sw.js"
 

@@ -58,6 +58,7 @@ export const browser = {
     startWorker,
     openPath: () => null,
     isDirect: spec => spec.type !== "url" || !spec.ownFetch,
+    processors: () => globalThis.navigator?.hardwareConcurrency || 1,
     canShare: () => Boolean(globalThis.crossOriginIsolated),
     // Requests with If-Range to another origin need the leave of its server, which many refuse.
     mayPin: url => globalThis.location?.origin === new URL(url).origin,

@@ -13,6 +13,13 @@ const SIMD = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 const encoder = new TextEncoder();
 
+/** Bytes of a hash. */
+export const HASH = 32;
+
+export function hexOf(bytes) {
+    return Array.from(bytes, b => b.toString(16).padStart(2, "0")).join("");
+}
+
 /** Bytes of a page of the module's memory. */
 const PAGE = 64 << 10;
 /** Pages of the memory of a new instance: --initial-memory in tools/build_web.py. */

@@ -1,5 +1,5 @@
 /** Compare two open models in a worker, as `heft diff` does without options. */
-import { NONE } from "./core.mjs";
+import { HASH, NONE } from "./core.mjs";
 import { HeftError } from "./error.mjs";
 
 /** Elements compared at once: whole blocks of every type. */
@@ -7,7 +7,7 @@ const STEP = 1 << 16;
 /** Members of struct difference in web_diff.c, in order. */
 const SUMS = ["differing", "compared", "first", "max_abs", "max_rel", "finite", "sum_abs", "sum_squares", "squares_a",
               "squares_b", "products"];
-const HASH = 32, BOOL = 1, U8 = 2;
+const BOOL = 1, U8 = 2;
 const KIND_NONE = 0, KIND_COMPLEX = 5;
 
 class Side {
@@ -214,7 +214,10 @@ function hashLonely(side) {
     const ids = [...side.partner.keys()].filter(i => side.partner[i] === NONE), { core } = side;
     return core.withMemory(4 * ids.length + 4, list => core.withMemory(HASH * ids.length + 1, ptr => {
         ids.forEach((id, i) => core.view().setUint32(list + 4 * i, id, true));
+        const { progress } = core.host;
+        core.host.progress = null; // bytes of the hashes are not part of the total
         const st = core.run("hash_some", ptr, side.model, list, ids.length);
+        core.host.progress = progress;
         if (st)
             throw core.error(st);
         const text = i => String.fromCharCode(...core.bytes(ptr + HASH * i, HASH));

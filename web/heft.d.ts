@@ -421,6 +421,14 @@ export interface VerifyOptions extends WorkOptions {
     quick?: boolean;
 }
 
+export interface HashOptions extends WorkOptions {
+    /**
+     * Most workers that hash at the same time, from 1 to 64: by default one per processor and
+     * 32 MiB. Files with stored checksums, and inputs that a worker cannot open, have one.
+     */
+    workers?: number;
+}
+
 /** As `heft verify --json`; findings are in the same order. */
 export interface VerifyReport {
     format: string;
@@ -549,7 +557,7 @@ export interface Model extends Iterable<Tensor> {
     /** Compare every checksum and check the rules of the format, in a worker. */
     verify(options?: VerifyOptions): Promise<VerifyReport>;
     /** Hash every tensor, in a worker. */
-    hash(options?: WorkOptions): Promise<HashReport>;
+    hash(options?: HashOptions): Promise<HashReport>;
     /** Compare the tensors with those of another model, this one being A, in a worker. */
     diff(other: Model, options?: WorkOptions): Promise<DiffReport>;
     /** Release memory, files and workers. Reads that are under way fail. Harmless if repeated. */

@@ -6,6 +6,7 @@
 #include "heft_web.h"
 
 #include <heft/check.h>
+#include <heft/private.h>
 #include <heft/vocabulary.h>
 
 #include <stddef.h>
@@ -472,11 +473,17 @@ WEB_EXPORT(hash) int32_t hash(heft_hash *model, heft_hash *tensors, const web_mo
     return heft_file_hash(model, tensors, m->file, web_progress, NULL, &web_error);
 }
 
-/* Hash `count` tensors, for tensors that only one of two models has. */
+/* Hash `count` tensors: a share of those of a model, or those that only one of two models has. */
 WEB_EXPORT(hash_some)
 int32_t hash_some(heft_hash *out, const web_model *m, const uint32_t *tensors, uint32_t count)
 {
-    return heft_tensor_hash_many(out, m->file, tensors, count, NULL, NULL, &web_error);
+    return heft_tensor_hash_many(out, m->file, tensors, count, web_progress, NULL, &web_error);
+}
+
+WEB_EXPORT(hash_model)
+int32_t hash_model(heft_hash *out, const heft_hash *tensors, const web_model *m)
+{
+    return heft_hash_model(out, tensors, m->file, &web_error);
 }
 
 /* Check the digest of a part where the part has one. */

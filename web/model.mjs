@@ -2,6 +2,7 @@
 import { Core, FULL, NONE, SMALL, loadModule, makeReady, useModule } from "./core.mjs";
 import { HeftError, answering, closedError, optionsOf } from "./error.mjs";
 import { readFinding } from "./finding.mjs";
+import { hashOf } from "./hash.mjs";
 import { platform } from "./platform.mjs";
 import { Session } from "./session.mjs";
 import { modelJson, statsOf, tensorJson, typedValues } from "./stats.mjs";
@@ -121,11 +122,12 @@ class Tensor {
         this.id = id;
         const core = model._core();
         core.run("tensor_at", model._model(), id);
-        const rank = core.number(0), at = core.pointer(2), view = core.view();
+        const rank = core.number(0), at = core.pointer(2), view = core.view(), dims = [];
+        for (let i = 0; i < rank; i++)
+            dims.push(view.getBigUint64(at + 8 * i, true));
         this.#row = {
             dtype: core.number(1), firstPart: core.number(2), partCount: core.number(3), nbytes: core.number(4),
-            layout: core.string(1) ?? "",
-            dims: Array.from({ length: rank }, (_, i) => view.getBigUint64(at + 8 * i, true)),
+            layout: model._layout(core), dims,
         };
         this.name = core.string(0) ?? "";
     }
@@ -471,6 +473,15 @@ export class Model {
         return id === NONE ? null : new Tensor(this, id);
     }
 
+    /** Text 1 of the results, the layout of a tensor. Most tensors have that of the one before. */
+    _layout(core) {
+        const at = core.pointer(1), length = core.length(1);
+        if (this.#layout?.at !== at || this.#layout.length !== length)
+            this.#layout = { at, length, text: core.string(1) ?? "" };
+        return this.#layout.text;
+    }
+    #layout;
+
     *[Symbol.iterator]() {
         for (let i = 0; i < this.tensorCount; i++)
             yield new Tensor(this, i);
@@ -606,7 +617,7 @@ export class Model {
 
     toJSON() { return modelJson(this); }
     verify(options) { return answering(() => work("verify", [this], optionsOf(options, "verify()"))); }
-    hash(options) { return answering(() => work("hash", [this], optionsOf(options, "hash()"))); }
+    hash(options) { return answering(() => hashOf(this, optionsOf(options, "hash()"))); }
     diff(other, options) { return answering(() => work("diff", [this, other], optionsOf(options, "diff()"))); }
 
     close() {

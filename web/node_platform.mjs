@@ -1,6 +1,7 @@
 /** What the package needs of Node: files, threads, randomness, zstd. */
 import * as fs from "node:fs/promises";
 import { webcrypto } from "node:crypto";
+import os from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
@@ -114,6 +115,7 @@ export const node = {
     openPath,
     isDirect: spec => spec.type === "bytes" || spec.type === "path",
     canShare: () => true,
+    processors: () => os.availableParallelism(),
     mayPin: () => true,
     zstd: () => zlib.zstdDecompressSync && (bytes => new Uint8Array(zlib.zstdDecompressSync(bytes))),
 };

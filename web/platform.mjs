@@ -9,6 +9,7 @@
  *                      prepare({ worker }) names, or undefined
  *   openPath(text)     an input, if a text or URL is the path of a file; otherwise null
  *   isDirect(spec)     whether a worker can read a source itself
+ *   processors()       how many workers can run at the same time
  *   canShare()         whether threads can share memory
  *   mayPin(url)        whether a request may have If-Range without the leave of the server
  *   zstd()             a decoder of zstd, or null

@@ -1,5 +1,5 @@
 /** What a worker does: it reads without waiting for events, so that the core runs from beginning to end. */
-import { AGAIN, Core } from "./core.mjs";
+import { AGAIN, Core, HASH, hexOf } from "./core.mjs";
 import { HeftError, packError } from "./error.mjs";
 import { diff } from "./diff.mjs";
 import { readFinding } from "./finding.mjs";
@@ -146,10 +146,15 @@ function verify(opened, [model], { quick }) {
              payload_checked };
 }
 
-const HASH = 32;
-
-function hex(bytes) {
-    return Array.from(bytes, b => b.toString(16).padStart(2, "0")).join("");
+/** Hash some tensors; return their digests one after the other. */
+function hashSome({ core }, [model], { tensors }) {
+    return core.withMemory(4 * tensors.length + 4, list => core.withMemory(HASH * tensors.length + 1, ptr => {
+        new Uint32Array(core.memory.buffer, list, tensors.length).set(tensors);
+        const st = core.run("hash_some", ptr, model, list, tensors.length);
+        if (st)
+            throw core.error(st);
+        return core.bytes(ptr, HASH * tensors.length).slice();
+    }));
 }
 
 function hash(opened, [model]) {
@@ -158,13 +163,13 @@ function hash(opened, [model]) {
         const st = core.run("hash", ptr, ptr + HASH, model);
         if (st)
             throw core.error(st);
-        const digest = i => hex(core.bytes(ptr + HASH * i, HASH));
+        const digest = i => hexOf(core.bytes(ptr + HASH * i, HASH));
         const tensors = Array.from({ length: count }, (_, i) => ({ name: opened.tensorName(model, i), digest: digest(i + 1) }));
         return { format: opened.format(model), model: digest(0), tensors };
     });
 }
 
-const TASKS = { verify, hash, diff };
+const TASKS = { verify, hash, hashSome, diff };
 
 function perform(task, { post, readers }) {
     const all = { bytes: bytesReader, proxy: s => proxyReader(s, task.shared, post), ...readers };

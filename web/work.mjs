@@ -135,7 +135,8 @@ async function run(what, models, options, signal) {
                 else if (message.type === "done" || message.type === "failed")
                     settle(message);
             }, e => reject(new HeftError("crash", `the worker failed: ${reasonOf(e)}`, { rule: "web/crash", cause: e })));
-            worker.post({ what, module, models: described, shared, quick: !!options.quick });
+            worker.post({ what, module, models: described, shared, quick: !!options.quick,
+                          tensors: options.tensors });
         });
     } finally {
         await leaveWorker(worker, isSound && !signal.aborted);

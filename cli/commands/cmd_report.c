@@ -114,7 +114,7 @@ static int write_page(request *r, const report *figures)
         st = interrupt_error(&err);
     int code = st ? CODE_DONE : model_check_unchanged(figures->f, r->in);
     if (!st && !code && figures->other)
-        code = model_check_unchanged(figures->other->view_b->stored, r->other);
+        code = model_check_unchanged(figures->other->c->view_b->stored, r->other);
     if (st || code)
         heft_sink_discard(sink);
     else
@@ -145,6 +145,7 @@ static int make_report(request *r)
     comparison c = {
         .session = &forgiving, .path_a = r->in, .path_b = r->other, .view_a = &a, .view_b = &b
     };
+    compared x = { .c = NULL };
     heft_file *f = NULL, *other = NULL;
     int code = open_inputs(&f, &other, r);
     figures.f = f;
@@ -157,11 +158,14 @@ static int make_report(request *r)
         code = compute(&figures, r);
     if (!code && r->other)
         code = comparison_run(&c);
-    figures.other = r->other ? &c : NULL;
+    if (!code && r->other)
+        code = compared_begin(&x, &c, r->quick);
+    figures.other = r->other ? &x : NULL;
     if (!code)
         code = write_page(r, &figures);
     free(figures.sums);
     out_free(&figures.findings);
+    compared_release(&x);
     comparison_release(&c);
     model_view_close(&a);
     model_view_close(&b);
@@ -175,7 +179,7 @@ static const opt options[] = {
       "write the page here (report.html); - is stdout" },
     { "raw-tensors", 0, OPT_FLAG, SETTING(raw_tensors), NULL, RAW_TENSORS_HELP },
     { "quick", 0, OPT_FLAG, AT(request, quick), NULL,
-      "leave out statistics and checksums of the data" },
+      "leave out statistics, pictures of B and checksums of the data" },
     { "force", 'f', OPT_FLAG, AT(request, force), NULL, "replace OUT" },
     { "no-sync", 0, OPT_FLAG, AT(request, no_sync), NULL, "do not wait for the disk" },
     { .name = NULL },

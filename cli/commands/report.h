@@ -1,8 +1,8 @@
 /* report.h - the figures of `heft report`, and the document that the page reads. */
 #ifndef HEFT_CLI_REPORT_H
 #define HEFT_CLI_REPORT_H
+#include "commands/report_comparison.h"
 #include "text/jsonout.h"
-#include "values/comparison.h"
 #include "values/summary.h"
 
 enum {
@@ -21,7 +21,7 @@ typedef struct report {
     json findings_json;       /* writes into findings */
     uint32_t listed, omitted; /* findings in the page, and findings that are only counted */
     heft_verify_result checked;
-    const comparison *other; /* the comparison with another file, or NULL */
+    const compared *other; /* the comparison with another file, or NULL */
 } report;
 
 /* Add a finding of heft_file_verify(); ctx is the report. */

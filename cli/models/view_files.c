@@ -81,16 +81,14 @@ static int add_shards(const viewed *v)
     return code;
 }
 
-/* Add the settings that lie beside a model on this machine, from which the overview takes facts. */
+/* Add the settings that lie beside the model, from which the overview takes facts. */
 static int add_settings(const viewed *v)
 {
     static const char name[] = "config.json";
     static const size_t most = (size_t)1 << 20; /* bytes that the page reads */
     heft_str text;
     char *file;
-    if (v->is_far)
-        return CODE_DONE;
-    int code = text_beside(&text, &file, v->path, name);
+    int code = text_beside(&text, &file, v->is_far ? v->main : v->path, name);
     if (!code && text.ptr && text.len <= most) {
         code = served_add(v->list, "application/json", path_in(v->folder, name), NULL, text);
         text = (heft_str){ NULL, 0 };

@@ -69,3 +69,8 @@ export const nameText = (name) => (name ? plainText(name, true) : '""');
 
 // Cut a text that would be too long for a line.
 export const cut = (text, most = 300) => (text.length > most ? text.slice(0, most) + "…" : text);
+
+// A harmless text as nodes: lines may end after dots and underscores, so that names break between
+// their words.  Only a word that is longer than a line is broken elsewhere.
+export const breakable = (text) =>
+  text.split(/(?<=[._])(?=[^._\s])/).flatMap((word, i) => (i ? [document.createElement("wbr"), word] : [word]));

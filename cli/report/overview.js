@@ -2,15 +2,15 @@
 
 import { element } from "./basics.js";
 import { healthLine } from "./health.js";
-import { plainText } from "./names.js";
+import { breakable, plainText } from "./names.js";
 import { RoleMatrix } from "./role_matrix.js";
 import { Treemap } from "./treemap.js";
 
 function factList(facts) {
   return element("dl", { class: "about" }, ...facts.map(({ title, text, from, isKnown }) =>
     element("div", {}, element("dt", {}, title),
-            element("dd", isKnown ? {} : { class: "quiet" }, plainText(text),
-                    ...(from ? [element("span", { class: "from" }, plainText(from))] : [])))));
+            element("dd", isKnown ? {} : { class: "quiet" }, ...breakable(plainText(text)),
+                    ...(from ? [element("span", { class: "from" }, ...breakable(plainText(from)))] : [])))));
 }
 
 export class Overview {

@@ -2,10 +2,11 @@
 
 import { byId, countText, element, exactText, percentText, REAL_CHARS, realText, shapeText, sizeText } from "./basics.js";
 import { histogram, shares, sparkline } from "./charts.js";
+import { showComparison } from "./comparison.js";
 import { ListRows } from "./list_rows.js";
 import { moduleMap } from "./module_map.js";
 import { modelFacts } from "./model_facts.js";
-import { linesText, nameText, plainText } from "./names.js";
+import { breakable, linesText, nameText, plainText } from "./names.js";
 import { Overview } from "./overview.js";
 import { stacksOf } from "./roles.js";
 import { Table } from "./table.js";
@@ -43,7 +44,7 @@ function cards() {
   byId("cards").append(...facts.map(([title, text]) =>
     element("div", {}, element("dt", {}, title), element("dd", {}, text))));
   document.title = nameText(f.name) + " – model report";
-  byId("title").textContent = nameText(f.name);
+  byId("title").replaceChildren(...breakable(nameText(f.name)));
   byId("subtitle").textContent = nameText(f.path);
   byId("made").textContent = "Made by heft " + data.heft + ".";
 }
@@ -142,7 +143,7 @@ function detail(t) {
   const list = element("dl", { class: "facts" }, ...facts.flatMap(([title, text]) =>
     [element("dt", {}, title), element("dd", {}, text)]));
   const drawn = t.bins && t.bins.length && typeof t.min === "number" && typeof t.max === "number";
-  byId("detail").replaceChildren(element("h3", {}, t.name), list,
+  byId("detail").replaceChildren(element("h3", {}, ...breakable(t.name)), list,
                                  ...(drawn ? [histogram(t.name, t.bins, t.min, t.max)] : []));
 }
 
@@ -177,7 +178,7 @@ function tensorTable() {
               source: new ListRows(tensors, words) });
 }
 
-// ---- metadata, findings, comparison
+// ---- metadata, findings
 
 const countOrReal = (v) => (Number.isSafeInteger(v) ? v.toLocaleString("en") : realText(v));
 
@@ -201,7 +202,7 @@ function metadata() {
     ? m.omitted ? `${m.omitted.toLocaleString("en")} further values are left out.` : ""
     : "The file has none.";
   const chosen = ([key, value]) => byId("metadata-detail").replaceChildren(
-    element("h3", {}, nameText(key)), element("pre", { class: "code" }, linesText(value)));
+    element("h3", {}, ...breakable(nameText(key))), element("pre", { class: "code" }, linesText(value)));
   if (m.rows.length) plainTable("metadata-table", "Metadata", ["Key", "Value"], m.rows,
                                 { widths: [[160, 1], [240, 2]], shown: [nameText], chosen });
 }
@@ -224,20 +225,8 @@ function findings() {
                  shown: [null, null, null, nameText] });
 }
 
-function comparison() {
-  const c = data.comparison;
-  if (!c) return;
-  byId("comparison").hidden = false;
-  byId("comparison-text").className = c.equal ? "good" : "warning";
-  byId("comparison-title").textContent = `Comparison with ${nameText(c.path)}`;
-  byId("comparison-text").textContent = c.summary + ".";
-  if (c.rows.length)
-    plainTable("comparison-table", "Comparison", c.titles, c.rows,
-               { widths: [[200, 3], [110, 1], [130, 2], [130, 2]], numbers: [4, 5, 6, 7], shown: [nameText] });
-}
-
 cards();
-comparison();
+if (data.comparison) showComparison(data.comparison, data.file.path);
 findings();
 types();
 overview();

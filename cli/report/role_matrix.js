@@ -1,7 +1,7 @@
 // A table of coloured cells: roles of tensors by layer.
 
 import { element, realText } from "./basics.js";
-import { plainText } from "./names.js";
+import { breakable, plainText } from "./names.js";
 
 // How the values of the tensors of a cell become one.
 const JOIN = {
@@ -164,7 +164,7 @@ export class RoleMatrix {
   }
 
   say(r, c) {
-    this.readout.textContent = this.stack.roles.length ? this.labelOf(r, c) : "";
+    this.readout.replaceChildren(...breakable(this.stack.roles.length ? this.labelOf(r, c) : ""));
   }
 
   // ---- pointer and keyboard

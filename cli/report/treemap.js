@@ -2,6 +2,7 @@
 
 import { colourOf, element, percentText, shape, sizeText } from "./basics.js";
 import { place } from "./map_layout.js";
+import { breakable } from "./names.js";
 import { KIND_NAMES } from "./roles.js";
 
 const count = (n, what) => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
@@ -109,7 +110,7 @@ export class Treemap {
 
   crumbs(path) {
     this.path.replaceChildren(...path.map(({ name, module }, i) => {
-      const button = element("button", { type: "button" }, name || "(no name)");
+      const button = element("button", { type: "button" }, ...breakable(name || "(no name)"));
       if (i === path.length - 1) button.setAttribute("aria-current", "true");
       button.addEventListener("click", () => this.show(module));
       return button;

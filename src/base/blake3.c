@@ -19,6 +19,85 @@
 enum { BLOCK = HEFT_BLAKE3_BLOCK, CHUNK = HEFT_BLAKE3_CHUNK, BLOCKS = CHUNK / BLOCK };
 enum { GROUP = HEFT_IS_SMALL ? 4 : 128 }; /* chunks whose chaining values are on the stack */
 
+/* ---- HEFT_U32_LANES blocks in parallel: lane k of vector i is word i of block k ---- */
+
+static inline heft_u32_lanes splat(uint32_t v)
+{
+    return (heft_u32_lanes){ 0 } + v;
+}
+
+static inline heft_u32_lanes rotate_lanes(heft_u32_lanes v, unsigned by)
+{
+    return v >> by | v << (32 - by);
+}
+
+static inline void mix_lanes(heft_u32_lanes v[16], unsigned a, unsigned b, unsigned c, unsigned d,
+                             heft_u32_lanes x, heft_u32_lanes y)
+{
+    v[a] += v[b] + x;
+    v[d] = rotate_lanes(v[d] ^ v[a], 16);
+    v[c] += v[d];
+    v[b] = rotate_lanes(v[b] ^ v[c], 12);
+    v[a] += v[b] + y;
+    v[d] = rotate_lanes(v[d] ^ v[a], 8);
+    v[c] += v[d];
+    v[b] = rotate_lanes(v[b] ^ v[c], 7);
+}
+
+/* Each round permutes the words of the message: with numbers that are known when this is compiled
+ * all vectors stay in registers. */
+static inline void do_round_lanes(heft_u32_lanes v[16], heft_u32_lanes m[16])
+{
+    mix_lanes(v, 0, 4, 8, 12, m[0], m[1]);
+    mix_lanes(v, 1, 5, 9, 13, m[2], m[3]);
+    mix_lanes(v, 2, 6, 10, 14, m[4], m[5]);
+    mix_lanes(v, 3, 7, 11, 15, m[6], m[7]);
+    mix_lanes(v, 0, 5, 10, 15, m[8], m[9]);
+    mix_lanes(v, 1, 6, 11, 12, m[10], m[11]);
+    mix_lanes(v, 2, 7, 8, 13, m[12], m[13]);
+    mix_lanes(v, 3, 4, 9, 14, m[14], m[15]);
+    const heft_u32_lanes next[16] = { m[2], m[6],  m[3],  m[10], m[7], m[0],  m[4],  m[13],
+                                      m[1], m[11], m[12], m[5],  m[9], m[14], m[15], m[8] };
+    for (unsigned i = 0; i < 16; i++)
+        m[i] = next[i];
+}
+
+/* Do what compress() does, in each lane; the words of the message are permuted. */
+static void compress_lanes(heft_u32_lanes cv[8], heft_u32_lanes m[16], heft_u32_lanes low,
+                           heft_u32_lanes high, uint32_t bytes, uint32_t flags)
+{
+    heft_u32_lanes v[16];
+    for (unsigned i = 0; i < 8; i++)
+        v[i] = cv[i];
+    for (unsigned i = 0; i < 4; i++)
+        v[i + 8] = splat(heft_blake3_initial[i]);
+    v[12] = low;
+    v[13] = high;
+    v[14] = splat(bytes);
+    v[15] = splat(flags);
+    for (unsigned r = 0; r < HEFT_BLAKE3_ROUNDS; r++)
+        do_round_lanes(v, m);
+    for (unsigned i = 0; i < 8; i++)
+        cv[i] = v[i] ^ v[i + 8];
+}
+
+/* Compress one block in all lanes. */
+static void compress_alone(uint32_t cv[8], const uint32_t m[16], uint64_t counter, uint32_t bytes,
+                           uint32_t flags)
+{
+    heft_u32_lanes words[16], all[8];
+    for (unsigned i = 0; i < 16; i++)
+        words[i] = splat(m[i]);
+    for (unsigned i = 0; i < 8; i++)
+        all[i] = splat(cv[i]);
+    compress_lanes(all, words, splat((uint32_t)counter), splat((uint32_t)(counter >> 32)), bytes,
+                   flags);
+    for (unsigned i = 0; i < 8; i++)
+        memcpy(&cv[i], &all[i], sizeof *cv);
+}
+
+/* ---- single blocks ---- */
+
 static inline uint32_t rotate(uint32_t v, unsigned by)
 {
     return v >> by | v << (32 - by);
@@ -55,6 +134,10 @@ static inline void do_round(uint32_t v[16], const uint32_t m[16], const uint8_t 
 static void compress(uint32_t cv[8], const uint32_t m[16], uint64_t counter, uint32_t bytes,
                      uint32_t flags)
 {
+    if (HEFT_HAS_LANES_ONLY) {
+        compress_alone(cv, m, counter, bytes, flags);
+        return;
+    }
     uint32_t v[16] = { cv[0],
                        cv[1],
                        cv[2],
@@ -101,43 +184,7 @@ void heft_blake3_chunk(uint32_t cv[8], const uint8_t *p, uint64_t number)
     }
 }
 
-/* ---- HEFT_U32_LANES chunks in parallel: lane k of vector i is word i of chunk k ---- */
-
-static inline heft_u32_lanes splat(uint32_t v)
-{
-    return (heft_u32_lanes){ 0 } + v;
-}
-
-static inline heft_u32_lanes rotate_lanes(heft_u32_lanes v, unsigned by)
-{
-    return v >> by | v << (32 - by);
-}
-
-static inline void mix_lanes(heft_u32_lanes v[16], unsigned a, unsigned b, unsigned c, unsigned d,
-                             heft_u32_lanes x, heft_u32_lanes y)
-{
-    v[a] += v[b] + x;
-    v[d] = rotate_lanes(v[d] ^ v[a], 16);
-    v[c] += v[d];
-    v[b] = rotate_lanes(v[b] ^ v[c], 12);
-    v[a] += v[b] + y;
-    v[d] = rotate_lanes(v[d] ^ v[a], 8);
-    v[c] += v[d];
-    v[b] = rotate_lanes(v[b] ^ v[c], 7);
-}
-
-static inline void do_round_lanes(heft_u32_lanes v[16], const heft_u32_lanes m[16],
-                                  const uint8_t s[16])
-{
-    mix_lanes(v, 0, 4, 8, 12, m[s[0]], m[s[1]]);
-    mix_lanes(v, 1, 5, 9, 13, m[s[2]], m[s[3]]);
-    mix_lanes(v, 2, 6, 10, 14, m[s[4]], m[s[5]]);
-    mix_lanes(v, 3, 7, 11, 15, m[s[6]], m[s[7]]);
-    mix_lanes(v, 0, 5, 10, 15, m[s[8]], m[s[9]]);
-    mix_lanes(v, 1, 6, 11, 12, m[s[10]], m[s[11]]);
-    mix_lanes(v, 2, 7, 8, 13, m[s[12]], m[s[13]]);
-    mix_lanes(v, 3, 4, 9, 14, m[s[14]], m[s[15]]);
-}
+/* ---- chunks in parallel ---- */
 
 /* Load one word from each chunk; p points at the word of the first chunk. */
 static inline heft_u32_lanes gather(const uint8_t *p)
@@ -150,26 +197,6 @@ static inline heft_u32_lanes gather(const uint8_t *p)
     return v;
 }
 
-static void compress_lanes(heft_u32_lanes cv[8], const uint8_t *p, const heft_u32_lanes counter[2],
-                           uint32_t flags)
-{
-    heft_u32_lanes m[16], v[16];
-    for (unsigned i = 0; i < 16; i++)
-        m[i] = gather(p + 4 * i);
-    for (unsigned i = 0; i < 8; i++)
-        v[i] = cv[i];
-    for (unsigned i = 0; i < 4; i++)
-        v[i + 8] = splat(heft_blake3_initial[i]);
-    v[12] = counter[0];
-    v[13] = counter[1];
-    v[14] = splat(BLOCK);
-    v[15] = splat(flags);
-    for (unsigned r = 0; r < HEFT_BLAKE3_ROUNDS; r++)
-        do_round_lanes(v, m, heft_blake3_schedule[r]);
-    for (unsigned i = 0; i < 8; i++)
-        cv[i] = v[i] ^ v[i + 8];
-}
-
 /* Compute the chaining values of HEFT_U32_LANES chunks at p; `number` is the first chunk's. */
 static void hash_chunks(uint32_t out[HEFT_U32_LANES][8], const uint8_t *p, uint64_t number)
 {
@@ -178,15 +205,17 @@ static void hash_chunks(uint32_t out[HEFT_U32_LANES][8], const uint8_t *p, uint6
         low[k] = (uint32_t)(number + k);
         high[k] = (uint32_t)((number + k) >> 32);
     }
-    heft_u32_lanes counter[2], cv[8];
-    memcpy(&counter[0], low, sizeof low);
-    memcpy(&counter[1], high, sizeof high);
+    heft_u32_lanes lows, highs, cv[8], m[16];
+    memcpy(&lows, low, sizeof low);
+    memcpy(&highs, high, sizeof high);
     for (unsigned i = 0; i < 8; i++)
         cv[i] = splat(heft_blake3_initial[i]);
     for (unsigned b = 0; b < BLOCKS; b++) {
         unsigned flags = (b == 0 ? HEFT_BLAKE3_CHUNK_START : 0) |
                          (b == BLOCKS - 1 ? HEFT_BLAKE3_CHUNK_END : 0);
-        compress_lanes(cv, p + (size_t)b * BLOCK, counter, flags);
+        for (unsigned i = 0; i < 16; i++)
+            m[i] = gather(p + (size_t)b * BLOCK + 4 * i);
+        compress_lanes(cv, m, lows, highs, BLOCK, flags);
     }
     for (unsigned i = 0; i < 8; i++) {
         memcpy(low, &cv[i], sizeof low);

@@ -242,6 +242,13 @@ static inline void heft_clear_wide_registers(void)
 }
 #endif
 
+/* 1 where code for vectors serves single values, too: modules for browsers must be small. */
+#if defined(__wasm_simd128__)
+enum { HEFT_HAS_LANES_ONLY = 1 };
+#else
+enum { HEFT_HAS_LANES_ONLY = 0 };
+#endif
+
 /* A vector of 32-bit integers in one register; a single integer without vector instructions. */
 #if defined(__GNUC__) && (defined(__SSE2__) || defined(__ARM_NEON) || defined(__wasm_simd128__))
 enum { HEFT_U32_LANES = 4 };

@@ -91,7 +91,7 @@ async function* filesOfDifferences(context) {
     }
     const csv = (await saved('Save as CSV')).split('\r\n')
     yield* differs('lines', csv.length, 6)
-    yield* differs('titles', csv[0], 'tensor,change,a,b,differing,greatest_difference,cosine')
+    yield* differs('titles', csv[0], 'tensor,change,a,b,differing,greatest_difference,cosine,rmse')
     yield* lacks('values', csv.find(l => l.startsWith('net.1')), 'net.1.weight,values,"f32 [4, 4]","f32 [4, 4]",16,2,')
     yield* differs('a name that tables would compute', csv.some(l => l.startsWith("'=gone,")), true)
     await chip(visit, 'Shape')

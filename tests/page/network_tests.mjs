@@ -13,9 +13,10 @@ async function opened(visit, address) {
     await visit.page.waitForSelector('#model:not([hidden])')
 }
 
-// Nothing but the page's own files and the model's address is contacted.
+// Nothing but the page's own files, the model's address and the settings beside it is contacted.
 function* contacts(visit, servers, model) {
-    const others = visit.requests.filter(url => !url.startsWith(servers.page) && url !== model)
+    const settings = new URL('config.json', model).href
+    const others = visit.requests.filter(url => !url.startsWith(servers.page) && url !== model && url !== settings)
     yield* differs('other addresses', others, [])
 }
 

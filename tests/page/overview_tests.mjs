@@ -1,5 +1,5 @@
 // The first view: what a model is, whether it is sound, its map and its layers; and the address.
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { Visit } from './browser.mjs'
@@ -28,7 +28,7 @@ async function begin({ browser, servers, models }, hash = '#') {
     return visit
 }
 
-const facts = visit => visit.page.$$eval('.about dt', all => Object.fromEntries(all.map(dt => [dt.textContent, dt.nextElementSibling.firstChild.textContent])))
+const facts = visit => visit.page.$$eval('.about dt', all => Object.fromEntries(all.map(dt => [dt.textContent, [...dt.nextElementSibling.childNodes].filter(n => n.className !== 'from').map(n => n.textContent).join('')])))
 const health = visit => visit.page.$$eval('.health li', all => all.map(li => li.textContent.trim()))
 const read = visit => visit.page.waitForFunction(() => document.querySelector('.health')?.textContent.includes('all 200 values'))
 
@@ -51,6 +51,75 @@ async function* whatAModelIs(context) {
     yield* differs('tensors with NaN', await visit.names(), ['model.layers.2.mlp.up_proj.weight'])
     yield* silent(visit)
     await visit.close()
+}
+
+// Characters at which lines of the elements' texts end, but for the last lines and for spaces.
+const lineEnds = (page, selector) => page.$$eval(selector, nodes => nodes.flatMap(node => {
+    const walk = document.createTreeWalker(node, NodeFilter.SHOW_TEXT), found = []
+    let top = null, last = ''
+    for (let t = walk.nextNode(); t; t = walk.nextNode())
+        for (let i = 0; i < t.length; i++) {
+            const range = document.createRange()
+            range.setStart(t, i)
+            range.setEnd(t, i + 1)
+            const box = range.getClientRects()[0]
+            if (box && top !== null && box.top > top + 3 && t.data[i] !== ' ') found.push(last)
+            if (box) [top, last] = [box.top, t.data[i]]
+        }
+    return found.filter(c => c !== ' ')
+}))
+
+// Lines end between the words of names, in wide windows and on phones.
+async function* linesOfNames({ browser, servers, models }) {
+    const name = 'model.embed_tokens.a_rather_long_name_of_a_module.with_many_words.weight'
+    const file = writeSafetensors(join(models, 'words.safetensors'), [[name, 'F32', [3, 4], Buffer.alloc(48)]])
+    for (const width of [1280, 390]) {
+        const visit = await Visit.begin(browser, servers.page + '#', { viewport: { width, height: 900 } })
+        await visit.openFile(file)
+        await visit.page.waitForSelector('.about .from')
+        const ends = await lineEnds(visit.page, '.about .from')
+        yield* differs(`lines that end at ${width} pixels`, ends.length > 0, true)
+        yield* differs(`ends of lines at ${width} pixels`, ends.filter(c => c !== '.' && c !== '_'), [])
+        yield* silent(visit)
+        await visit.close()
+    }
+}
+
+// The config.json beside an address counts as one that is chosen with the file; one of no use is said.
+async function* settingsBesideAnAddress({ browser, servers, models }) {
+    const folder = join(models, 'settings')
+    mkdirSync(folder, { recursive: true })
+    writeSafetensors(join(folder, 'model.safetensors'), [['x', 'F32', [2], floats(1, 2)]])
+    const config = join(folder, 'config.json')
+    for (const [text, context, settings] of [
+        [JSON.stringify({ max_position_embeddings: 4096 }), '4,096', undefined],
+        ['[1]', 'not stated', 'config.json is ignored: it is not a JSON object'],
+        [`{"a": "${'x'.repeat(1 << 20)}"}`, 'not stated', 'config.json is not read: it has more than 1 MiB'],
+        [null, 'not stated', undefined]
+    ]) {
+        rmSync(config, { force: true })
+        if (text !== null) writeFileSync(config, text)
+        const visit = await Visit.begin(browser, servers.page + '#')
+        await visit.openAddress(`${servers.ranges}settings/model.safetensors?x=1`)
+        await visit.page.waitForSelector('.about .from, .about .quiet')
+        const got = await facts(visit)
+        yield* differs(`context of ${String(text).slice(0, 20)}`, got.Context, context)
+        yield* differs(`settings of ${String(text).slice(0, 20)}`, got.Settings, settings)
+        yield* differs('requests', visit.requests.filter(url => url.endsWith('config.json')), [`${servers.ranges}settings/config.json`])
+        yield* silent(visit)
+        await visit.close()
+    }
+    // A server that other pages may not read from, and no request for the settings of what does not open.
+    const visit = await Visit.begin(browser, servers.page + '#')
+    await visit.openAddress(servers.ranges + 'settings/none.safetensors')
+    await visit.failure()
+    yield* differs('settings of nothing', visit.requests.filter(url => url.endsWith('config.json')), [])
+    await visit.page.route('**/config.json', route => route.abort())
+    await visit.openAddress(servers.ranges + 'settings/model.safetensors')
+    await visit.page.waitForSelector('.about .quiet')
+    yield* lacks('settings that are not sent', (await facts(visit)).Settings, 'cannot be read')
+    await visit.close()
+    rmSync(folder, { recursive: true })
 }
 
 // What is not stated is said, and a sample is not taken for all values.
@@ -226,6 +295,8 @@ async function* hostileOverview({ browser, servers, models }) {
 export const overviewTests = {
     'an overview of hostile names': hostileOverview,
     'what a model is': whatAModelIs,
+    'lines of names': linesOfNames,
+    'settings beside an address': settingsBesideAnAddress,
     'what is not known is said': whatIsNotKnown,
     'addresses are not sampled unasked': addressesAreNotSampled,
     'roles by layer': rolesByLayer,

@@ -49,6 +49,28 @@ async function* elementOfThePackage(all) {
     await context.close()
 }
 
+// A blob is hashed by several workers as by one, and as by the command; the address by one.
+async function* hashByWorkers(all) {
+    const { context, page, messages } = await beginElement(all)
+    const got = await page.evaluate(async host => {
+        const { open } = await import(host + 'heft.mjs')
+        const blob = await (await fetch('decoder.safetensors')).blob()
+        const digests = []
+        for (const input of [blob, host + 'decoder.safetensors'])
+            for (const workers of [1, 3]) {
+                const model = await open(input, { maxWholeBytes: 1 << 28 })
+                digests.push((await model.hash({ workers })).model)
+                await model.close()
+            }
+        return digests
+    }, HOST)
+    const want = all.json('hash', '--json', 'decoder.safetensors').model
+    yield* differs('digests', got.slice(0, 2), [want, want])
+    yield* differs('digests at an address', got.slice(2), [want, want])
+    yield* differs('messages', messages, [])
+    await context.close()
+}
+
 async function* anExample({ browser, servers }) {
     const visit = await Visit.begin(browser, servers.page + '#')
     await visit.page.click('#try-example')
@@ -116,6 +138,7 @@ async function* withoutAServer({ browser, site }) {
 export const packageTests = {
     'the page as one file': withoutAServer,
     'the element of the package': elementOfThePackage,
+    'hashing by several workers': hashByWorkers,
     'an example to try': anExample,
     'what was opened before': openedBefore,
     'files that the system opens': filesOfTheSystem

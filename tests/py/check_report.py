@@ -240,6 +240,93 @@ def check_comparison(pages):
     yield from differs("exit status with B as output", p.returncode, 2)
 
 
+def matrix(rows, columns, value):
+    values = [value(i) for i in range(rows * columns)]
+    data = struct.pack(f"<{len(values)}f", *values)
+    return ("F32", [rows, columns], data), list(struct.unpack(f"<{len(values)}f", data))
+
+
+def means(values, rows, columns, side=40):
+    """Return the means of the finite values of rectangles, line by line."""
+    height, width = min(rows, side), min(columns, side)
+    sums = [[0.0, 0] for _ in range(height * width)]
+    # The last field whose first row, or column, is not beyond the place.
+    line = [max(i for i in range(height) if -(-i * rows // height) <= r) for r in range(rows)]
+    field = [max(i for i in range(width) if -(-i * columns // width) <= c) for c in range(columns)]
+    for i, v in enumerate(values):
+        if math.isfinite(v):
+            place = sums[line[i // columns] * width + field[i % columns]]
+            place[0] += v
+            place[1] += 1
+    return [s / n if n else None for s, n in sums]
+
+
+def is_near(got, want):
+    return len(got) == len(want) and all(
+        g is None and w is None or g is not None and w is not None and
+        math.isclose(g, w, rel_tol=1e-5, abs_tol=1e-12) for g, w in zip(got, want))
+
+
+def check_pictures(pages):
+    """Figures, maps and histograms of the tensors that differ, by the loops of this file."""
+    rows, columns = 93, 57
+    a, x = matrix(rows, columns, lambda i: math.sin(i))
+    b, y = matrix(rows, columns, lambda i: NAN if i == 5 else math.inf if i == 6
+                  else math.sin(i) + 0.01 * (i % 7))
+    small = {f"s{i:02d}": floats(1.0, i) for i in range(70)}
+    one = safetensors(pages.folder / "one.safetensors", {
+        "w": a, "shape": floats(1.0, 2.0), "gone": floats(4.0), "empty": ("F32", [0, 3], b""),
+        "c": ("C64", [2, 2], struct.pack("<8f", *range(8))), **small})
+    two = safetensors(pages.folder / "two.safetensors", {
+        "w": b, "shape": floats(1.0, 2.0, 3.0), "empty": ("F32", [0, 4], b""),
+        "c": ("C64", [2, 2], struct.pack("<8f", *range(1, 9))),
+        **{n: (t, s, d[:4] + struct.pack("<f", -struct.unpack("<2f", d)[1] - 2e4))
+           for n, (t, s, d) in small.items()}})
+    doc = document(pages.write(one, two))["comparison"]
+    names = [doc["rows"][p["row"]][0] for p in doc["pictures"]]
+    yield from differs("pictures", len(names), 64)
+    if "gone" in names or not all(n[0] == "s" for n in names):
+        yield f"pictures of tensors that differ less: {names}"
+    few = {n: t for n, t in (("w", a), ("shape", floats(1.0, 2.0)), ("gone", floats(4.0)),
+                             ("c", ("C64", [2, 2], struct.pack("<8f", *range(8)))),
+                             ("empty", ("F32", [0, 3], b"")))}
+    safetensors(one, few)
+    doc = document(pages.write(one, two))["comparison"]
+    byname = {doc["rows"][p["row"]][0]: p for p in doc["pictures"]}
+    w = byname["w"]
+    minus = [p - q for p, q in zip(x, y)]
+    for key, values in (("a", x), ("b", y), ("difference", minus)):
+        finite = [v for v in values if math.isfinite(v)]
+        mean = math.fsum(finite) / len(finite)
+        want = {"count": len(values), "min": min(finite), "max": max(finite),
+                "nan": sum(map(math.isnan, values)), "inf": sum(map(math.isinf, values)),
+                "rows": rows, "columns": columns, "height": 40, "width": 40}
+        yield from differs(f"figures of {key}", {k: w[key][k] for k in want}, want)
+        deviation = math.sqrt(math.fsum((v - mean)**2 for v in finite) / len(finite))
+        if not is_near([w[key]["mean"], w[key]["std"]], [mean, deviation]):
+            yield f"mean and deviation of {key} are {w[key]['mean']}, {w[key]['std']}"
+        if not is_near(w[key]["means"], means(values, rows, columns)):
+            yield f"the map of {key} is another one"
+    yield from differs("kinds", [sorted(set(w[k].get("kinds", []))) for k in "ab"], [[], [0, 1, 2]])
+    low, high = min(min(x), *filter(math.isfinite, y)), max(max(x), *filter(math.isfinite, y))
+    yield from differs("the range of both", (w["min"], w["max"]), (low, high))
+    for key, values in (("bins_a", x), ("bins_b", y)):
+        bins = [0] * 64
+        for v in filter(math.isfinite, values):
+            bins[min(63, int((v / 2 - low / 2) * (64 / (high / 2 - low / 2))))] += 1
+        yield from differs(key, w[key], bins)
+    c = byname["c"]["difference"]
+    yield from differs("complex numbers", (c["columns"], c["means"]), (4, [-1.0] * 8))
+    yield from differs("other shapes", (byname["shape"]["difference"], byname["shape"]["shapes"]),
+                       (None, [[2], [3]]))
+    yield from differs("a tensor of one file", (byname["gone"]["b"], byname["gone"]["a"]["means"]),
+                       (None, [4.0]))
+    yield from differs("empty tensors", (byname["empty"]["a"]["count"], byname["empty"]["min"]),
+                       (0, None))
+    quick = document(pages.write(one, two, "--quick"))["comparison"]
+    yield from differs("pictures with --quick", quick["pictures"], [])
+
+
 def check_output(pages):
     file, out = pages.folder / "figures.safetensors", pages.folder / "report.html"
     before = file.read_bytes()
@@ -465,6 +552,77 @@ def check_compared_page(pages):
                           pages.folder / "b.safetensors")
 
 
+PANES = """const box = (s) => document.querySelector(s).getBoundingClientRect();
+const [list, pair] = [box(".compare-left"), box(".pair")];
+return { isBeside: pair.left >= list.right, isBelow: pair.top >= list.bottom,
+         isCut: document.documentElement.scrollWidth > innerWidth }"""
+PAIR = """return { name: document.querySelector(".pair h3").textContent,
+  titles: [...document.querySelectorAll(".pair-maps h4")].map(h => h.textContent),
+  ends: [...document.querySelectorAll(".pair-maps canvas")]
+    .map(c => /from (\\S+)/.exec(c.getAttribute("aria-label"))[1]),
+  bins: document.querySelectorAll(".both-bins").length }"""
+
+
+def check_panes(pages):
+    """The table is on the left, the tensor that differs most on the right: below in narrow
+    windows; the arrow keys choose others."""
+    wide = {"width": 1280}
+    for how in (wide, {"width": 520}):
+        def steps(browser, how=how):
+            panes = browser.run(PANES)
+            yield from differs(f"panes of {how}", panes, {
+                "isBeside": how is wide, "isBelow": how is not wide, "isCut": False})
+            shown = browser.run(PAIR)
+            yield from differs("the first tensor", (shown["name"], shown["titles"], shown["bins"]),
+                               ("c", ["A", "B", "A \u2212 B"], 1))
+            yield from differs("scales", len(set(shown["ends"])), 1)
+            browser.run("document.querySelector('.pair input[type=checkbox]').click()")
+            yield from differs("own scale", len(set(browser.run(PAIR)["ends"])), 2)
+            browser.run(FOCUS, "#comparison-table .grid")
+            browser.press("Down")
+            yield from differs("a tensor of A", browser.run(PAIR)["name"], "gone")
+            yield from differs("its maps", browser.run(PAIR)["titles"], ["A"])
+            chips = "return [...document.querySelectorAll('.chips button')].map(b => b.textContent)"
+            yield from differs("kinds", browser.run(chips)[:2] + browser.run(chips)[-1:],
+                               ["All 75", "Values 2", "By module"])
+        yield from in_browser(pages, pages.folder / "one.safetensors", steps,
+                              pages.folder / "two.safetensors", **how)
+
+
+# Characters at which lines of an element's text end, but for the last line.
+ENDS = """const found = [];
+for (const node of document.querySelectorAll(arguments[0])) {
+  const walk = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
+  let top = null, last = "";
+  for (let t = walk.nextNode(); t; t = walk.nextNode())
+    for (let i = 0; i < t.length; i++) {
+      const r = document.createRange();
+      r.setStart(t, i);
+      r.setEnd(t, i + 1);
+      const box = r.getClientRects()[0];
+      if (!box || t.data[i] === " ") continue;
+      if (top !== null && box.top > top + 3 && t.data[i - 1] !== " ") found.push(last);
+      top = box.top;
+      last = t.data[i];
+    }
+}
+return found"""
+
+
+def check_names_break(pages):
+    """Lines end between the words of names."""
+    name = "model.embed_tokens.a_rather_long_name_of_a_module.with_many_words.weight"
+    file = safetensors(pages.folder / "breaks.safetensors", {
+        name: ("F32", [3, 4], bytes(48)), "model.layers.0.self_attn.q_proj.weight": floats(1.0)})
+
+    def steps(browser):
+        ends = browser.run(ENDS, ".about .from")
+        if not ends or set(ends) - set("._"):
+            yield f"lines end after {ends}"
+    for width in (1280, 520):
+        yield from in_browser(pages, file, steps, width=width)
+
+
 def check_colours(pages):
     def colours(browser):
         return browser.run("const s = getComputedStyle(document.body);"
@@ -497,13 +655,15 @@ def main(heft):
     plain = {"figures": check_figures, "metadata": check_nested_metadata,
              "much metadata": check_much_metadata, "findings": check_findings,
              "many tensors": check_many_tensors,
-             "comparison": check_comparison, "the output": check_output,
+             "comparison": check_comparison, "pictures of a comparison": check_pictures,
+             "the output": check_output,
              "nothing is loaded": check_nothing_is_loaded, "digests of the policy": check_digests,
              "names are text": check_names_are_text, "a set with a missing shard": check_incomplete}
     browsed = {"hostile names in a browser": check_hostile_page, "keyboard": check_keyboard,
                "overview": check_overview,
                "numbers are whole": check_numbers, "100,000 rows": check_many_rows,
                "a comparison in a browser": check_compared_page,
+               "panes of a comparison": check_panes, "lines of names": check_names_break,
                "colours and a narrow window": check_colours}
     with tempfile.TemporaryDirectory() as folder:
         pages = Pages(pathlib.Path(heft).resolve(), pathlib.Path(folder).resolve())

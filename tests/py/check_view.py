@@ -3,6 +3,7 @@
 
 Requests are those of http.client and of raw sockets. With the folder of the page (PAGE, as `./dev
 web --build` makes it) and chromium, a browser opens a model and a comparison. TAP on stdout."""
+import contextlib
 import http.client
 import json
 import os
@@ -54,6 +55,19 @@ def page(folder):
                        "notes.txt": "no"}.items():
         (folder / name).write_text(text)
     return folder
+
+
+@contextlib.contextmanager
+def files_server(folder):
+    """Serve the files of a folder on the loopback interface; yield the address."""
+    server = subprocess.Popen([sys.executable, "-m", "http.server", "0", "--bind", "127.0.0.1"],
+                              cwd=folder, stderr=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+    try:
+        yield "http://127.0.0.1:" + re.search(r"port (\d+)", server.stdout.readline())[1]
+    finally:
+        server.kill()
+        server.wait()
 
 
 class Served:
@@ -355,23 +369,39 @@ class Checks:
             return address.startswith("http://127.0.0.1:") or v.communicate()[1]
 
     def an_address_is_served_from_its_server(self):
-        server = subprocess.Popen([sys.executable, "-m", "http.server", "0", "--bind", "127.0.0.1"],
-                                  cwd=self.model.parent, stderr=subprocess.DEVNULL,
-                                  stdout=subprocess.PIPE, text=True,
-                                  env={**os.environ, "PYTHONUNBUFFERED": "1"})
-        try:
-            port = re.search(r"port (\d+)", server.stdout.readline())[1]
-            shutil.copy(self.model, self.model.parent / "far.safetensors")
-            with self.view(f"http://127.0.0.1:{port}/far.safetensors") as v:
+        shutil.copy(self.model, self.model.parent / "far.safetensors")
+        with files_server(self.model.parent) as root:
+            with self.view(f"{root}/far.safetensors") as v:
                 data = self.model.read_bytes()
                 start = v.enter()["Location"]
                 return start == "/#open=/far/model/far.safetensors" and \
                     v.ask("/far/model/far.safetensors")[::2] == (200, data) and \
                     v.ask("/far/model/far.safetensors", Range="bytes=7-11")[::2] == \
                     (206, data[7:12]) and v.ask("/model/far.safetensors")[0] == 404
-        finally:
-            server.kill()
-            server.wait()
+
+    def settings_beside_an_address_are_served_and_nothing_else(self):
+        folder = self.folder / "far"
+        names, text = shards(folder), b'{"max_position_embeddings": 4096}'
+        (folder / "README.md").write_text("secret")
+        with files_server(folder) as root:
+            for model, present in ((names[0], False), (names[0], True), (names[1] + "?x=1", True)):
+                if present:
+                    (folder / "config.json").write_bytes(text)
+                with self.view(f"{root}/{model}") as v:
+                    early = v.ask("/far/model/config.json", cookie=False)[0]
+                    v.enter()
+                    status, headers, body = v.ask("/far/model/config.json")
+                    wanted = (200, text) if present else (404, body)
+                    if (early, status, body) != (403, *wanted) or \
+                            v.ask("/far/model/README.md")[0] != 404 or \
+                            present and headers["Content-Type"] != "application/json":
+                        return False
+            (folder / "config.json").write_text(" " * (1 << 20) + "{}")
+            with self.view(f"{root}/{names[0]}") as v:
+                v.enter()
+                got = v.ask("/far/model/config.json")[0]
+                v.process.send_signal(signal.SIGINT)
+                return got == 404 and "more than 1 MiB" in v.process.communicate()[1]
 
     def it_ends_when_the_page_is_closed(self):
         with self.view(self.model) as v:
@@ -502,14 +532,19 @@ class InBrowser:
         folder = self.folder / "stated"
         safetensors(folder / "model.safetensors", {"w": [1.0, 2.0]})
         (folder / "config.json").write_text('{"max_position_embeddings": 54321}')
-        with Served(self.heft, self.page, folder) as v:
+        with files_server(folder) as root:
+            return self.shows(folder, "54,321") and \
+                self.shows(f"{root}/model.safetensors", "54,321")
+
+    def shows(self, model, text):
+        with Served(self.heft, self.page, model) as v:
             with tempfile.TemporaryDirectory() as profile, webdriver.Browser(profile) as browser:
                 browser.run(f"location.href = {json.dumps(v.address)}")
                 end, shown = time.monotonic() + WAIT, ""
-                while time.monotonic() < end and "54,321" not in shown:
+                while time.monotonic() < end and text not in shown:
                     shown = browser.run("return document.body?.innerText ?? \"\"")
                     time.sleep(0.3)
-            return "54,321" in shown
+            return text in shown
 
 
 def main(heft, page_folder=None, *only):

@@ -1,6 +1,7 @@
 /**
  * node web/bench/open.mjs [TENSORS]: open the index of a safetensors file with heft, and with JSON.parse and a loop
- * that builds the same list. Prints the medians of 15 runs in turns, after 3 that do not count.
+ * that builds the same list; and take each tensor of the open model. Prints the medians of 15 runs in turns, after 3
+ * that do not count.
  */
 import { performance } from "node:perf_hooks";
 import { open } from "../test/package.mjs";
@@ -47,6 +48,14 @@ async function byHeft({ bytes, size }) {
     return { count, requests };
 }
 
+/** Take the name, type and shape of each tensor. */
+function byIteration(model) {
+    let all = 0;
+    for (const t of model)
+        all += t.name.length + t.dtype.length + t.dims.length;
+    return all;
+}
+
 async function timed(fn) {
     const start = performance.now();
     await fn();
@@ -58,15 +67,19 @@ function median(list) {
 }
 
 const file = makeHeader(COUNT);
-const times = { json: [], heft: [] };
+const times = { json: [], heft: [], each: [] };
+const model = await open({ size: file.size, read: async (offset, length) => file.bytes.subarray(offset, offset + length) });
 for (let i = 0; i < RUNS + WARM; i++) {
-    const json = await timed(() => byJson(file.bytes)), heft = await timed(() => byHeft(file));
+    const json = await timed(() => byJson(file.bytes)), heft = await timed(() => byHeft(file)),
+          each = await timed(() => byIteration(model));
     if (i >= WARM) {
         times.json.push(json);
         times.heft.push(heft);
+        times.each.push(each);
     }
 }
 const { requests } = await byHeft(file);
-const json = median(times.json), heft = median(times.heft);
+const json = median(times.json), heft = median(times.heft), each = median(times.each);
 console.log(JSON.stringify({ tensors: COUNT, header_bytes: file.bytes.length, requests, json_ms: +json.toFixed(2),
-                             heft_ms: +heft.toFixed(2), ratio: +(heft / json).toFixed(3) }));
+                             heft_ms: +heft.toFixed(2), ratio: +(heft / json).toFixed(3), each_ms: +each.toFixed(2),
+                             each_ratio: +(each / json).toFixed(3) }));

@@ -22,6 +22,7 @@ function changedRow(c, a, b) {
     b: describe(b, c.name),
     differing: c.differing,
     max: c.max_abs,
+    rmse: c.rmse,
     cosine: c.cosine,
   };
 }
@@ -29,7 +30,7 @@ function changedRow(c, a, b) {
 const idOf = (model, name) => model.find(name)?.id ?? null;
 
 // Return { equal, summary, rows, omitted }; rows are { name, what, kind, module, a, b, ids, differing, max,
-// cosine } with the ids of the tensors in both models, or null.
+// rmse, cosine } with the ids of the tensors in both models, or null.
 export function compareRows(report, a, b) {
   const lists = [
     [report.changed, (c) => changedRow(c, a, b)],

@@ -1,16 +1,14 @@
 // Two files side by side: this one is A.  The differences are on the left, the values of a tensor in both
 // files on the right.
 
-import { countText, element, REAL_CHARS, realText, sizeText } from "./basics.js";
+import { countText, element, sizeText } from "./basics.js";
 import { isCancelled } from "./client.js";
 import { copyButton, save } from "./copying.js";
-import { csvOf, jsonOf, kindsOf, modulesOf } from "./differences.js";
-import { ListRows } from "./list_rows.js";
+import { DifferenceList } from "./difference_list.js";
 import { nameText } from "./names.js";
 import { PairView } from "./pair_view.js";
 import { shortName } from "./rows.js";
 import { say, showFailure, withProgress } from "./status.js";
-import { Table } from "./table.js";
 
 const count = (n) => n.toLocaleString("en");
 
@@ -31,14 +29,6 @@ const button = (title, act, attributes = {}) => {
   made.addEventListener("click", act);
   return made;
 };
-
-const number = (title, key) => ({
-  title,
-  number: true,
-  chars: REAL_CHARS,
-  value: (r) => r[key],
-  text: (r) => realText(r[key]),
-});
 
 // Which schemes are decoded, and which are not.
 function formText({ schemes }) {
@@ -126,7 +116,7 @@ export class CompareView {
     const list = element("div", { class: "compare-list" });
     this.pair = new PairView(this.client, this.model, other, {
       failed: (e) => isCancelled(e) || showFailure(e),
-      back: () => this.table.querySelector(".grid"),
+      back: () => this.differences.table.querySelector(".grid"),
     });
     const left = element("div", { class: "compare-left" }, element("div", { class: "compare-sides" }, this.side("A", this.model), this.side("B", other)), ...this.formHint(other),
                          outcome, list, element("p", { class: "row" }, button("Compare with another file", () => this.start())),
@@ -152,97 +142,9 @@ export class CompareView {
   // ---- the differences
 
   list(into, rows) {
-    Object.assign(this, { rows, kind: null, module: null });
-    this.chips = element("div", { class: "chips", role: "group", "aria-label": "Kinds of differences" });
-    this.table = element("div", { class: "table-box" });
-    this.modules = element("div", { class: "table-box", hidden: "" });
-    const out = (title, name, text) =>
-      button(title, () => save(name, [text(this.shown())], "text/plain"), { class: "small" });
-    const names = { a: this.model.shown, b: this.other.shown };
-    into.append(this.chips, this.table, this.modules,
-                element("p", { class: "row" }, out("Save as CSV", "differences.csv", csvOf),
-                        out("Save as JSON", "differences.json", (list) => jsonOf(list, names, this.report.summary))));
-    this.moduleTable(modulesOf(rows));
-    this.show();
-  }
-
-  // The rows of the kind and the module that are chosen.
-  shown() {
-    return this.rows.filter((r) => (!this.kind || r.kind === this.kind) && (!this.module || r.module === this.module));
-  }
-
-  show() {
-    const byModule = this.kind === "modules";
-    this.modules.hidden = !byModule;
-    this.table.hidden = byModule;
-    this.drawChips();
-    if (byModule) return;
-    this.table.replaceChildren();
-    this.tensorTable(this.shown());
-  }
-
-  drawChips() {
-    const chip = (kind, title, n) => {
-      const made = button(n === null ? title : `${title} ${count(n)}`, () => {
-        this.kind = kind;
-        this.show();
-        this.chips.querySelector('[aria-pressed="true"]').focus();
-      }, { class: `kind ${kind ?? ""}`, "aria-pressed": String(this.kind === kind) });
-      return made;
-    };
-    const within = this.module
-      ? [button(`in ${shortName(nameText(this.module))} ✕`, () => {
-          this.module = null;
-          this.show();
-        }, { class: "chip", "aria-label": `Only differences in ${this.module}; show all` })]
-      : [];
-    this.chips.replaceChildren(chip(null, "All", this.rows.length), ...kindsOf(this.rows).map(([kind, title, n]) => chip(kind, title, n)),
-                               chip("modules", "By module", null), ...within);
-  }
-
-  tensorTable(rows) {
-    const text = (v) => (v === null ? "–" : shortName(nameText(v)));
-    const columns = [
-      { title: "Tensor", width: [250, 6], text: (r) => text(r.name), value: (r) => r.name, isMarked: true },
-      { title: "Change", width: [86, 1], text: (r) => r.what, value: (r) => r.what },
-      { title: "A", width: [84, 2], text: (r) => text(r.a), value: (r) => r.a },
-      { title: "B", width: [84, 2], text: (r) => text(r.b), value: (r) => r.b },
-      number("Differing", "differing"),
-      number("Greatest", "max"),
-      number("Cosine", "cosine"),
-    ];
-    new Table({
-      into: this.table,
-      label: "Differences",
-      columns,
-      source: new ListRows(rows, (r) => `${r.name} ${r.what} ${r.a} ${r.b}`),
-      chosen: (r) => this.choosePair(r),
-      opened: () => this.pair.node.focus(),
-      narrow: (r) => `${r.what}${r.max === undefined || r.max === null ? "" : `, greatest ${realText(r.max)}`}`,
-    });
-  }
-
-  moduleTable(modules) {
-    const hint = element("p", { class: "quiet" }, "Choose a module to list its differences.");
-    const n = (title, key) => ({ title, number: true, width: [84, 1], value: (m) => m[key], text: (m) => (m[key] ? count(m[key]) : "–") });
-    new Table({
-      into: this.modules,
-      label: "Differences by module",
-      columns: [
-        { title: "Module", width: [190, 4], text: (m) => shortName(nameText(m.name)), value: (m) => m.name },
-        n("Changed", "changed"), n("Renamed", "renamed"), n("Only in A", "removed"), n("Only in B", "added"), number("Greatest", "max"),
-      ],
-      source: new ListRows(modules, (m) => m.name),
-      opened: (m) => this.within(m),
-      chosen: (m) => (hint.replaceChildren(button(`List the differences in ${shortName(nameText(m.name))}`, () => this.within(m), { class: "small" }))),
-      narrow: (m) => `${count(m.changed)} changed, ${count(m.removed)} only in A, ${count(m.added)} only in B`,
-    });
-    this.modules.append(hint);
-  }
-
-  within(m) {
-    Object.assign(this, { module: m.name, kind: null });
-    this.show();
+    const { summary } = this.report;
+    this.differences = new DifferenceList({ into, rows, summary, save, names: { a: this.model.shown, b: this.other.shown },
+                                            chosen: (r) => this.choosePair(r), opened: () => this.pair.node.focus() });
   }
 
   // Arrow keys pass over many rows: read only when they rest.

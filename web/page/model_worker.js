@@ -6,7 +6,7 @@ import { dtypes, open, version } from "./heft.js";
 import { ColumnOrder } from "./column_order.js";
 import { compareRows } from "./compare_rows.js";
 import { metadataRows, valueText } from "./metadata_rows.js";
-import { configOf, mapOf, overviewOf, servedBeside } from "./overview_data.js";
+import { mapOf, overviewOf } from "./overview_data.js";
 import { ModuleTree } from "./module_tree.js";
 import { indexOfSet, isJoinedHere, namesOfSet, numbered } from "./numbered.js";
 import { otherWeights } from "./openable.js";
@@ -17,6 +17,7 @@ import { survey } from "./survey.js";
 import { ValueSample } from "./value_sample.js";
 import { IF_QUANTISED } from "./limits.js";
 import { mayBeQuantised, schemesOf } from "./quantised.js";
+import { settingsBeside, settingsOf } from "./settings.js";
 import { numbersOf, partOf, textsOf } from "./values.js";
 import { warmUp } from "./warm_up.js";
 
@@ -43,8 +44,8 @@ const FIRST = 256;
 class Entry {
   // stored: the tensors of the file.  decoded: those that they represent, which are shown; null: those
   // of the file are.
-  constructor(stored, decoded, config) {
-    Object.assign(this, { stored, config, model: decoded ?? stored, isDecoded: Boolean(decoded) });
+  constructor(stored, decoded, settings) {
+    Object.assign(this, { stored, settings, model: decoded ?? stored, isDecoded: Boolean(decoded) });
     this.schemes = decoded ? schemesOf(decoded) : null;
   }
 
@@ -155,15 +156,18 @@ function completeness(model, { name, files, joined }) {
   };
 }
 
-async function openModel({ input, name, files, whole, joins, decodes, isServedHere }, { signal, progress }) {
+async function openModel({ input, name, files, whole, joins, decodes }, { signal, progress }) {
   let lastByte = now();
   const near = new Map((files || []).map((f) => [f.name, f]));
+  let settings = null;
+  const beside = () => (settings ??= typeof input === "string" && !files ? settingsBeside(input, signal) : settingsOf(near.get("config.json")));
   const options = {
     signal,
     maxTensors: 1 << 24,
     ...(whole ? { maxWholeBytes: whole } : {}),
     onProgress: (p) => {
       lastByte = now();
+      if (p.bytes) beside(); // the address has answered
       progress(p);
     },
   };
@@ -178,11 +182,11 @@ async function openModel({ input, name, files, whole, joins, decodes, isServedHe
       ...(resolve ? { resolve } : {}),
     });
   const stored = await openAs("stored");
-  const config = await configOf(isServedHere ? await servedBeside(input, "config.json") : near.get("config.json"));
-  const wants = decodes === IF_QUANTISED ? mayBeQuantised(stored.columns(), stored, config) : decodes;
+  const found = await beside();
+  const wants = decodes === IF_QUANTISED ? mayBeQuantised(stored.columns(), stored, found.config) : decodes;
   const decoded = wants ? await orClose(stored, openAs("decode")) : null;
   const id = next++;
-  const entry = new Entry(stored, decoded, config);
+  const entry = new Entry(stored, decoded, found);
   models.set(id, entry);
   const { model, isDecoded } = entry;
   const count = model.tensorCount;
@@ -203,8 +207,8 @@ async function orClose(model, promise) {
 }
 
 // What the page asks for once it shows the first rows: the columns of all tensors, and their sums.
-function rest({ order: { columns }, stored, config, isDecoded }) {
-  const isQuantised = isDecoded || mayBeQuantised(columns, stored, config);
+function rest({ order: { columns }, stored, settings, isDecoded }) {
+  const isQuantised = isDecoded || mayBeQuantised(columns, stored, settings.config);
   return { columns, mayBeQuantised: isQuantised, ...typeSums(columns) };
 }
 

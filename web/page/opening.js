@@ -4,7 +4,7 @@ import { byId, element, sizeText } from "./basics.js";
 import { hubAddress, isHubAddress, resolveHub } from "./hub.js";
 import { cut, nameText } from "./names.js";
 import { besides, candidates } from "./openable.js";
-import { isServed, isServedHere } from "./served.js";
+import { isServed } from "./served.js";
 import { clearFailure, showFailure, withProgress } from "./status.js";
 import { openWhole } from "./whole_model.js";
 
@@ -86,7 +86,7 @@ export class Opening {
     if (isHubAddress(text)) return this.hub(text, isSecond, decodes);
     const url = isServed(text) ? new URL(text, document.baseURI).href : addressOf(text);
     if (!url) return showFailure({ status: "argument", rule: null, message: `${text} is no address` }, []);
-    const how = isServed(text) ? { given: text, joins: true, isServedHere: isServedHere(text) } : { given: url };
+    const how = isServed(text) ? { given: text, joins: true } : { given: url };
     return this.use({ input: url, name: decodedName(url), isSecond, decodes, ...how });
   }
 

@@ -22,12 +22,12 @@ function lookUp(metadata, key) {
   return value instanceof Map || (typeof value === "object" && value !== null) ? undefined : value;
 }
 
-export function overviewOf({ order, stored, config, schemes }, sums) {
+export function overviewOf({ order, stored, settings, schemes }, sums) {
   const { columns: c } = order;
   const found = stacksOf(c.count, (i) => nameAt(c, i));
   const facts = modelFacts({
     get: (key) => lookUp(stored.metadata, key),
-    config,
+    config: settings.config,
     tensors: tensorsOf(c),
     types: sums.types,
     bytes: sums.bytes,
@@ -37,6 +37,7 @@ export function overviewOf({ order, stored, config, schemes }, sums) {
   });
   const quantisation = facts.find((f) => f.title === "Quantisation");
   if (quantisation && schemes) Object.assign(quantisation, decodedFact(schemes.shown));
+  if (settings.problem) facts.push({ title: "Settings", text: `config.json ${settings.problem}`, from: "", isKnown: false });
   return { ...found, facts };
 }
 
@@ -68,23 +69,4 @@ export function mapOf(tree, module) {
 // Without what only this file needs.
 function plain({ child, children, ...p }) {
   return children ? { ...p, children: children.map(plain) } : p;
-}
-
-const MOST_CONFIG = 1 << 20; // bytes
-
-// The file beside a model that `heft view` serves, or null.
-export async function servedBeside(address, name) {
-  const answer = await fetch(new URL(name, address), { cache: "no-store" });
-  return answer.ok ? answer.blob() : null;
-}
-
-// The config.json beside the weights, or null.
-export async function configOf(file) {
-  if (!file || file.size > MOST_CONFIG) return null;
-  try {
-    const value = JSON.parse(await file.text());
-    return typeof value === "object" && !Array.isArray(value) ? value : null;
-  } catch {
-    return null; // a damaged companion is no reason to refuse the weights
-  }
 }

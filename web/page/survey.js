@@ -1,5 +1,6 @@
 // Statistics, histogram and heat map of a tensor's values: of all values, or of a sample.
 
+import { fieldRanges } from "./field_ranges.js";
 import { Sums } from "./stats.js";
 
 const ALL = 1 << 20; // values that are read without asking
@@ -76,20 +77,10 @@ export class Heat {
     }
   }
 
-  // The ranges of rows of all lines, and of columns of all fields of a line.
-  ranges() {
-    const cut = (i, parts, all) => Math.ceil((i * all) / parts);
-    const rows = this.bands.flatMap(({ first, rows: all, lines }) =>
-      Array.from({ length: lines }, (_, i) => [first + cut(i, lines, all), first + cut(i + 1, lines, all)]));
-    const { width, columns: all } = this;
-    const columns = Array.from({ length: width }, (_, i) => [cut(i, width, all), cut(i + 1, width, all)]);
-    return { rows, columns };
-  }
-
   // Means are NaN where no finite value was read.
   result() {
     return {
-      ...this.ranges(),
+      ...fieldRanges(this.bands, this.width, this.columns),
       most: Float32Array.from(this.most, (v, i) => (this.counts[i] ? v : NaN)),
       width: this.width,
       height: this.height,

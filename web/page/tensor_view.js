@@ -2,7 +2,7 @@
 
 import { byId, element, percentText, realText, shapeText, sizeText } from "./basics.js";
 import { isCancelled } from "./client.js";
-import { cut, nameText, plainText } from "./names.js";
+import { breakable, cut, nameText, plainText } from "./names.js";
 import { shortName, TensorRows } from "./rows.js";
 import { sheetHead } from "./sheet.js";
 import { say, showFailure } from "./status.js";
@@ -208,7 +208,7 @@ export class TensorView {
           (p.digest ? `, ${plainText(p.digest)}` : ""),
       ]);
     for (const [key, value] of facts.attributes) list.push([plainText(key), plainText(value)]);
-    const name = element("h2", { class: "name code" }, t.name);
+    const name = element("h2", { class: "name code" }, ...breakable(t.name));
     const box = element(
       "div",
       { class: "pictures" },

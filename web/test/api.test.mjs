@@ -418,6 +418,30 @@ test("a closed model says so", async () => {
     assert.equal(columns.name(0), "a");
 });
 
+test("hash() by several workers is that of the command", async () => {
+    const a = path.join(scratch, "shares.safetensors");
+    writeFileSync(a, safetensors(Array.from("edcba", (name, i) => [name, "U8", [i + 1], new Uint8Array(i + 1).fill(i)])));
+    const want = JSON.parse((await heft(["hash", "--json", a])).stdout);
+    const model = await open(a), seen = [];
+    for (const workers of [1, 2, 3, 5, 64]) {
+        const got = await model.hash({ workers, onProgress: p => seen.push([p.bytes, p.total]) });
+        assert.deepEqual([got.model, got.tensors], [want.model, want.tensors.map(({ name, digest }) => ({ name, digest }))]);
+    }
+    for (const [bytes, total] of seen)
+        assert.ok(bytes <= total, `${bytes} of ${total}`);
+    for (const workers of [0, 65, 1.5, "2", null])
+        await fails(model.hash({ workers }), "argument", null, /workers is a number from 1 to 64/);
+    const control = new AbortController();
+    const hashing = model.hash({ workers: 3, signal: control.signal });
+    control.abort();
+    await fails(hashing, "cancelled", "web/aborted", /./);
+    assert.equal((await model.hash({ workers: 3 })).model, want.model);
+    writeFileSync(a, new Uint8Array(9));
+    await fails(model.hash({ workers: 3 }), "io", "web/changed", /changed/);
+    await model.close();
+    await fails(model.hash({ workers: 3 }), "cancelled", "web/closed", /closed/);
+});
+
 test("verify, hash and diff report what the command reports", async () => {
     const other = small.slice();
     other[other.length - 1] = 9;

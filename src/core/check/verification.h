@@ -68,11 +68,4 @@ heft_status heft_check_boxes(heft_check *c, const heft_file *f, heft_progress *p
 /* Return the bytes that heft_check_boxes() reads and adds to the progress. */
 uint64_t heft_check_boxes_bytes(const heft_file *f);
 
-/* ---- the hash of a model from the hashes of the tensors ---- */
-
-/* Compute the hash of the model from the hashes of all tensors, as heft_file_hash() does.  The
- * tensors are not read again. */
-heft_status heft_hash_model(heft_hash *model, const heft_hash *tensors, const heft_file *f,
-                            heft_error *err);
-
 #endif

@@ -19,7 +19,7 @@ function moduleOf(name) {
   return words.slice(0, at >= 0 ? at + 1 : 1).join("");
 }
 
-// Add the kind and the module to the rows of compare_rows.js.
+// Add the kind and the module to the rows { name, what, a, b, differing, max, rmse, cosine }.
 export function sorted(rows) {
   for (const r of rows) {
     r.kind = KIND_OF[r.what] ?? r.what;
@@ -44,7 +44,7 @@ export function modulesOf(rows) {
   return [...found.values()];
 }
 
-const COLUMNS = ["name", "what", "a", "b", "differing", "max", "cosine"];
+const COLUMNS = ["name", "what", "a", "b", "differing", "max", "cosine", "rmse"];
 
 // A field of CSV.  Programs for tables take texts that begin with these characters for formulas.
 function field(value) {
@@ -55,7 +55,7 @@ function field(value) {
 }
 
 export const csvOf = (rows) =>
-  [["tensor", "change", "a", "b", "differing", "greatest_difference", "cosine"], ...rows.map((r) => COLUMNS.map((key) => r[key]))]
+  [["tensor", "change", "a", "b", "differing", "greatest_difference", "cosine", "rmse"], ...rows.map((r) => COLUMNS.map((key) => r[key]))]
     .map((line) => line.map(field).join(",") + "\r\n").join("");
 
 // Infinite numbers are texts, as in what the command prints.
