@@ -74,9 +74,13 @@ uint32_t heft_delta_scan(heft_delta_found *f, const uint8_t *a, const uint8_t *b
 static inline void put(uint8_t *to, uint64_t first, uint64_t units, const uint16_t *positions,
                        const uint8_t *values, uint32_t n, unsigned unit)
 {
-    for (uint32_t i = 0; i < n; i++)
+    enum { AHEAD = 24 };
+    for (uint32_t i = 0; i < n; i++) {
+        if (i + AHEAD < n && positions[i + AHEAD] - first < units)
+            heft_prefetch_to_write(to + (size_t)(positions[i + AHEAD] - first) * unit);
         if (positions[i] - first < units)
             memcpy(to + (size_t)(positions[i] - first) * unit, values + (size_t)i * unit, unit);
+    }
 }
 
 void heft_delta_put(uint8_t *to, uint64_t first, uint64_t units, const uint16_t *positions,

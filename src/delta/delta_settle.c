@@ -26,8 +26,12 @@ heft_combine_input heft_delta_input(const heft_file *f, uint32_t tensor, uint32_
 static inline void gather(uint8_t *to, const uint8_t *block, const uint16_t *positions, uint64_t n,
                           unsigned unit)
 {
-    for (uint64_t i = 0; i < n; i++)
+    enum { AHEAD = 24 };
+    for (uint64_t i = 0; i < n; i++) {
+        if (i + AHEAD < n)
+            heft_prefetch_line(block + (size_t)positions[i + AHEAD] * unit);
         memcpy(to + i * unit, block + (size_t)positions[i] * unit, unit);
+    }
 }
 
 static void gather_units(uint8_t *to, const uint8_t *block, const uint16_t *positions, uint64_t n,

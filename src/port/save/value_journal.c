@@ -102,11 +102,14 @@ heft_status heft_value_journal_begin(heft_value_journal *j, const heft_target *t
 
 static heft_status put_positions(heft_value_journal *j, const heft_value_record *r, heft_error *err)
 {
-    uint8_t bytes[512];
+    uint8_t bytes[4096];
     for (uint32_t i = 0; i < r->count;) {
         size_t n = 0;
-        for (; n < sizeof bytes && i < r->count; n += 2, i++)
-            heft_put(bytes + n, (uint16_t)(r->positions[i] - r->positions[0]), 2);
+        for (; n < sizeof bytes && i < r->count; n += 2, i++) {
+            unsigned at = (unsigned)r->positions[i] - r->positions[0];
+            bytes[n] = (uint8_t)at;
+            bytes[n + 1] = (uint8_t)(at >> 8);
+        }
         HEFT_TRY(put(j, bytes, n, err));
     }
     return HEFT_OK;
@@ -211,15 +214,25 @@ static bool decode(record *out, const uint8_t **p, const uint8_t *end, uint64_t 
     return out->positions ? has_positions(out) : r->length == values;
 }
 
+/* Values that are there already are not written: on a full disk, a range without blocks that could
+ * not be changed cannot be written either. */
 static heft_status write_back(const heft_target *t, const record *r, uint8_t *buf, heft_error *err)
 {
     const heft_value_record *v = &r->r;
-    if (!r->positions)
-        return heft_target_write(t, t->fd, v->at, v->old, v->length, err);
-    HEFT_TRY(heft_disk_read_all(t->disk, t->fd, v->at, buf, v->length, err));
-    for (uint32_t i = 0; i < v->count; i++)
-        memcpy(buf + (size_t)position_at(r, i) * v->unit, v->old + (size_t)i * v->unit, v->unit);
-    return heft_target_write(t, t->fd, v->at, buf, v->length, err);
+    heft_status st = heft_disk_read_all(t->disk, t->fd, v->at, buf, v->length, err);
+    if (!r->positions) { /* bytes that cannot be read are not needed */
+        bool is_there = !st && !memcmp(buf, v->old, v->length);
+        return is_there ? HEFT_OK : heft_target_write(t, t->fd, v->at, v->old, v->length, err);
+    }
+    HEFT_TRY(st);
+    bool differs = false;
+    for (uint32_t i = 0; i < v->count; i++) {
+        uint8_t *to = buf + (size_t)position_at(r, i) * v->unit;
+        const uint8_t *old = v->old + (size_t)i * v->unit;
+        differs = differs || memcmp(to, old, v->unit) != 0;
+        memcpy(to, old, v->unit);
+    }
+    return differs ? heft_target_write(t, t->fd, v->at, buf, v->length, err) : HEFT_OK;
 }
 
 static heft_status damaged(const char *name, heft_error *err)
