@@ -10,13 +10,13 @@
 #include "local/apply_in_place.h"
 #include "stopping_disk.h"
 
-enum { BLOCK = 65536, UNITS = 9 * BLOCK }; /* of the tensor that is mapped: more than 1 MiB */
+enum { BLOCK = 65536, UNITS = 9 * BLOCK }; /* the mapped tensor has more than 1 MiB */
 
 typedef struct scenario {
     const char *path, *dir;
     heft_bytes old, new, delta;
     heft_test_host host;
-    heft_file *file; /* of the delta */
+    heft_file *file; /* has the delta */
     heft_delta *d;
 } scenario;
 
