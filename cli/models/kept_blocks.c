@@ -108,6 +108,19 @@ static void say_kept(const kept_blocks *k, const form *to, const char *path, boo
         has_casts && to->scheme ? ", unless --cast decodes them" : "");
 }
 
+/* Say that the plan fails, and the way on. */
+static int say_refusal(const form *to, const char *path, heft_error *err)
+{
+    size_t used = strlen(err->message);
+    bool is_block = err->rule && !strcmp(err->rule, "heft/requantise");
+    bool is_unknown = !to->scheme && !err->rule && err->status == HEFT_E_UNSUPPORTED;
+    snprintf(err->message + used, sizeof err->message - used, "%s",
+             is_block     ? ". Its rows do not fill blocks of GGUF; --dequantize decodes it"
+             : is_unknown ? "; --raw-tensors stores the parts as tensors of their own"
+                          : "");
+    return say_error(path, err);
+}
+
 int kept_blocks_open(kept_blocks *k, const session *s, const heft_file *f, const char *path,
                      const kept_options *o)
 {
@@ -126,13 +139,8 @@ int kept_blocks_open(kept_blocks *k, const session *s, const heft_file *f, const
     opt.ctx = &w;
     opt.schemes = k->schemes;
     opt.verify = !s->no_verify;
-    if (heft_quantisation_open(&k->plan, f, &opt, &err)) {
-        size_t used = strlen(err.message);
-        if (err.rule && !strcmp(err.rule, "heft/requantise"))
-            snprintf(err.message + used, sizeof err.message - used,
-                     ". Its rows do not fill blocks of GGUF; --dequantize decodes it");
-        return say_error(path, &err);
-    }
+    if (heft_quantisation_open(&k->plan, f, &opt, &err))
+        return say_refusal(to, path, &err);
     code = check_copies(k, to, path);
     if (!code && !s->quiet)
         say_kept(k, to, path, o->has_casts);

@@ -49,6 +49,9 @@ export function changeText(row) {
   return row.what + (known.length ? `: ${known.join(", ")}` : "");
 }
 
+const apartText = ([a, b]) =>
+  (a === b ? "The values are not stored in the same places" : `Different shapes: A ${a}, B ${b}`) + "; there is no difference of values.";
+
 export class PairPictures {
   constructor() {
     this.ownScale = false;
@@ -61,7 +64,7 @@ export class PairPictures {
     if (!known.length) return [element("p", { class: "quiet" }, "Values of this type are not decoded.")];
     const nodes = [];
     if (!found.difference && found.a && found.b)
-      nodes.push(element("p", { class: "warning" }, `Different shapes: A ${shapeText(found.parts[0].shape)}, B ${shapeText(found.parts[1].shape)}; there is no difference of values.`));
+      nodes.push(element("p", { class: "warning" }, apartText(found.parts.map((p) => shapeText(p.shape)))));
     if (known.some((f) => !f.isWhole)) nodes.push(element("p", { class: "quiet" }, `A sample: ${known.map((f) => `${count(f.count)} of ${count(f.all)} values`).join(", ")}.`));
     nodes.push(figuresTable(found));
     if (found.bins && found.bins.min < found.bins.max)

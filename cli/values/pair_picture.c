@@ -42,9 +42,11 @@ static uint64_t first_of(size_t i, size_t n, uint64_t all)
     return all / n * i + (all % n * i + n - 1) / n; /* all * i may overflow */
 }
 
+/* The values of a sparse tensor are one row: their places are elsewhere. */
 static void map_begin(value_map *m, const heft_tensor *t, uint64_t values, size_t per_element)
 {
-    m->columns = t->rank > 1 ? t->dims[t->rank - 1] * per_element : values;
+    m->columns = t->rank > 1 && t->layout == HEFT_DENSE ? t->dims[t->rank - 1] * per_element
+                                                        : values;
     m->columns = m->columns ? m->columns : 1;
     m->rows = values / m->columns + (values % m->columns != 0);
     m->width = m->columns < PICTURE_SIDE ? (size_t)m->columns : PICTURE_SIDE;
@@ -218,9 +220,10 @@ static bool pass(drawing *d)
 
 /* ---- the picture ---- */
 
-static bool has_same_shape(const heft_tensor *a, const heft_tensor *b)
+static bool is_alike(const heft_tensor *a, const heft_tensor *b)
 {
-    return a->rank == b->rank && (!a->rank || !memcmp(a->dims, b->dims, a->rank * sizeof *a->dims));
+    return a->layout == HEFT_DENSE && b->layout == HEFT_DENSE && a->rank == b->rank &&
+           (!a->rank || !memcmp(a->dims, b->dims, a->rank * sizeof *a->dims));
 }
 
 static void begin(drawing *d, const side sides[2])
@@ -236,7 +239,7 @@ static void begin(drawing *d, const side sides[2])
         map_begin(&d->p->maps[k], &t[k], s->elements * s->per_element, s->per_element);
     }
     const stream *a = &d->streams[0], *b = &d->streams[1];
-    d->has_difference = a->is_open && b->is_open && has_same_shape(&t[0], &t[1]) &&
+    d->has_difference = a->is_open && b->is_open && is_alike(&t[0], &t[1]) &&
                         a->elements == b->elements && a->per_element == b->per_element;
     d->p->difference = summary_of_nothing();
     d->p->difference.numeric = d->has_difference;

@@ -24,7 +24,8 @@ typedef struct pair_picture {
     double min, max; /* range of the finite values of both; min > max: there are none */
 } pair_picture;
 
-/* Draw the tensors, one of which may be HEFT_NONE. The difference needs equal shapes. Return false
+/* Draw the tensors, one of which may be HEFT_NONE. The difference needs equal shapes, and dense
+ * tensors. Return false
  * if the work was stopped. */
 bool pair_picture_draw(pair_picture *p, work *w, const side sides[2]);
 

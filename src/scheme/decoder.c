@@ -63,13 +63,25 @@ static bool is_checked(const heft_decoder *r, heft_dtype as)
     return is_half && (r->d->dtype != as || r->d->refuses_infinity);
 }
 
+/* A magnitude that is not that of an infinity, xor that, plus 0x7FFF has its highest bit set. */
 static bool has_infinity(const uint8_t *halves, size_t count, heft_dtype as)
 {
-    enum { SIZE = 2, MAGNITUDE = 0x7FFF, OF_F16 = 0x7C00, OF_BF16 = 0x7F80 };
-    uint32_t found = 0, infinity = as == HEFT_F16 ? OF_F16 : OF_BF16;
-    for (size_t i = 0; i < count; i++)
-        found |= (heft_le16(halves + i * SIZE) & MAGNITUDE) == infinity;
-    return found;
+    enum { SIZE = 2, OF_F16 = 0x7C00, OF_BF16 = 0x7F80, TWICE = 0x10001, IN_LANE = 4 / SIZE };
+    const uint32_t low = 0x7FFF, infinity = as == HEFT_F16 ? OF_F16 : OF_BF16;
+    heft_u32_lanes all = ~(heft_u32_lanes){ 0 }, v;
+    uint32_t each[HEFT_U32_LANES], rest = UINT32_MAX;
+    size_t i = 0;
+    for (; !heft_is_big_endian() && i + IN_LANE * HEFT_U32_LANES <= count;
+         i += IN_LANE * HEFT_U32_LANES) {
+        memcpy(&v, halves + i * SIZE, sizeof v);
+        all &= ((v & low * TWICE) ^ infinity * TWICE) + low * TWICE;
+    }
+    for (; i < count; i++)
+        rest &= ((heft_le16(halves + i * SIZE) & low) ^ infinity) + low;
+    memcpy(each, &all, sizeof each);
+    for (size_t k = 0; k < HEFT_U32_LANES; k++)
+        rest &= each[k] & each[k] >> 16;
+    return !(rest & (low + 1));
 }
 
 /* Refuse finite numbers that become infinities in the type. */

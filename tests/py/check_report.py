@@ -231,7 +231,11 @@ def check_comparison(pages):
         yield f"numbers of the values are {value[5:]}, not {want}"
     sparse = pages.folder / "sparse.zt"
     pages.run("convert", "--sparsify", "value=coo", a, sparse)
-    rows = [row[:4] for row in document(pages.write(sparse, a))["comparison"]["rows"]]
+    doc = document(pages.write(sparse, a))["comparison"]
+    picture = doc["pictures"][0]
+    yield from differs("pictures with a sparse tensor", (
+        picture["difference"], picture["a"]["rows"], picture["a"]["means"]), (None, 1, [1.0, 2.0]))
+    rows = [row[:4] for row in doc["rows"]]
     yield from differs("rows with a sparse tensor", rows,
                        [["value", "layout", "f32 [2] sparse_coo", "f32 [2]"]])
     equal = document(pages.write(a, a))["comparison"]

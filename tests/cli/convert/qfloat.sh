@@ -9,6 +9,8 @@ model = {"a.weight": ("I8", [2, 16], integers), "norm": ("F16", [2], bytes(4)),
 write_safetensors("model/model.safetensors", model)
 model["a.weight_zero_point"] = ("I8", [2, 1], bytes(2))
 write_safetensors("shifted/model.safetensors", model)
+write_safetensors("empty.safetensors", {"a.weight": ("I8", [0, 16], b""),
+                                        "a.weight_scale": ("F32", [0, 1], b"")})
 END
 $HEFT convert model m.bpk && $HEFT ls --raw m.bpk && $HEFT cat m.bpk a.weight | od -An -v -tx1
 for release in 0.20 0.22 0.22-pre.2; do
@@ -21,6 +23,7 @@ $HEFT convert -q --dequantize model decoded.bpk && $HEFT ls --raw decoded.bpk
 $HEFT convert -q --raw-tensors model raw.bpk && $HEFT ls --raw raw.bpk
 echo "== refused"
 $HEFT convert shifted no.bpk || echo "= $?"
+$HEFT convert empty.safetensors no.bpk || echo "= $?"
 $HEFT convert --cast a.weight=f32 model no.bpk || echo "= $?"
 $HEFT merge model/model.safetensors m.bpk --duplicates first no.bpk || echo "= $?"
 [ -e no.bpk ] || echo "nothing is written"
