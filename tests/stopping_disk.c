@@ -142,7 +142,7 @@ static int plain_lock(int fd)
     return heft_system_disk.lock(fd);
 }
 
-static uint8_t *mapped_before; /* bytes of the mapped range, for a kill in the middle */
+static uint8_t *mapped_before;
 
 static int stopping_map(heft_mapped_range *out, int fd, off_t at, size_t len)
 {

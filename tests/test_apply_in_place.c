@@ -10,7 +10,7 @@
 #include "local/apply_in_place.h"
 #include "stopping_disk.h"
 
-enum { BLOCK = 65536, UNITS = 9 * BLOCK }; /* the mapped tensor has more than 1 MiB */
+enum { BLOCK = 65536, UNITS = 9 * BLOCK }; /* The tensor has more than 1 MiB. */
 
 typedef struct scenario {
     const char *path, *dir;
@@ -104,7 +104,7 @@ static void assert_recovers(const scenario *s)
                 (!undone && heft_test_file_is(s->path, s->new)));
 }
 
-/* ---- how bytes change ---- */
+/* ---- mapping ---- */
 
 static unsigned mapped;
 
@@ -272,7 +272,7 @@ static void a_file_that_is_cut_meanwhile_is_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        in_dir(a_file_that_is_cut_meanwhile_is_an_error), /* first, for the handler of faults */
+        in_dir(a_file_that_is_cut_meanwhile_is_an_error), /* The handler of faults comes first. */
         in_dir(a_large_tensor_changes_in_memory_and_others_by_writes),
         in_dir(a_file_that_cannot_be_mapped_is_read_and_written),
         in_dir(a_kill_leaves_the_old_or_the_new_file),

@@ -2,6 +2,7 @@
  * and nothing stays. */
 #include <heft/lora.h>
 
+#include "lora/lora_patterns.h"
 #include "models.h"
 
 static const test_tensor base_tensors[] = {
@@ -140,11 +141,39 @@ static void extracting_without_memory_is_an_error(void **state)
     close_models(&m);
 }
 
+/* ---- patterns ---- */
+
+static void patterns_that_cost_too_much_leave_no_work(void **state)
+{
+    static const char *const all[] = { "other", "x.*y", "(a|b)c", "m[op]d" };
+    heft_test_memory m;
+    heft_test_memory_init(&m, 0);
+    heft_memory mem = { m.host.allocator, UINT64_MAX, 0 };
+    const uint64_t secret[2] = { 1, 2 };
+    heft_name_hash key;
+    heft_name_hash_init(&key, secret);
+    for (uint64_t begun = 1; begun < 1 << 20; begun *= 4) {
+        uint64_t work = begun;
+        double out = 0;
+        heft_lora_patterns p = { .mem = &mem, .key = &key, .work = &work };
+        assert_true(heft_lora_patterns_reserve(&p, HEFT_COUNT(all)));
+        for (size_t i = 0; i < HEFT_COUNT(all); i++)
+            assert_true(heft_lora_patterns_add(&p, heft_test_str(all[i]), (double)i));
+        bool found = heft_lora_patterns_find(&out, &p, heft_test_str("a.mod"));
+        assert_true(!work || (found && out == 3.0));
+        assert_true(work || begun < 1 << 14);
+        heft_lora_patterns_free(&p);
+    }
+    heft_assert_all_freed(&m);
+    (void)state;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(merging_without_memory_is_an_error),
         cmocka_unit_test(extracting_without_memory_is_an_error),
+        cmocka_unit_test(patterns_that_cost_too_much_leave_no_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "lora/merging.h"
-#include "scheme/name_pattern.h"
 
 /* ---- values ---- */
 
@@ -77,51 +76,30 @@ static heft_status find_bool(bool *out, const heft_settings *s, const char *key,
 
 /* ---- patterns ---- */
 
-enum { LONGEST_PATTERN = 512, PATTERN_WORK = 1 << 16 };
-
-/* A pattern names a module if it matches the whole name, or what follows a dot. */
-static bool compile_pattern(heft_name_pattern *p, char text[LONGEST_PATTERN], heft_str pattern)
-{
-    const heft_str parts[] = { heft_lit("(?:.*\\.)?(?:"), pattern, heft_lit(")$") };
-    size_t n = 0;
-    for (int i = 0; i < 3; i++) {
-        if (parts[i].len > LONGEST_PATTERN - n)
-            return false;
-        if (parts[i].len)
-            memcpy(text + n, parts[i].ptr, parts[i].len);
-        n += parts[i].len;
-    }
-    return heft_pattern_compile(p, (heft_str){ text, n });
-}
-
-static bool names_module(heft_str pattern, heft_str module)
-{
-    char text[LONGEST_PATTERN];
-    heft_name_pattern p;
-    uint64_t work = PATTERN_WORK;
-    return compile_pattern(&p, text, pattern) && heft_pattern_matches(&p, module, &work);
-}
-
 /* A pattern that is not understood, or a value that is no number, would change the scale. */
-static heft_status check_patterns(const heft_settings *s, const char *map, heft_error *err)
+static heft_status read_patterns(heft_lora_patterns *p, const heft_settings *s, const char *map,
+                                 heft_error *err)
 {
-    char text[LONGEST_PATTERN];
-    heft_name_pattern p;
+    static const char purpose[] = "for patterns";
     uint32_t at = heft_settings_find_path(s, heft_lit(map));
     if (at == HEFT_NONE || heft_settings_value_at(s, at).kind == HEFT_KIND_NULL)
         return HEFT_OK;
-    if (heft_settings_value_at(s, at).kind != HEFT_KIND_MAP)
+    heft_value all = heft_settings_value_at(s, at);
+    if (all.kind != HEFT_KIND_MAP)
         return heft_error_plain(err, HEFT_E_FORMAT, "adapter_config.json: %q is not a map",
                                 heft_lit(map));
+    if (!heft_lora_patterns_reserve(p, (uint32_t)all.as.container.count))
+        return heft_error_no_memory(err, purpose);
     for (uint32_t i = at + 1; i < heft_settings_next(s, at); i = heft_settings_next(s, i)) {
         heft_value v = heft_settings_value_at(s, i);
         double n;
-        if (number_of(&n, &v) && compile_pattern(&p, text, v.key))
-            continue;
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                                "adapter_config.json: the pattern %q of %q, or its value, is not "
-                                "understood",
-                                v.key, heft_lit(map));
+        if (!number_of(&n, &v) || !heft_lora_pattern_is_valid(v.key))
+            return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                                    "adapter_config.json: the pattern %q of %q, or its value, is "
+                                    "not understood",
+                                    v.key, heft_lit(map));
+        if (!heft_lora_patterns_add(p, v.key, n))
+            return heft_error_no_memory(err, purpose);
     }
     return HEFT_OK;
 }
@@ -195,14 +173,17 @@ void heft_lora_config_free(heft_lora_config *c)
 {
     heft_settings_close(c->metadata);
     c->metadata = NULL;
+    heft_lora_patterns_free(&c->ranks);
+    heft_lora_patterns_free(&c->alphas);
 }
 
-heft_status heft_lora_config_read(heft_lora_config *out, const heft_lora_adapter *a,
-                                  heft_error *err)
+heft_status heft_lora_config_read(heft_lora_config *out, const heft_lora_adapter *a, heft_memory *m,
+                                  uint64_t *work, heft_error *err)
 {
     const heft_settings *s = a->config;
     heft_value v;
-    *out = (heft_lora_config){ .settings = s };
+    heft_lora_patterns none = { .mem = m, .key = &a->f->x.key, .work = work };
+    *out = (heft_lora_config){ .settings = s, .work = work, .ranks = none, .alphas = none };
     if (!s)
         return read_metadata(out, a->f, err);
     bool has_type = heft_settings_find(&v, s, heft_lit("peft_type"));
@@ -212,8 +193,8 @@ heft_status heft_lora_config_read(heft_lora_config *out, const heft_lora_adapter
                                 v.kind == HEFT_KIND_STR ? v.as.s : heft_lit("?"));
     HEFT_TRY(refuse_variants(s, err));
     HEFT_TRY(refuse_other_bases(s, err));
-    HEFT_TRY(check_patterns(s, "rank_pattern", err));
-    HEFT_TRY(check_patterns(s, "alpha_pattern", err));
+    HEFT_TRY(read_patterns(&out->ranks, s, "rank_pattern", err));
+    HEFT_TRY(read_patterns(&out->alphas, s, "alpha_pattern", err));
     HEFT_TRY(find_number(&out->rank, &out->has_rank, s, "r", err));
     HEFT_TRY(find_number(&out->alpha, &out->has_alpha, s, "lora_alpha", err));
     HEFT_TRY(find_bool(&out->use_rslora, s, "use_rslora", err));
@@ -225,17 +206,19 @@ heft_status heft_lora_config_read(heft_lora_config *out, const heft_lora_adapter
                             "adapter_config.json has no lora_alpha: the scale is not known");
 }
 
-/* Replace the number by that of the first pattern in a map of the settings that names the
+/* Replace the number by that of the first pattern in a map of the metadata that names the
  * module. */
-static void find_pattern(double *out, const heft_settings *s, const char *map, heft_str module)
+static void find_pattern(double *out, const heft_lora_config *c, const char *map, heft_str module)
 {
+    const heft_settings *s = c->metadata;
     uint32_t at = heft_settings_find_path(s, heft_lit(map));
     if (at == HEFT_NONE || heft_settings_value_at(s, at).kind != HEFT_KIND_MAP)
         return;
-    for (uint32_t i = at + 1; i < heft_settings_next(s, at); i = heft_settings_next(s, i)) {
+    for (uint32_t i = at + 1; i < heft_settings_next(s, at) && *c->work;
+         i = heft_settings_next(s, i)) {
         heft_value v = heft_settings_value_at(s, i);
         double n;
-        if (!number_of(&n, &v) || !names_module(v.key, module))
+        if (!number_of(&n, &v) || !heft_lora_pattern_names(v.key, module, c->work))
             continue;
         *out = n;
         return;
@@ -246,42 +229,38 @@ void heft_lora_config_of(const heft_lora_config *c, heft_str module, double *ran
 {
     *rank = c->rank;
     *alpha = c->alpha;
-    if (!c->settings)
-        return;
-    find_pattern(rank, c->settings, "rank_pattern", module);
-    find_pattern(alpha, c->settings, "alpha_pattern", module);
+    (void)heft_lora_patterns_find(rank, &c->ranks, module);
+    (void)heft_lora_patterns_find(alpha, &c->alphas, module);
 }
 
-/* Return whether the pattern names a module of an adapter. */
-static bool is_used(heft_str pattern, const heft_lora_modules *modules)
+heft_status heft_lora_config_check(const heft_lora_config *c, heft_error *err)
+{
+    if (*c->work)
+        return HEFT_OK;
+    return heft_error_plain(err, HEFT_E_LIMIT,
+                            "the settings of the adapter have too many patterns with operators to "
+                            "compare each with all modules: replace them by names of modules");
+}
+
+static void report(heft_lora_patterns *p, const char *map, const heft_lora_modules *modules,
+                   const heft_lora_options *o, uint32_t adapter)
 {
     const heft_lora_module *m = modules->all.ptr;
-    char text[LONGEST_PATTERN];
-    heft_name_pattern p;
-    bool found = false, is_valid = compile_pattern(&p, text, pattern);
-    for (uint32_t i = 0; i < modules->all.len && is_valid && !found; i++) {
-        uint64_t work = PATTERN_WORK;
-        heft_str name = heft_lora_unwrapped(heft_lora_without_layers(m[i].name));
-        found = heft_pattern_matches(&p, name, &work);
-    }
-    return found;
+    heft_str pattern;
+    uint32_t at = 0;
+    for (uint32_t i = 0; p->rows.len && i < modules->all.len; i++)
+        heft_lora_patterns_mark(p, heft_lora_unwrapped(heft_lora_without_layers(m[i].name)));
+    while (*p->work && heft_lora_patterns_unused(&pattern, p, &at))
+        o->on_pattern(o->ctx, adapter, map, pattern);
 }
 
-void heft_lora_config_report(const heft_lora_config *c, const heft_lora_modules *modules,
+void heft_lora_config_report(heft_lora_config *c, const heft_lora_modules *modules,
                              const heft_lora_options *o, uint32_t adapter)
 {
-    static const char *const maps[] = { "rank_pattern", "alpha_pattern" };
-    const heft_settings *s = c->settings;
-    for (size_t k = 0; s && o->on_pattern && k < sizeof maps / sizeof *maps; k++) {
-        uint32_t at = heft_settings_find_path(s, heft_lit(maps[k]));
-        if (at == HEFT_NONE || heft_settings_value_at(s, at).kind != HEFT_KIND_MAP)
-            continue;
-        for (uint32_t i = at + 1; i < heft_settings_next(s, at); i = heft_settings_next(s, i)) {
-            heft_str pattern = heft_settings_value_at(s, i).key;
-            if (!is_used(pattern, modules))
-                o->on_pattern(o->ctx, adapter, maps[k], pattern);
-        }
-    }
+    if (!c->settings || !o->on_pattern)
+        return;
+    report(&c->ranks, "rank_pattern", modules, o, adapter);
+    report(&c->alphas, "alpha_pattern", modules, o, adapter);
 }
 
 /* Join the component of a module, its name up to the first dot, and a key; ptr NULL: too long. */
@@ -319,7 +298,7 @@ bool heft_lora_config_in_file(const heft_lora_config *c, const heft_file *f, hef
     key = key_of(text, sizeof text - 1, module, "alpha_pattern");
     if (key.ptr) {
         text[key.len] = 0;
-        find_pattern(alpha, c->metadata, text, module);
+        find_pattern(alpha, c, text, module);
     }
     return true;
 }

@@ -153,6 +153,7 @@ static heft_status find_scale(const plan *p, const heft_lora_module *m, heft_str
     double stated, alpha;
     bool use_rslora = p->config.use_rslora;
     heft_lora_config_of(&p->config, name, &stated, &alpha);
+    HEFT_TRY(heft_lora_config_check(&p->config, p->err));
     if (p->config.settings && p->config.has_rank && stated != (double)rank)
         return heft_error_plain(p->err, HEFT_E_FORMAT,
                                 "module %q has the rank %U, but adapter_config.json says %U",
@@ -167,6 +168,7 @@ static heft_status find_scale(const plan *p, const heft_lora_module *m, heft_str
     else if (!p->config.settings &&
              !heft_lora_config_in_file(&p->config, p->a->f, m->name, &alpha, &use_rslora))
         alpha = (double)rank;
+    HEFT_TRY(heft_lora_config_check(&p->config, p->err));
     double by = use_rslora ? heft_lora_square_root((double)rank) : (double)rank;
     *scale = p->a->scale * alpha / by;
     return HEFT_OK;
@@ -601,13 +603,16 @@ heft_status heft_lora_plan(heft_lora *l, const heft_lora_adapter *a, uint32_t nu
 {
     plan p = { .l = l, .a = a, .number = number, .base = base, .err = l->err };
     heft_lora_modules modules = { .all = { NULL, 0, 0 } };
-    heft_status st = heft_lora_config_read(&p.config, a, l->err);
+    uint64_t work = UINT64_C(6000000000); /* It lasts for some seconds. */
+    heft_status st = heft_lora_config_read(&p.config, a, &l->mem, &work, l->err);
     if (!st)
         st = heft_lora_modules_read(&modules, &l->mem, a->f, l->err);
     if (!st && !modules.all.len)
         st = heft_error_plain(l->err, HEFT_E_NOTFOUND, "the adapter has no tensors");
-    if (!st)
+    if (!st) {
         heft_lora_config_report(&p.config, &modules, &l->opt, number);
+        st = heft_lora_config_check(&p.config, l->err);
+    }
     for (uint32_t i = 0; i < modules.all.len && !st; i++)
         st = add_module(&p, (const heft_lora_module *)modules.all.ptr + i);
     heft_lora_modules_free(&modules, &l->mem);

@@ -9,6 +9,7 @@
 
 #include "combine/combine.h"
 #include "lora/lora_names.h"
+#include "lora/lora_patterns.h"
 #include "model/names.h"
 
 /* ---- the settings of PEFT ---- */
@@ -19,11 +20,14 @@ typedef struct heft_lora_config {
     double rank, alpha;
     bool has_rank, has_alpha;
     bool use_rslora, use_dora, fan_in_fan_out;
+    heft_lora_patterns ranks, alphas; /* The settings have them. */
+    uint64_t *work;                   /* Comparisons with patterns may cost as much. */
 } heft_lora_config;
-/* Read the settings, and those in the metadata of the file.  Call heft_lora_config_free()
- * whatever is returned.  HEFT_E_UNSUPPORTED: another method than LoRA. */
-heft_status heft_lora_config_read(heft_lora_config *out, const heft_lora_adapter *a,
-                                  heft_error *err);
+/* Read the settings, and those in the metadata of the file.  The memory and `work` are borrowed.
+ * Call heft_lora_config_free() whatever is returned.
+ *   HEFT_E_UNSUPPORTED  another method than LoRA */
+heft_status heft_lora_config_read(heft_lora_config *out, const heft_lora_adapter *a, heft_memory *m,
+                                  uint64_t *work, heft_error *err);
 void heft_lora_config_free(heft_lora_config *c);
 /* Find what the metadata say of the alpha of a module: diffusers by component, llama.cpp of all.
  * *use_rslora is set where they say so.  Return false if they say nothing. */
@@ -31,6 +35,8 @@ bool heft_lora_config_in_file(const heft_lora_config *c, const heft_file *f, hef
                               double *alpha, bool *use_rslora);
 /* Set the rank and alpha of a module, by the patterns of the settings. */
 void heft_lora_config_of(const heft_lora_config *c, heft_str module, double *rank, double *alpha);
+/* Return HEFT_E_LIMIT if comparisons with patterns have cost too much, and were not made. */
+heft_status heft_lora_config_check(const heft_lora_config *c, heft_error *err);
 
 /* ---- the modules of an adapter ---- */
 
@@ -51,7 +57,7 @@ heft_status heft_lora_modules_read(heft_lora_modules *out, heft_memory *m, const
                                    heft_error *err);
 void heft_lora_modules_free(heft_lora_modules *s, heft_memory *m);
 /* Call o->on_pattern for the patterns of the settings that name no module. */
-void heft_lora_config_report(const heft_lora_config *c, const heft_lora_modules *modules,
+void heft_lora_config_report(heft_lora_config *c, const heft_lora_modules *modules,
                              const heft_lora_options *o, uint32_t adapter);
 
 /* ---- tensors of the base, by the names of modules ---- */

@@ -15,8 +15,8 @@
 
 typedef struct heft_mapped_range { /* a range of a file that changes in memory */
     uint8_t *bytes;
-    void *map;     /* the pages that have the range */
-    size_t length; /* of the pages */
+    void *map;     /* The pages have the range. */
+    size_t length; /* The pages have these bytes. */
     heft_guard *guard;
 } heft_mapped_range;
 
