@@ -3,7 +3,6 @@
 
 #include "core/check/verification.h"
 
-#include <heft/private.h>
 #include <heft/share.h>
 
 /* ---- inputs --------------------------------------------------------------------------------- */

@@ -6,7 +6,6 @@
 #include "heft_web.h"
 
 #include <heft/check.h>
-#include <heft/private.h>
 #include <heft/vocabulary.h>
 
 #include <stddef.h>

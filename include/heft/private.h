@@ -102,13 +102,6 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_server_run(heft_server *s, const heft_
 /* NULL is ignored. */
 HEFT_API void heft_server_close(heft_server *s);
 
-/* ---- the hash of a model ------------------------------------------------------------------- */
-
-/* Compute the hash of the model from the hashes of all tensors, as heft_file_hash() does.  The
- * tensors are not read again. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_hash_model(heft_hash *model, const heft_hash *tensors,
-                                                     const heft_file *f, heft_error *err);
-
 /* ---- shares, caches ----------------------------------------------------------------------- */
 
 /* Compute an id of a file, equal on every machine and for every copy of the file: of names, types,

@@ -1,4 +1,7 @@
-/* defaults.c - the default host; the only file that depends on which libraries the build found. */
+/* defaults.c - the default host, and the clock of files; the only file that depends on which
+ * libraries the build found. */
+#include <time.h>
+
 #include "port/port.h"
 
 static const heft_digest *const digests[] = {
@@ -50,5 +53,14 @@ const heft_remote *heft_host_remote(void)
     return &heft_curl_remote;
 #else
     return NULL;
+#endif
+}
+
+int heft_file_clock(void)
+{
+#ifdef CLOCK_REALTIME_COARSE
+    return CLOCK_REALTIME_COARSE;
+#else
+    return CLOCK_REALTIME;
 #endif
 }

@@ -82,6 +82,9 @@ bool heft_md5(uint8_t out[HEFT_MD5_BYTES], const void *data, size_t len);
 /* ---- mapped files, file_pages.c ---- */
 
 size_t heft_page_size(void);
+/* Return the clock by which the system stamps files, for clock_gettime(); where it has none of its
+ * own, the clock of the day. */
+int heft_file_clock(void);
 /* Return true if a fault in a mapping of the file would end the program; then the file is read
  * instead, unless the caller asks for a mapping. */
 bool heft_map_may_fault(int fd);

@@ -13,8 +13,6 @@
 #include "base/blake3.h"
 #include "base/sort.h"
 
-#include <heft/private.h>
-
 enum { PIECE = 1 << 20, MOST_PARTS = UINT16_MAX };
 
 typedef struct piece {

@@ -305,14 +305,11 @@ static heft_status prepare_reads(file_source *f, heft_access access, heft_error 
  * written again in it without a trace: wait for the next. */
 static void leave_tick_of(struct timespec written)
 {
-#ifdef CLOCK_REALTIME_COARSE
     struct timespec now, tick;
-    if (!clock_gettime(CLOCK_REALTIME_COARSE, &now) && now.tv_sec == written.tv_sec &&
-        now.tv_nsec == written.tv_nsec && !clock_getres(CLOCK_REALTIME_COARSE, &tick))
+    int clock = heft_file_clock();
+    if (!clock_gettime(clock, &now) && now.tv_sec == written.tv_sec &&
+        now.tv_nsec == written.tv_nsec && !clock_getres(clock, &tick))
         nanosleep(&tick, NULL);
-#else
-    (void)written;
-#endif
 }
 
 static heft_status check_file(file_source *f, heft_error *err)
