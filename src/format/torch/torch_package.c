@@ -271,11 +271,13 @@ static heft_status read_models(heft_torch_package *p)
 
 /* ---- what is not read ---- */
 
-static void report_code(const heft_torch_package *p)
+static void report_rest(const heft_torch_package *p)
 {
     heft_str model, first = { NULL, 0 };
     heft_range where = { HEFT_NOWHERE, 0 };
     uint64_t count = 0;
+    heft_ix_note(p->t.x, HEFT_NOTE, "torch/package", p->zip->directory.offset, HEFT_NONE,
+                 "a .pt2 package of torch.export: its graphs, inputs and extra files are not read");
     for (uint32_t i = 0; i < p->zip->count; i++) {
         const heft_zip_entry *e = &p->zip->entries[i];
         heft_str path = heft_torch_package_path(p, e);
@@ -307,9 +309,6 @@ static heft_status end(const heft_torch_package *p)
                               "the archive ends before the configuration of its weights");
     if (!p->has_models)
         return heft_error_plain(x->err, HEFT_E_UNSUPPORTED, HEFT_ZIP_PT2);
-    heft_ix_note(x, HEFT_NOTE, "torch/package", p->zip->directory.offset, HEFT_NONE,
-                 "a .pt2 package of torch.export: its graphs, inputs and extra files are not read");
-    report_code(p);
     if (!heft_ix_tensors(x) && !x->left_out)
         heft_ix_left_out(x, HEFT_LEFT_OUT_READABLE, "torch/no-tensor",
                          (heft_range){ p->zip->directory.offset, 0 }, "the package has no tensor");
@@ -324,6 +323,7 @@ heft_status heft_torch_parse_package(const heft_torch *t, const heft_zip *z)
     p.t.budget = UINT64_MAX; /* nothing is shared */
     (void)find_root(z, &p.root);
     p.has_programs = has_programs(&p);
+    report_rest(&p); /* the number of notes is limited */
     heft_status st = read_models(&p);
     if (p.lacks_bytes && st != HEFT_E_NOMEM) /* the first error in the file is that of a member */
         return HEFT_AGAIN;
