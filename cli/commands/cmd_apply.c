@@ -33,7 +33,8 @@ static void close_delta(opened *o)
 /* An error about the base names the base. */
 static int say_not_applied(const session *s, const heft_error *err)
 {
-    const char *path = s->args.item[err->status == HEFT_E_ARGUMENT ? 0 : 1];
+    bool is_of_base = err->status == HEFT_E_ARGUMENT || err->about == HEFT_ABOUT_SOURCE;
+    const char *path = s->args.item[is_of_base ? 0 : 1];
     int code = say_error(path, err);
     return err->status == HEFT_E_ARGUMENT ? CODE_CANNOT : code;
 }
@@ -176,7 +177,7 @@ const command command_apply = {
         "is compared with digests in DELTA first: the wrong model is refused before a byte is\n"
         "written. --in-place compares the values that are replaced only, and keeps a journal,\n"
         "so that an interrupted change is undone by `heft edit OLD`. Deltas of miles, slime\n"
-        "and SGLang, which are folders, and sparse patches are applied as well.",
+        "and SGLang, which are folders, and sparse patches of TRL are applied as well.",
     .example = "heft apply step1.safetensors step2.zt -o step2.safetensors",
     .group = GROUP_CHANGE,
     .traits = COMMAND_WRITES | COMMAND_REPORTS_LOSSES | COMMAND_CHECKS_PARTS,

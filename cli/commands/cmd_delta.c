@@ -212,10 +212,10 @@ const command command_delta = {
     .args = "OLD NEW",
     .summary = "write what changed from one model to another",
     .description =
-        "Writes the values, tensors and metadata that NEW has and OLD has not to a file, which\n"
-        "`heft apply` turns into NEW where there is OLD. Of tensors in which few elements\n"
-        "changed only these are stored. OLD and NEW may have different formats. The file is\n"
-        "a zTensor file with digests of all tensors of both models.",
+        "Writes what differs from OLD to NEW - values, tensors, metadata - to a file. Where OLD\n"
+        "is, `heft apply` makes NEW from this file. If few elements of a tensor changed, only\n"
+        "these are stored. OLD and NEW may have different formats. The file is a zTensor file\n"
+        "with digests of all tensors of both models.",
     .example = "heft delta step1.safetensors step2.safetensors -o step2.zt",
     .group = GROUP_CHANGE,
     .traits = COMMAND_WRITES | COMMAND_REPORTS_LOSSES | COMMAND_CHECKS_PARTS,

@@ -248,9 +248,9 @@ const command command_scan = {
     .description =
         "Reports what pickles would import if a program loaded them, without loading them.\n"
         "The exit status is 1 if anything but the functions that rebuild tensors would be\n"
-        "imported, or if a part cannot be searched. Looks into every file by its content: PyTorch "
-        "files, npy and npz files, models of Keras, zip and tar archives, and compressed files; "
-        "of a folder everything is scanned.",
+        "imported, or if a part cannot be searched. Looks into every file by its content:\n"
+        "PyTorch, npy and npz files, models of Keras and ONNX, zip and tar archives, and\n"
+        "compressed files; of a folder everything is scanned.",
     .example = "heft scan model.pt downloads/",
     .group = GROUP_CHECK,
     .traits = COMMAND_PAGED | COMMAND_FOLLOWS_LINKS,

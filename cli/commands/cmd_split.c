@@ -67,7 +67,8 @@ const command command_split = {
     .args = "IN OUTDIR",
     .summary = "write a model as several files",
     .description =
-        "Writes a model as several files: safetensors with an index, GGUF or zTensor 2.\n"
+        "Writes a model as several files: safetensors, PyTorch or Flax with an index, GGUF,\n"
+        "zTensor 2, or a distributed checkpoint of PyTorch (dcp).\n"
         "A file holds as many tensors as fit into --max-size; a larger tensor gets a file of\n"
         "its own, with a warning. With --count, the files are as equal as the order of the\n"
         "tensors allows. All files appear together, or none. An interrupted split is\n"

@@ -25,7 +25,7 @@ typedef struct heft_blend_settings heft_blend_settings;
 HEFT_API HEFT_MUST_CHECK heft_status heft_blend_settings_read(heft_blend_settings **out,
                                                               heft_str text, const heft_host *host,
                                                               heft_error *err);
-/* NULL is ignored. */
+/* Close settings.  NULL is ignored. */
 HEFT_API void heft_blend_settings_close(heft_blend_settings *s);
 /* Return the number of models, the base included. */
 HEFT_API uint32_t heft_blend_settings_models(const heft_blend_settings *s);

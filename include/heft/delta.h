@@ -2,7 +2,7 @@
  * rules of heft.h apply.
  *
  *   heft_delta_make()           writes what changed from one model to another
- *   heft_delta_apply()          a base and a delta, as the model that the delta was made for
+ *   heft_delta_apply()          opens the new model, from the base and the delta
  *   heft_delta_apply_in_place() changes the file of the base instead
  *
  * A delta is about names, element types, shapes, values and metadata, so the models may have
@@ -19,14 +19,14 @@ extern "C" {
 
 /* ---- making ------------------------------------------------------------------------------- */
 
-/* Kinds of changes of a tensor; the base has a tensor of the same name, unless one is added. */
+/* Kinds of changes of a tensor. */
 typedef enum heft_change {
-    HEFT_CHANGE_NONE,    /* it does not */
+    HEFT_CHANGE_NONE,    /* it stays the same */
     HEFT_CHANGE_SPARSE,  /* some elements have new values */
-    HEFT_CHANGE_XOR,     /* many do: all bytes are exclusive ors of the old and the new bytes */
-    HEFT_CHANGE_WHOLE,   /* it replaces the tensor of the base: another type, shape or layout */
-    HEFT_CHANGE_ADDED,   /* the base has no such tensor */
-    HEFT_CHANGE_REMOVED, /* the new model has no such tensor */
+    HEFT_CHANGE_XOR,     /* many have: stored are all bytes, old exclusive-or new */
+    HEFT_CHANGE_WHOLE,   /* it has another type, shape or layout: stored is the new one */
+    HEFT_CHANGE_ADDED,   /* it is new: the base does not have it */
+    HEFT_CHANGE_REMOVED, /* the new model does not have it */
     HEFT_CHANGES         /* the number of kinds */
 } heft_change;
 /* Return the name of a kind in files and in messages: "sparse"; NULL for other numbers. */
@@ -158,7 +158,8 @@ typedef struct heft_apply_options {
  * changes.  Base, delta and the file of the delta must outlive it.  opt may be NULL.
  *   HEFT_E_ARGUMENT  the base is not the model that the delta was made from; the message names the
  *                    first tensor that differs
- *   HEFT_E_FORMAT    the delta is damaged: positions out of range or out of order, lengths */
+ *   HEFT_E_FORMAT    the delta is damaged: positions out of range or out of order, lengths
+ *   HEFT_E_CHECKSUM  a checksum does not match: in the base if err->about is HEFT_ABOUT_SOURCE */
 HEFT_API HEFT_MUST_CHECK heft_status heft_delta_apply(heft_file **out, const heft_file *base,
                                                       const heft_delta *d,
                                                       const heft_apply_options *opt,

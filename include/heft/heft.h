@@ -37,6 +37,11 @@
  *   ids.h            identities of tensors in gpt-rs and Burn;
  *   vocabulary.h     vocabularies;
  *   companion.h      settings and profiles of models;
+ *   map.h            names and layouts of other frameworks;
+ *   gguf_texts.h     metadata of GGUF files from texts next to weights, and back;
+ *   lora.h           merge adapters into a model, or make them;
+ *   blend.h          blend models;
+ *   delta.h          what changed between two models;
  *   scheme.h         quantised tensors that several stored tensors represent;
  *   block_rows.h     encode and decode rows of block-quantised types;
  *   quantise.h       models whose weights are quantised;
@@ -273,8 +278,8 @@ typedef struct heft_open_options {
 
 /* Open a file, or the model in a folder (docs/shards.md says which file of the folder is opened).
  * Reads only the index, and the cost does not depend on the size of the data; the exception is a
- * compressed part without a stated decoded length, which is decoded to learn the
- * length.  opt may be NULL.
+ * compressed part without a stated decoded length, which is decoded to learn the length.  opt may
+ * be NULL.
  *
  * Shards are opened in the folder of the file, but not through symbolic links that leave the
  * folder.  A missing shard is an error only when a part in that shard is read: see

@@ -112,7 +112,9 @@ heft_status heft_delta_verify_base(const uint32_t *tensors, const heft_delta *d,
         chosen[count++] = tensors[i];
     }
     if (!st && count)
-        st = heft_tensor_hash_many(hashes, base, chosen, count, opt->progress, opt->ctx, err);
+        st = heft_error_about(
+            err, heft_tensor_hash_many(hashes, base, chosen, count, opt->progress, opt->ctx, err),
+            HEFT_ABOUT_SOURCE);
     if (!st)
         st = compare(d, items, hashes, count, err);
     heft_mem_free(&mem, chosen, all * sizeof *chosen);

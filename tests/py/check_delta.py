@@ -238,6 +238,18 @@ def the_wrong_base_is_refused(scratch):
         require(p.returncode == 5 and words in p.stderr, p.stderr)
 
 
+def damage_of_the_base_is_not_called_damage_of_the_delta(scratch):
+    models(scratch, more=False)
+    heft("delta", "old.safetensors", "new.safetensors", "-o", "d.zt", cwd=scratch)
+    heft("convert", "--digest", "crc32c", "old.safetensors", "base.zt", cwd=scratch)
+    at = heft_json("ls", scratch / "base.zt")["tensors"][0]["parts"][0]["offset"]
+    damaged = bytearray((scratch / "base.zt").read_bytes())
+    damaged[at] ^= 4
+    (scratch / "base.zt").write_bytes(damaged)
+    p = heft("apply", "base.zt", "d.zt", "-o", "o.zt", code=None, cwd=scratch)
+    require(p.returncode == 3 and b"heft: base.zt: " in p.stderr, p.stderr)
+
+
 # ---- deltas by hand ----
 
 def small(scratch):
@@ -356,7 +368,8 @@ def checksums_of_a_delta_are_compared(scratch):
             for how in ([], ["--no-verify"]):
                 p = heft("apply", "old.safetensors", "bad.zt", "-o", "o.safetensors", *how,
                          code=None, cwd=scratch)
-                require(p.returncode == 3 and b"digest does not match" in p.stderr,
+                require(p.returncode == 3 and b"digest does not match" in p.stderr
+                        and b"heft: bad.zt: " in p.stderr,
                         f"{name}, {part} {how}: {p.returncode} {p.stderr}")
                 require(not (scratch / "o.safetensors").exists(), f"{name}: an output")
     require(kinds == {"counts", "gaps", "values", "xor", "data"}, f"kinds: {kinds}")
@@ -562,6 +575,7 @@ CHECKS = [
     numpy_applies_what_heft_makes, digests_are_those_of_hash, heft_applies_what_it_makes,
     counts_are_those_of_numpy, changed_attributes_are_reported, formats_may_differ,
     values_change_in_place, one_percent_takes_at_most_three, the_wrong_base_is_refused,
+    damage_of_the_base_is_not_called_damage_of_the_delta,
     deltas_by_hand_are_applied, damaged_deltas_are_refused, checksums_of_a_delta_are_compared,
     what_does_not_fit_in_place_is_refused, journals_by_hand_are_undone, full_disks_leave_nothing,
     disk_deltas_are_applied, disk_deltas_are_made, bad_disk_deltas_are_refused, patches_are_applied
