@@ -21,11 +21,26 @@ check()
     size=$(wc -c <"$1") || { complain "$1: cannot be read"; return; }
     [ "$size" -le "$budget" ] ||
         complain "$1: $size bytes are more than the budget of $budget (MODEL_BUDGET)"
-    # Pickles, and archives that may hold one, are scanned before anything opens them.
+    # Formats that may hold code are scanned before anything opens them.
     case $1 in
-    *.pt | *.pth | *.bin | *.ckpt | *.pkl | *.npy | *.npz) heft scan -- "$1" || complain "$1: would run code" ;;
+    *.pt | *.pth | *.pt2 | *.bin | *.ckpt | *.pkl | *.npy | *.npz | *.onnx | *.keras | *.h5)
+        heft scan -- "$1"
+        judge $? "$1" "would run code"
+        ;;
     esac
-    heft verify -- "$1" || complain "$1: is not intact"
+    heft verify -- "$1"
+    judge $? "$1" "is not intact"
+}
+
+# judge STATUS FILE WORDS: complain with these words if heft has found that, or that it could not
+# look: the file cannot be read, or needs a library that this heft lacks.
+judge()
+{
+    case $1 in
+    0) ;;
+    1 | 3) complain "$2: $3" ;;
+    *) complain "$2: cannot be checked here" ;;
+    esac
 }
 
 if [ $# = 0 ]; then
@@ -34,7 +49,7 @@ if [ $# = 0 ]; then
     find . \( -type f -o -type l \) \( -name '*.safetensors' -o -name '*.gguf' -o -name '*.pt' \
         -o -name '*.pth' -o -name 'pytorch_model*.bin' -o -name '*.ckpt' -o -name '*.npy' \
         -o -name '*.npz' -o -name '*.onnx' -o -name '*.zt' -o -name '*.msgpack' \
-        -o -name '*.bpk' \) ! -path './.git/*' >"$list"
+        -o -name '*.bpk' -o -name '*.pt2' -o -name '*.keras' -o -name '*.h5' \) ! -path './.git/*' >"$list"
     while IFS= read -r file; do check "$file"; done <"$list"
 else
     for file; do check "$file"; done

@@ -100,9 +100,8 @@ typedef enum heft_folder_role {
                               shard cannot be opened, the model is incomplete */
     HEFT_FOLDER_LEFT_OUT = 1,    /* may hold weights of the model: the warning "heft/left-out" */
     HEFT_FOLDER_ALTERNATIVE = 2, /* the same weights in another form: the note "heft/passed-over" */
-    HEFT_FOLDER_GIVEN =
-        3 /* the caller opens the file, too: a shard of which all others are given is
-                             not reported as alone */
+    /* The caller opens the file, too: a shard is not reported as alone if all others are given. */
+    HEFT_FOLDER_GIVEN = 3
 } heft_folder_role;
 typedef struct heft_folder_file {
     const char *name; /* "model-mtp.safetensors" */

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree
+import zipfile
 
 ROOT, BUILD = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "bench")]
@@ -82,6 +83,15 @@ def checks_of_models(folder):
     (folder / "bad.pt").write_bytes(b"\x80\x02cos\nsystem\nX\x02\0\0\0ls\x85R.")
     yield "a pickle that would run something is found", expect(
         recipe(run, folder), 1, "would run code")
+    (folder / "bad.pt").unlink()
+    (folder / "bad.pt2").write_bytes(b"\x80\x02cos\nsystem\nX\x02\0\0\0ls\x85R.")
+    yield "code is found behind other names", expect(
+        recipe(run, folder), 1, "bad.pt2: would run code")
+    (folder / "bad.pt2").unlink()
+    with zipfile.ZipFile(folder / "lzma.npz", "w", zipfile.ZIP_LZMA) as z:
+        z.writestr("a.npy", b"")
+    yield "a file that heft cannot read is not called damaged", expect(
+        recipe(run, folder), 1, "lzma.npz: cannot be checked here")
     yield "a file that is not there is an error", expect(
         recipe(run, folder, "none.gguf"), 1, "none.gguf")
     yield "without heft nothing is said about models", expect(
