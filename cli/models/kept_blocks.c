@@ -40,11 +40,16 @@ static bool is_kept_block(const wishes *w, const heft_tensor *t)
     return !w->to->scheme && is_block && !w->o->is_cast(w->o->ctx, t);
 }
 
+static bool has_scheme(const wishes *w, heft_str name)
+{
+    return heft_schemes_find(w->schemes, heft_tensor_find(w->f, name)) != HEFT_NONE;
+}
+
 static heft_quantise_wish wish(void *ctx, const heft_tensor *t)
 {
     const wishes *w = ctx;
-    bool is_part = heft_schemes_find(w->schemes, heft_tensor_find(w->f, t->name)) != HEFT_NONE;
-    return is_part || is_kept_block(w, t) ? HEFT_QUANTISE_ALWAYS : HEFT_QUANTISE_NEVER;
+    return has_scheme(w, t->name) || is_kept_block(w, t) ? HEFT_QUANTISE_ALWAYS
+                                                         : HEFT_QUANTISE_NEVER;
 }
 
 static bool all_are_copied(const wishes *w)
@@ -86,13 +91,14 @@ static int say_formless(const kept_blocks *k, const form *to, const char *path,
     return say_error(path, &err);
 }
 
-/* Refuse what would be decoded: rows that do not fill blocks, zero points. */
-static int check_copies(const kept_blocks *k, const form *to, const char *path)
+/* Refuse what would be decoded: rows that do not fill blocks, zero points. Blocks that have no form
+ * in the target, which are one tensor, are for the target to refuse. */
+static int check_copies(const kept_blocks *k, const wishes *w, const char *path)
 {
     for (uint32_t i = 0; i < heft_quantisation_count(k->plan); i++) {
         heft_quantise_item item = heft_quantisation_at(k->plan, i);
-        if (item.wish == HEFT_QUANTISE_ALWAYS && !item.scheme)
-            return say_formless(k, to, path, &item);
+        if (item.wish == HEFT_QUANTISE_ALWAYS && !item.scheme && has_scheme(w, item.name))
+            return say_formless(k, w->to, path, &item);
     }
     return CODE_DONE;
 }
@@ -102,6 +108,8 @@ static void say_kept(const kept_blocks *k, const form *to, const char *path, boo
     uint32_t count = 0;
     for (uint32_t i = 0; i < heft_quantisation_count(k->plan); i++)
         count += heft_quantisation_at(k->plan, i).scheme != NULL;
+    if (!count)
+        return;
     say(MESSAGE_NOTE, path, "%u quantised tensor%s%s%s%s %s %s with the same numbers%s", count,
         count == 1 ? "" : "s", to->scheme ? " (" : "", to->scheme ? to->scheme : "",
         to->scheme ? ")" : "", count == 1 ? "becomes" : "become", to->becomes,
@@ -141,7 +149,7 @@ int kept_blocks_open(kept_blocks *k, const session *s, const heft_file *f, const
     opt.verify = !s->no_verify;
     if (heft_quantisation_open(&k->plan, f, &opt, &err))
         return say_refusal(to, path, &err);
-    code = check_copies(k, to, path);
+    code = check_copies(k, &w, path);
     if (!code && !s->quiet)
         say_kept(k, to, path, o->has_casts);
     return code;
