@@ -33,22 +33,18 @@ typedef struct wishes {
     const kept_options *o;
 } wishes;
 
-/* Blocks whose type --cast changes are decoded. */
+/* True for blocks that become QFloat; those whose type --cast changes are decoded. */
 static bool is_kept_block(const wishes *w, const heft_tensor *t)
 {
     bool is_block = t->dtype == HEFT_Q8_0 || t->dtype == HEFT_Q4_0;
     return !w->to->scheme && is_block && !w->o->is_cast(w->o->ctx, t);
 }
 
-static bool has_scheme(const wishes *w, heft_str name)
-{
-    return heft_schemes_find(w->schemes, heft_tensor_find(w->f, name)) != HEFT_NONE;
-}
-
 static heft_quantise_wish wish(void *ctx, const heft_tensor *t)
 {
     const wishes *w = ctx;
-    return has_scheme(w, t->name) || is_kept_block(w, t) ? HEFT_QUANTISE_ALWAYS
+    bool is_part = heft_schemes_find(w->schemes, heft_tensor_find(w->f, t->name)) != HEFT_NONE;
+    return is_part || is_kept_block(w, t) ? HEFT_QUANTISE_ALWAYS
                                                          : HEFT_QUANTISE_NEVER;
 }
 
@@ -91,13 +87,20 @@ static int say_formless(const kept_blocks *k, const form *to, const char *path,
     return say_error(path, &err);
 }
 
+static bool is_block(const wishes *w, heft_str name)
+{
+    uint32_t i = heft_tensor_find(w->f, name);
+    heft_tensor t = i != HEFT_NONE ? heft_tensor_at(w->f, i) : (heft_tensor){ .dtype = HEFT_F32 };
+    return is_kept_block(w, &t);
+}
+
 /* Refuse what would be decoded: rows that do not fill blocks, zero points. Blocks that have no form
  * in the target, which are one tensor, are for the target to refuse. */
 static int check_copies(const kept_blocks *k, const wishes *w, const char *path)
 {
     for (uint32_t i = 0; i < heft_quantisation_count(k->plan); i++) {
         heft_quantise_item item = heft_quantisation_at(k->plan, i);
-        if (item.wish == HEFT_QUANTISE_ALWAYS && !item.scheme && has_scheme(w, item.name))
+        if (item.wish == HEFT_QUANTISE_ALWAYS && !item.scheme && !is_block(w, item.name))
             return say_formless(k, w->to, path, &item);
     }
     return CODE_DONE;
