@@ -22,7 +22,8 @@ static void on_finding(void *ctx, const heft_scan_finding *f)
     fuzz_require(f->is_decoded || f->offset <= x->size);
     fuzz_require(f->severity == HEFT_WARNING || f->severity == HEFT_FAULT);
     fuzz_require(*f->text && !strchr(f->text, '\n'));
-    fuzz_require(!strncmp(f->rule, "pickle/", 7) || !strncmp(f->rule, "onnx/", 5));
+    fuzz_require(!strncmp(f->rule, "pickle/", 7) || !strncmp(f->rule, "onnx/", 5) ||
+                 !strncmp(f->rule, "torch/", 6));
     mix(x, f->member.ptr, f->member.len);
     mix(x, f->module.ptr, f->module.len);
     mix(x, f->name.ptr, f->name.len);

@@ -44,8 +44,7 @@ static heft_quantise_wish wish(void *ctx, const heft_tensor *t)
 {
     const wishes *w = ctx;
     bool is_part = heft_schemes_find(w->schemes, heft_tensor_find(w->f, t->name)) != HEFT_NONE;
-    return is_part || is_kept_block(w, t) ? HEFT_QUANTISE_ALWAYS
-                                                         : HEFT_QUANTISE_NEVER;
+    return is_part || is_kept_block(w, t) ? HEFT_QUANTISE_ALWAYS : HEFT_QUANTISE_NEVER;
 }
 
 static bool all_are_copied(const wishes *w)
@@ -141,7 +140,9 @@ int kept_blocks_open(kept_blocks *k, const session *s, const heft_file *f, const
     *k = (kept_blocks){ NULL, NULL };
     if (!to || o->target == heft_file_format(f))
         return CODE_DONE;
-    int code = quantised_open_to_convert(&k->schemes, f, path);
+    /* Without blocks to fill, a server is asked for no settings, as for other formats. */
+    int code = to->scheme ? quantised_open_to_convert(&k->schemes, f, path)
+                          : quantised_open(&k->schemes, f, path);
     wishes w = { f, k->schemes, to, o };
     if (code || !all_are_copied(&w))
         return code;
