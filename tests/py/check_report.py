@@ -465,7 +465,7 @@ def check_incomplete(pages):
         text = browser.run(TEXT, "missing")
         if "Only a part of the model" not in text or names[1] not in text:
             yield f"the page says {text!r}"
-    if webdriver.is_installed():
+    if not webdriver.lacks():
         yield from in_browser(pages, index, steps)
 
 
@@ -672,7 +672,7 @@ def main(heft):
     with tempfile.TemporaryDirectory() as folder:
         pages = Pages(pathlib.Path(heft).resolve(), pathlib.Path(folder).resolve())
         results = [(title, list(fn(pages))) for title, fn in plain.items()]
-        why = "" if webdriver.is_installed() else "chromium and chromium-driver are not installed"
+        why = webdriver.lacks()
         if os.environ.get("HEFT_TEST_FEWER"):
             why = "the page is the same in every build"
         for title, fn in browsed.items():

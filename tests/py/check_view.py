@@ -558,7 +558,7 @@ def main(heft, page_folder=None, *only):
             return 0
         all_checks = [getattr(checks, n) for n in vars(Checks) if "_" in n.strip("_")]
         if page_folder and pathlib.Path(page_folder, "served.js").exists() and \
-                webdriver.is_installed():
+                not webdriver.lacks():
             shown = InBrowser(heft, page_folder, pathlib.Path(folder))
             all_checks += [shown.a_browser_shows_both_models_and_ends_the_command,
                            shown.a_browser_shows_what_the_settings_beside_the_model_say]

@@ -16,8 +16,15 @@ KEYS = {"Tab": "\ue004", "Enter": "\ue007", "End": "\ue010", "Home": "\ue011", "
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 
 
-def is_installed():
-    return bool(shutil.which("chromedriver") and shutil.which("chromium"))
+def lacks():
+    """Return what a session needs and this machine does not have, or an empty string."""
+    if not shutil.which("chromedriver") or not shutil.which("chromium"):
+        return "chromium and chromium-driver are not installed"
+    try:  # chromedriver looks for the browser there
+        socket.getaddrinfo("localhost", 80)
+    except OSError:
+        return "the name localhost has no address: there is no /etc/hosts"
+    return ""
 
 
 def free_port():
