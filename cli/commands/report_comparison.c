@@ -277,7 +277,9 @@ static void put_bins(json *j, const char *key, const pair_picture *p, int k)
 
 static void put_shape(json *j, const heft_file *f, uint32_t tensor)
 {
-    heft_tensor t = tensor == HEFT_NONE ? (heft_tensor){ .rank = 0 } : heft_tensor_at(f, tensor);
+    heft_tensor t = { .rank = 0 };
+    if (tensor != HEFT_NONE)
+        t = heft_tensor_at(f, tensor);
     json_begin(j, '[');
     for (uint32_t k = 0; k < t.rank; k++)
         json_u64(j, t.dims[k]);

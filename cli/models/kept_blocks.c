@@ -89,7 +89,9 @@ static int say_formless(const kept_blocks *k, const form *to, const char *path,
 static bool is_block(const wishes *w, heft_str name)
 {
     uint32_t i = heft_tensor_find(w->f, name);
-    heft_tensor t = i != HEFT_NONE ? heft_tensor_at(w->f, i) : (heft_tensor){ .dtype = HEFT_F32 };
+    if (i == HEFT_NONE)
+        return false;
+    heft_tensor t = heft_tensor_at(w->f, i);
     return is_kept_block(w, &t);
 }
 

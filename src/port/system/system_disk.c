@@ -105,10 +105,11 @@ static int reflink_bytes(int from, off_t at, int to, off_t to_at, size_t len)
 static int map_range(heft_mapped_range *out, int fd, off_t at, size_t len)
 {
     size_t before = (size_t)at & (heft_page_size() - 1);
-    heft_mapped_range m = { .length = before + len };
-    m.map = mmap(NULL, m.length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, at - (off_t)before);
-    if (m.map == MAP_FAILED)
+    void *map = mmap(NULL, before + len, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+                     at - (off_t)before);
+    if (map == MAP_FAILED)
         return -1;
+    heft_mapped_range m = { .map = map, .length = before + len };
     bool is_ready = !madvise(m.map, m.length, POPULATE_WRITE);
     m.guard = is_ready ? heft_guard_new(m.map, m.length, true) : NULL;
     if (!m.guard) {
