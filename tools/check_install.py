@@ -187,8 +187,8 @@ def cmake(installed, model, scratch):
         project = scratch / f"cmake-{version.split(' ')[0]}-{len(version)}"
         project.mkdir()
         (project / "CMakeLists.txt").write_text(CMAKE % version)
-        made = complaints("cmake", "-S", project, "-B", project / "build", f"-Dheft_DIR={package}",
-                          f"-DSOURCE={ROOT / 'examples/ls.c'}")
+        made = complaints("cmake", "-G", "Ninja", "-S", project, "-B", project / "build",
+                          f"-Dheft_DIR={package}", f"-DSOURCE={ROOT / 'examples/ls.c'}")
         yield f"cmake finds heft {version}" if is_found else f"cmake finds no heft {version}", (
             made if is_found else [] if made else ["it is found"])
     project = scratch / "cmake-0.1-3"

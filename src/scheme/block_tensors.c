@@ -17,7 +17,7 @@ static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t
     const uint8_t *p = heft_decoder_bytes(r, HEFT_ROLE_WEIGHT, block * bytes, blocks * bytes);
     if (!p)
         return r->st;
-    (void)heft_dtype_cast(run, HEFT_F32, p, type, blocks * elements);
+    (void)heft_floats_from(run, type, p, blocks * elements);
     memcpy(out, run + skip, count * sizeof *out);
     return r->st;
 }

@@ -31,6 +31,8 @@ static heft_status read_columns(uint64_t *out, const heft_decoding *d, heft_erro
     heft_status st = heft_part_read(raw, d->f, s->part, 0, (size_t)s->bytes, err);
     if (!st && !heft_dtype_cast(shape, HEFT_U64, raw, s->dtype, (size_t)rank))
         st = heft_decoding_refuse(d, HEFT_ROLE_SHAPE, "does not have integers", err);
+    for (uint64_t i = 0; i < rank; i++)
+        shape[i] = heft_le64((const uint8_t *)&shape[i]);
     *out = shape[rank - 1];
     bool is_same = shape[rank - 2] == heft_decoding_dim(w, 1);
     for (uint64_t i = 0; i + 2 < rank; i++)

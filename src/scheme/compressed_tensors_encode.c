@@ -40,11 +40,11 @@ static heft_encoded_scale scale(const heft_encoded *e, float largest)
     float most = (t == HEFT_F16 ? most_f16 : most_bf16) / (e->bits == 4 ? 8 : 128);
     heft_encoded_scale s = { .by = largest / (e->bits == 4 ? 7.5F : 127.5F) };
     s.by = s.by < most ? s.by : most;
-    (void)heft_dtype_cast(s.stored, t, &s.by, HEFT_F32, 1);
-    (void)heft_dtype_cast(&s.by, HEFT_F32, s.stored, t, 1);
+    heft_floats_to(s.stored, t, &s.by, 1);
+    (void)heft_floats_from(&s.by, t, s.stored, 1);
     if (s.by == 0) {
         s.by = 1;
-        (void)heft_dtype_cast(s.stored, t, &s.by, HEFT_F32, 1);
+        heft_floats_to(s.stored, t, &s.by, 1);
     }
     return s;
 }

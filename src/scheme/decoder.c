@@ -47,12 +47,12 @@ static bool look_up_run(heft_decoder *r, uint64_t row, uint64_t column, size_t c
            decoder->look_up(r, row, column, count, as, out);
 }
 
-static void put_run(const float *run, size_t count, heft_dtype as, uint8_t *out)
+static void put_run(float *run, size_t count, heft_dtype as, uint8_t *out)
 {
     if (as == HEFT_BF16 && !heft_is_big_endian())
         heft_packed_now()->bf16(out, run, count);
     else
-        (void)heft_dtype_cast(out, as, run, HEFT_F32, count);
+        heft_floats_to(out, as, run, count);
 }
 
 /* Return whether finite numbers must not become infinities in a type of 16 bits: it is not the own
@@ -114,6 +114,8 @@ static void decode_run(heft_decoder *r, uint64_t row, uint64_t column, size_t co
         heft_decoder_scale_columns(r, column, count, to);
     if (!r->st && to == run)
         put_run(run, count, as, out);
+    else if (!r->st && heft_is_big_endian())
+        heft_f32_from_little(to, count); /* turns them round */
     if (!r->st && checks && has_infinity(out, count, as))
         refuse_overflow(r, run, count, as);
 }

@@ -145,7 +145,7 @@ heft_status heft_decoding_scalar(const heft_decoding *d, heft_role role, float *
     if (!p || p->elements != 1 || !p->bytes || p->bytes > sizeof raw)
         return heft_decoding_refuse(d, role, "is not a single number", err);
     HEFT_TRY(heft_part_read(raw, d->f, p->part, 0, (size_t)p->bytes, err));
-    if (!heft_dtype_cast(out, HEFT_F32, raw, p->dtype, 1))
+    if (!heft_floats_from(out, p->dtype, raw, 1))
         HEFT_TRY(heft_decoding_refuse(d, role, "is not a number", err));
     return HEFT_OK;
 }

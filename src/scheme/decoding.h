@@ -8,6 +8,8 @@
 #include <heft/scheme.h>
 
 #include "core/read/file.h"
+#include "model/cast_batch.h"
+#include "model/float.h"
 #include "model/packed_loops.h"
 #include "scheme/recognition.h"
 
@@ -34,6 +36,24 @@ typedef enum heft_role {
     HEFT_ROLE_PRE_SCALE,
     HEFT_ROLES
 } heft_role;
+
+/* heft_dtype_cast() between elements as they are stored and numbers of the machine. */
+static inline bool heft_floats_from(float *out, heft_dtype from, const void *stored, size_t n)
+{
+    bool is_number = heft_dtype_cast(out, HEFT_F32, stored, from, n);
+    if (heft_is_big_endian())
+        heft_f32_from_little(out, n);
+    return is_number;
+}
+
+static inline void heft_floats_to(void *out, heft_dtype to, float *numbers, size_t n)
+{
+    if (heft_is_big_endian())
+        heft_f32_from_little(numbers, n); /* turns them round */
+    (void)heft_dtype_cast(out, to, numbers, HEFT_F32, n);
+    if (heft_is_big_endian())
+        heft_f32_from_little(numbers, n);
+}
 
 typedef struct heft_decoding_part {
     uint32_t tensor; /* HEFT_NONE: absent */

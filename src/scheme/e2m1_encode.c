@@ -51,8 +51,7 @@ bool heft_has_e2m1(const heft_encoded *e, const heft_scheme *scheme, heft_dtype 
 static void load_scales(const heft_encoded *e, codes *c, size_t groups)
 {
     bool is_power = group_of(e) == 32, divides = !e->choice->form;
-    (void)heft_dtype_cast(c->by, HEFT_F32, c->scale, is_power ? HEFT_F8_E8M0 : HEFT_F8_E4M3FN,
-                          groups);
+    (void)heft_floats_from(c->by, is_power ? HEFT_F8_E8M0 : HEFT_F8_E4M3FN, c->scale, groups);
     for (size_t g = 0; g < groups && !is_power; g++)
         c->by[g] = divides ? c->by[g] / e->factor : c->by[g] * e->factor;
 }
@@ -104,7 +103,7 @@ static bool encode_codes(heft_encoder *r, uint64_t row, uint64_t column, size_t 
     }
     r->has_run = false;
     heft_drop_nan(r->x, count);
-    (void)heft_dtype_cast(pairs, HEFT_F4_E2M1, r->x, HEFT_F32, count); /* saturates */
+    heft_floats_to(pairs, HEFT_F4_E2M1, r->x, count); /* saturates */
     for (size_t i = 0; i < count; i++)
         c->code[i] = (uint8_t)(pairs[i / 2] >> 4 * (i % 2) & 15);
     if (r->measures)

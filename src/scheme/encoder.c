@@ -70,7 +70,7 @@ static void read_transposed(heft_encoder *r, uint64_t row, uint64_t column, size
         size_t n = count - done < PIECE ? count - done : PIECE;
         for (size_t i = 0; i < n; i++)
             memcpy(piece + i * size, p + (done + i) * e->rows * size, (size_t)size);
-        (void)heft_dtype_cast(r->x + done, HEFT_F32, piece, e->from, n);
+        (void)heft_floats_from(r->x + done, e->from, piece, n);
     }
 }
 
@@ -82,7 +82,7 @@ static void read_plain(heft_encoder *r, uint64_t first, size_t count)
     (void)heft_dtype_bytes(&len, r->e->from, count);
     const uint8_t *p = heft_encoder_source(r, at, (size_t)len);
     if (p)
-        (void)heft_dtype_cast(r->x, HEFT_F32, p, r->e->from, count);
+        (void)heft_floats_from(r->x, r->e->from, p, count);
 }
 
 bool heft_encoder_run(heft_encoder *r, uint64_t row, uint64_t column, size_t count)

@@ -152,7 +152,7 @@ const char *heft_encoded_set_grid(heft_encoded *e)
 void heft_load_e4m3(const heft_encoded *e, const uint8_t *in, size_t n, float *x)
 {
     (void)e;
-    (void)heft_dtype_cast(x, HEFT_F32, in, HEFT_F8_E4M3FN, n);
+    (void)heft_floats_from(x, HEFT_F8_E4M3FN, in, n);
 }
 
 void heft_drop_nan(float *x, size_t n)

@@ -28,7 +28,7 @@ static heft_encoded_scale scale(const heft_encoded *e, float largest)
 static void store(const heft_encoded *e, float *x, size_t n, uint8_t *out)
 {
     (void)e;
-    (void)heft_dtype_cast(out, HEFT_F8_E4M3FN, x, HEFT_F32, n); /* saturates */
+    heft_floats_to(out, HEFT_F8_E4M3FN, x, n); /* saturates */
 }
 
 const heft_scheme_encoder heft_encoder_of_fp8 = {

@@ -106,7 +106,7 @@ static bool read_numbers(heft_decoder *r, uint64_t row, uint64_t column, size_t 
     if (!p)
         return false;
     if (!is_affine && d->bits == MOST_BITS)
-        (void)heft_dtype_cast(out, HEFT_F32, p, HEFT_F8_E4M3FN, count);
+        (void)heft_floats_from(out, HEFT_F8_E4M3FN, p, count);
     else if (!is_affine)
         heft_e2m1_unpack(out, p, column % 2, false, count);
     else

@@ -22,7 +22,7 @@ static heft_status decode_blocks(heft_decoder *r, uint64_t first, size_t count, 
         return r->st;
     const uint8_t *p = heft_decoder_bytes(r, HEFT_ROLE_WEIGHT, block * BYTES, blocks * BYTES);
     if (p)
-        (void)heft_dtype_cast(run, HEFT_F32, p, HEFT_NVFP4, blocks * ELEMENTS);
+        (void)heft_floats_from(run, HEFT_NVFP4, p, blocks * ELEMENTS);
     for (size_t i = 0; p && i < count; i++)
         out[i] = run[skip + i] * factor;
     return r->st;

@@ -90,10 +90,10 @@ static heft_encoded_scale scale(const heft_encoded *e, float largest)
     float x = divides(e) ? largest / 6 * e->factor : largest / (6 * e->factor);
     if (largest == 0)
         x = 1;
-    (void)heft_dtype_cast(s.stored, HEFT_F8_E4M3FN, &x, HEFT_F32, 1);
+    heft_floats_to(s.stored, HEFT_F8_E4M3FN, &x, 1);
     if (!s.stored[0])
         s.stored[0] = 1; /* 2^-9 */
-    (void)heft_dtype_cast(&x, HEFT_F32, s.stored, HEFT_F8_E4M3FN, 1);
+    (void)heft_floats_from(&x, HEFT_F8_E4M3FN, s.stored, 1);
     s.by = divides(e) ? x / e->factor : x * e->factor;
     if (s.by == 0) /* the numbers are too small for any scale, and become 0 */
         s.by = 1;

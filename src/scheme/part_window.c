@@ -73,7 +73,7 @@ static void look_up(heft_decoder *r, heft_dtype t, const uint8_t *p, size_t coun
 {
     for (int i = 0; r->table_type != t && i < 256; i++) {
         uint8_t code = (uint8_t)i;
-        (void)heft_dtype_cast(&r->table.number[i], HEFT_F32, &code, t, 1);
+        (void)heft_floats_from(&r->table.number[i], t, &code, 1);
         uint32_t bits = heft_f32_bits(r->table.number[i]);
         r->table.third[i] = (uint8_t)(bits >> 16);
         r->table.top[i] = (uint8_t)(bits >> 24);
@@ -96,7 +96,7 @@ static void read_powers(const uint8_t *p, size_t count, float *out)
 bool heft_decoding_floats(float *out, heft_dtype t, const uint8_t *p, size_t count)
 {
     if (t != HEFT_F8_E8M0)
-        return heft_dtype_cast(out, HEFT_F32, p, t, count);
+        return heft_floats_from(out, t, p, count);
     read_powers(p, count, out);
     return true;
 }

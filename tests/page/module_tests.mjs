@@ -1,10 +1,6 @@
 // Modules of the page that need no browser.
-import { pathToFileURL } from 'node:url'
-import { join } from 'node:path'
-
 import { differs } from './expect.mjs'
-
-const load = (site, name) => import(pathToFileURL(join(site, name)))
+import { load } from './page_modules.mjs'
 
 // Columns as the package gives them. tensors: [name (text or bytes), dtype, shape]
 function columnsOf(tensors) {

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { Visit } from './browser.mjs'
 import { differs, lacks, silent } from './expect.mjs'
 import { floats, writeSafetensors } from './model_files.mjs'
+import { load } from './page_modules.mjs'
 
 const counted = (count, value) => Buffer.from(Float32Array.from({ length: count }, (_, i) => value(i)).buffer)
 
@@ -188,14 +189,14 @@ async function* copies(context) {
 
 // Commands are words for a shell, whatever a name holds.
 async function* quotedWords({ site }) {
-    const { quoted } = await import(join(site, 'commands.js'))
+    const { quoted } = await load(site, 'commands.js')
     for (const word of ["it's", 'a b', '$HOME', '`x`', '-rf', 'a\nb', 'ünï', "\\'", '*', '!x', '\t', ''])
         yield* differs(`the word ${JSON.stringify(word)}`, execFileSync('bash', ['-c', `printf %s ${quoted(word)}`]).toString(), word)
 }
 
 async function* patterns({ site }) {
-    const { globOf } = await import(join(site, 'glob.js'))
-    const { queryOf } = await import(join(site, 'query.js'))
+    const { globOf } = await load(site, 'glob.js')
+    const { queryOf } = await load(site, 'query.js')
     for (const [pattern, name, fits] of [['*', '', true], ['a*c', 'abbc', true], ['a*c', 'abcd', false], ['[a-c]?', 'bx', true], ['[!a-c]?', 'bx', false],
         ['{a,b{c,d}}.w', 'bd.w', true], ['{a,b}', 'c', false], ['a\\*', 'a*', true], ['a\\*', 'ab', false], ['{a', '{a', true], ['[', '[', true]])
         yield* differs(`${pattern} and ${name}`, globOf(pattern)(name), fits)
