@@ -5,8 +5,9 @@ COMMANDS and OTHER are programs of tests/commands.c; OTHER may be several words,
 an emulator runs. SAMPLES are directories with samples (FORMAT/good and FORMAT/bad); of each
 directory good or bad only LIMIT files are compared, unless LIMIT is 0. `ls --json`, `verify --json`
 and `hash --json` must print the same bytes and end with the same status. Good samples are
-converted to every format that is written: both builds must write the same bytes. A difference is
-no failure where OTHER says that it was built without a library. TAP on stdout."""
+converted to every format that is written: both builds must write the same bytes. Samples whose
+name begins with "quantised" are always among them, and are decoded and encoded. A difference is no
+failure where OTHER says that it was built without a library. TAP on stdout."""
 import concurrent.futures
 import json
 import pathlib
@@ -20,6 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
 CHECKSUM = 3  # exit status of a wrong checksum
+METHODS = ["int4", "mxfp4", "mxfp8", "nvfp4"]  # fp8 keeps signs of NaN, in which processors differ
 READS = [["ls", "--json"], ["verify", "--json"], ["hash", "--json"]]
 LACKS = re.compile(rb"this build (cannot|has no|lacks)|not computed|cannot be (checked|computed)"
                    rb"|unchecked|no codec|no digest|compressed with gzip; unpack it first")
@@ -33,7 +35,13 @@ def listed(folders, limit):
                 files = [p for p in sorted(below.iterdir())
                          if p.is_file() and p.with_name(p.name + ".json").exists()]
                 step = max(1, len(files) // limit) if limit else 1
-                yield from ((path, kind == "good") for path in files[::step][:limit or None])
+                chosen = files[::step][:limit or None]
+                chosen += [p for p in files if is_quantised(p) and p not in chosen]
+                yield from ((path, kind == "good") for path in chosen)
+
+
+def is_quantised(path):
+    return path.name.startswith("quantised")
 
 
 def run_both(*words, outputs=(None, None)):
@@ -64,20 +72,25 @@ def differences(what, own, other):
 
 def check_converted(path, scratch):
     """Convert a sample to every format; compare the files."""
-    for form in FORMATS:
+    ways = [(form, []) for form in FORMATS]
+    if is_quantised(path):
+        again = ["--requantize", "--allow-nan", "--quantize"]
+        ways += [("safetensors", ["--dequantize=f32"]), ("safetensors", ["--dequantize=bf16"]),
+                 *(("safetensors", [*again, method]) for method in METHODS)]
+    for form, more in ways:
         outputs = [pathlib.Path(scratch, side, f"{path.name}.{form}") for side in ("a", "b")]
         for out in outputs:
             out.parent.mkdir(exist_ok=True)
-        own, other = run_both("convert", "--allow-loss", "--to", form, str(path),
+        own, other = run_both("convert", "--allow-loss", *more, "--to", form, str(path),
                               outputs=outputs)
         if lacks(own, other):
             LEFT_OUT.append(form)
             continue
         if own.returncode != other.returncode:
-            yield (f"conversion to {form} ends with {other.returncode}, not {own.returncode}: "
-                   f"{other.stderr[-300:]}")
+            yield (f"conversion to {form} {more} ends with {other.returncode}, "
+                   f"not {own.returncode}: {other.stderr[-300:]}")
         elif not own.returncode and outputs[0].read_bytes() != outputs[1].read_bytes():
-            yield f"conversion to {form} writes other bytes"
+            yield f"conversion to {form} {more} writes other bytes"
         for out in outputs:
             out.unlink(missing_ok=True)
 
