@@ -85,6 +85,13 @@ static void read_plain(heft_encoder *r, uint64_t first, size_t count)
         (void)heft_floats_from(r->x, r->e->from, p, count);
 }
 
+static void read_decoded(heft_encoder *r, uint64_t first, size_t count)
+{
+    r->st = heft_decoder_read(&r->input, first, count, HEFT_F32, (uint8_t *)r->x);
+    if (heft_is_big_endian())
+        heft_f32_from_little(r->x, count);
+}
+
 bool heft_encoder_run(heft_encoder *r, uint64_t row, uint64_t column, size_t count)
 {
     const heft_encoded *e = r->e;
@@ -93,7 +100,7 @@ bool heft_encoder_run(heft_encoder *r, uint64_t row, uint64_t column, size_t cou
         return true;
     r->has_run = false;
     if (e->decoding)
-        r->st = heft_decoder_read(&r->input, first, count, HEFT_F32, (uint8_t *)r->x);
+        read_decoded(r, first, count);
     else if (e->is_transposed)
         read_transposed(r, row, column, count);
     else

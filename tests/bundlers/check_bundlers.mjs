@@ -182,6 +182,10 @@ async function main(tarball, heft, only) {
         const want = { tensors: 2, values: ['0', '-2', '6', 'NaN', 'Infinity', '0.5'], ok: true, digest, remote: 2, fails: 'format' }
         for (const [i, [title, test]] of tests.entries()) {
             const complaints = []
+            if (title.includes('Vite') && !(await import('node:util')).styleText) {
+                console.log(`ok ${i + 1} - ${title} # SKIP Vite needs Node 20.12, and this is ${process.version}`)
+                continue
+            }
             try {
                 for await (const complaint of test({ folder, browser, tarball: resolve(tarball), want }))
                     complaints.push(complaint)

@@ -21,7 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
 CHECKSUM = 3  # exit status of a wrong checksum
-METHODS = ["int4", "mxfp4", "mxfp8", "nvfp4"]  # fp8 keeps signs of NaN, in which processors differ
+METHODS = ["fp8", "int4:channel", "mxfp4", "mxfp8", "nvfp4"]
 READS = [["ls", "--json"], ["verify", "--json"], ["hash", "--json"]]
 LACKS = re.compile(rb"this build (cannot|has no|lacks)|not computed|cannot be (checked|computed)"
                    rb"|unchecked|no codec|no digest|compressed with gzip; unpack it first")
@@ -74,7 +74,7 @@ def check_converted(path, scratch):
     """Convert a sample to every format; compare the files."""
     ways = [(form, []) for form in FORMATS]
     if is_quantised(path):
-        again = ["--requantize", "--allow-nan", "--quantize"]
+        again = ["--force", "--requantize", "--allow-nan", "--quantize"]  # over config.json
         ways += [("safetensors", ["--dequantize=f32"]), ("safetensors", ["--dequantize=bf16"]),
                  *(("safetensors", [*again, method]) for method in METHODS)]
     for form, more in ways:
