@@ -37,7 +37,7 @@ static void assert_same(const heft_float_functions *a, const heft_float_function
     double mean = x.sum / (double)n, p = a->squares(values, n, mean),
            q = b->squares(values, n, mean);
     assert_memory_equal(&p, &q, sizeof p);
-    bins range = bins_between((double)x.min, (double)x.max);
+    bins range = bins_between((double)x.min, (double)x.max, SUMMARY_BINS);
     heft_f32_edges edges = float_edges_of(&range);
     uint64_t counts[2][SUMMARY_BINS] = { { 0 } };
     a->count(counts[0], values, n, &edges);

@@ -81,44 +81,15 @@ static void map_add(value_map *m, place *at, const double *v, size_t n)
     }
 }
 
-/* ---- figures ---- */
+/* ---- histograms ---- */
 
-static void figures_add(summary *to, const double *v, size_t n)
-{
-    summary s = summary_of_nothing();
-    s.numeric = true;
-    s.count = n;
-    double sum = 0, squares = 0;
-    for (size_t i = 0; i < n; i++) {
-        s.nans += isnan(v[i]) ? 1 : 0;
-        s.infinities += isinf(v[i]) ? 1 : 0;
-        if (!isfinite(v[i]))
-            continue;
-        s.finite++;
-        s.zeros += v[i] == 0;
-        s.min = v[i] < s.min ? v[i] : s.min;
-        s.max = v[i] > s.max ? v[i] : s.max;
-        sum += v[i];
-    }
-    s.mean = s.finite ? sum / (double)s.finite : 0;
-    for (size_t i = 0; i < n; i++)
-        squares += isfinite(v[i]) ? (v[i] - s.mean) * (v[i] - s.mean) : 0;
-    s.deviation = s.finite ? sqrt(squares / (double)s.finite) : 0;
-    summary_merge(to, &s);
-}
-
-/* Values are halved because max - min may overflow a double. Values outside the range are ignored,
- * since the file may have changed since the first pass. */
+/* Values outside the range are ignored, since the file may have changed since the first pass. */
 static void bins_add(pair_picture *p, int k, const double *v, size_t n)
 {
-    double low = p->min / 2, range = p->max / 2 - low;
-    double scale = range > 1e-300 ? PICTURE_BINS / range : 0;
-    for (size_t i = 0; i < n; i++) {
-        if (!(v[i] >= p->min && v[i] <= p->max))
-            continue;
-        double at = (v[i] / 2 - low) * scale;
-        p->bins[k][at < PICTURE_BINS ? (size_t)at : PICTURE_BINS - 1]++;
-    }
+    bins b = bins_between(p->min, p->max, PICTURE_BINS);
+    for (size_t i = 0; i < n; i++)
+        if (v[i] >= p->min && v[i] <= p->max)
+            p->bins[k][bin_of(&b, v[i])]++;
 }
 
 /* ---- reading ---- */
@@ -153,15 +124,16 @@ static const uint8_t *stream_next(stream *s, work *w, uint64_t from, uint64_t *n
     return bytes && work_step(w, len) ? bytes : NULL;
 }
 
-static void add_block(drawing *d, int k, const double *v, size_t n)
+/* The order of the values is lost. */
+static void add_block(drawing *d, int k, double *v, size_t n)
 {
     pair_picture *p = d->p;
     if (d->is_second) {
         bins_add(p, k, v, n);
         return;
     }
-    figures_add(&p->figures[k], v, n);
     map_add(&p->maps[k], &d->places[k], v, n);
+    (void)summary_add(&p->figures[k], v, n);
 }
 
 static void add_difference(drawing *d, const double *a, const double *b, size_t n)
@@ -169,8 +141,8 @@ static void add_difference(drawing *d, const double *a, const double *b, size_t 
     double minus[BLOCK];
     for (size_t i = 0; i < n; i++)
         minus[i] = a[i] - b[i];
-    figures_add(&d->p->difference, minus, n);
     map_add(&d->p->difference_map, &d->places[2], minus, n);
+    (void)summary_add(&d->p->difference, minus, n);
 }
 
 /* Add the values of a step; values[k]: their number, bytes[k]: where they are. */
@@ -185,11 +157,11 @@ static bool add_step(drawing *d, const uint8_t *const bytes[2], const uint64_t v
             n[k] = left < BLOCK ? (size_t)left : BLOCK;
             if (n[k] && !heft_dtype_to_f64(v[k], d->streams[k].type, bytes[k], at, n[k]))
                 return false;
-            if (n[k])
-                add_block(d, k, v[k], n[k]);
         }
         if (d->has_difference && !d->is_second)
             add_difference(d, v[0], v[1], n[0]);
+        for (int k = 0; k < 2; k++)
+            add_block(d, k, v[k], n[k]);
     }
     return true;
 }
@@ -255,6 +227,9 @@ bool pair_picture_draw(pair_picture *p, work *w, const side sides[2])
     if (ok) {
         begin(&d, sides);
         ok = pass(&d);
+        for (int k = 0; k < 2; k++)
+            summary_end(&p->figures[k]);
+        summary_end(&p->difference);
     }
     const summary *a = &p->figures[0], *b = &p->figures[1];
     p->min = a->min < b->min ? a->min : b->min;

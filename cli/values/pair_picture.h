@@ -25,8 +25,7 @@ typedef struct pair_picture {
 } pair_picture;
 
 /* Draw the tensors, one of which may be HEFT_NONE. The difference needs equal shapes, and dense
- * tensors. Return false
- * if the work was stopped. */
+ * tensors. Return false if the work was stopped. */
 bool pair_picture_draw(pair_picture *p, work *w, const side sides[2]);
 
 #endif

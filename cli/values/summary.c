@@ -90,17 +90,23 @@ static double squares_of(const double *values, size_t n, double mean)
     return sum;
 }
 
+size_t summary_add(summary *s, double *values, size_t n)
+{
+    size_t finite = keep_finite(s, values, n);
+    double mean = mean_of(s, values, finite);
+    s->count += n;
+    merge_moments(s, finite, mean, squares_of(values, finite, mean));
+    return finite;
+}
+
 static bool add_values(summary *s, stream *t, const uint8_t *chunk, uint64_t at, size_t n)
 {
     double values[BLOCK];
     if (!heft_dtype_to_f64(values, t->type, chunk, at, n))
         return false;
-    size_t finite = keep_finite(s, values, n);
-    s->count += n;
+    size_t finite = summary_add(s, values, n);
     if (t->has_quantiles)
         quantiles_count(&t->q, values, finite);
-    double mean = mean_of(s, values, finite);
-    merge_moments(s, finite, mean, squares_of(values, finite, mean));
     return true;
 }
 
@@ -234,8 +240,7 @@ static bool open_stream(stream *t, work *w, const heft_file *f, const char *path
     return !o->quantiles || quantiles_open(&t->q, t->type, most) || fail_without_memory(w, path);
 }
 
-/* Turn the sum of squares into the deviation. */
-static void end_moments(summary *s)
+void summary_end(summary *s)
 {
     if (isnan(s->deviation)) /* infinity minus infinity, or times 0: the squares have overflowed */
         s->deviation = HUGE_VAL;
@@ -247,7 +252,7 @@ static bool second_pass(summary *s, work *w, stream *t)
 {
     if (t->has_quantiles && !quantiles_find_ranks(&t->q))
         return fail_without_memory(w, t->bytes.path);
-    t->bins = bins_between(s->min, s->max);
+    t->bins = bins_between(s->min, s->max, SUMMARY_BINS);
     if (t->type == HEFT_F32)
         t->edges = float_edges_of(&t->bins);
     if (!pass(s, w, t, t->type == HEFT_F32 ? fill_float_bins : fill_bins) || !check_bins(s, w, t))
@@ -306,7 +311,7 @@ static double add_counts(summary *s, stream *t)
 /* Add what depends on the mean and the range. */
 static void add_spread(summary *s, stream *t)
 {
-    t->bins = bins_between(s->min, s->max);
+    t->bins = bins_between(s->min, s->max, SUMMARY_BINS);
     for (size_t code = 0; code < t->counts.codes; code++) {
         double v = t->counts.values[code];
         uint64_t n = value_counts_at(&t->counts, code);
@@ -330,7 +335,7 @@ static bool summarize_counts(summary *s, work *w, stream *t)
     if (t->has_quantiles && !quantiles_find_ranks(&t->q))
         return fail_without_memory(w, t->bytes.path);
     add_spread(s, t);
-    end_moments(s);
+    summary_end(s);
     s->has_quantiles = t->has_quantiles && s->finite;
     if (s->has_quantiles)
         quantiles_end(s->quantiles, &t->q, s->min, s->max);
@@ -344,7 +349,7 @@ static bool summarize_values(summary *s, work *w, stream *t)
 {
     if (!pass(s, w, t, t->type == HEFT_F32 ? add_floats : add_values))
         return false;
-    end_moments(s);
+    summary_end(s);
     return !s->finite || second_pass(s, w, t);
 }
 

@@ -34,6 +34,10 @@ typedef struct summary_options {
 /* Compute the statistics. Return false if the work was stopped. */
 bool summarize(summary *s, work *w, const heft_file *f, const char *path, uint32_t tensor,
                const summary_options *options);
+/* Add values, of which the finite ones are moved to the front; return how many there are. Until
+ * summary_end() the deviation is another number. */
+size_t summary_add(summary *s, double *values, size_t n);
+void summary_end(summary *s);
 /* Add the statistics of another tensor; bins and quantiles are lost. */
 void summary_merge(summary *to, const summary *from);
 /* Return the statistics of no values. */
