@@ -2,6 +2,7 @@
 #ifndef HEFT_TORCH_PACKAGE_H
 #define HEFT_TORCH_PACKAGE_H
 #include "format/torch/torch.h"
+#include "grammar/json.h"
 
 typedef struct heft_torch_saved { /* the file of torch.save() of one tensor */
     heft_torch_stated tensor;     /* its storage and its type; storage NULL: not open */
@@ -25,9 +26,18 @@ typedef struct heft_torch_package {
 
 /* Return the name of a member without the prefix of all members; ptr NULL: it lacks the prefix. */
 heft_str heft_torch_package_path(const heft_torch_package *p, const heft_zip_entry *e);
+/* Return the name of a tensor of the current model; ptr NULL: out of memory. */
+heft_str heft_torch_package_name(const heft_torch_package *p, heft_str name);
 /* Get the content of a text, of at most `most` bytes.  HEFT_E_UNSUPPORTED: it is not readable. */
 heft_status heft_torch_package_text(const heft_torch_package *p, const heft_zip_entry *e,
                                     uint64_t most, heft_str *out);
+/* Begin to read a configuration in JSON. */
+heft_status heft_torch_package_json(heft_json *out, const heft_torch_package *p,
+                                    const heft_zip_entry *e);
+/* Prepare a parser for a member that torch.save() wrote.  HEFT_E_UNSUPPORTED: it has no
+ * bytes, or not as they are. */
+heft_status heft_torch_package_open(heft_torch *out, const heft_torch_package *p,
+                                    const heft_zip_entry *e);
 /* Add the tensors of a member that torch.save() wrote.  Their names begin with `prefix`, and a dot
  * unless the member is a single tensor.  Set lacks_bytes instead of returning HEFT_AGAIN. */
 heft_status heft_torch_package_saved(heft_torch_package *p, const heft_zip_entry *e,

@@ -5,9 +5,6 @@
  *
  * Shape, strides and offset are those of a view of that storage. */
 #include "format/torch/torch_package.h"
-#include "grammar/json.h"
-
-enum { MOST_TEXT = 1 << 30 };
 
 typedef struct reader {
     heft_json j;
@@ -23,12 +20,8 @@ static heft_status open_saved(const reader *r, uint32_t i)
 {
     heft_torch_package *p = r->p;
     const heft_zip_entry *e = p->members[i];
-    heft_torch t = { .in = p->t.in, .x = p->t.x, .member = { e->data, e->stored } };
-    if (e->is_opaque || e->method != HEFT_ZIP_STORED || e->is_cut || !e->stored)
-        return heft_error_set(t.x->err, HEFT_E_UNSUPPORTED, e->head,
-                              "the weights %q in the package are compressed, encrypted or cut: "
-                              "unpack it first, and name that file",
-                              e->name);
+    heft_torch t;
+    HEFT_TRY(heft_torch_package_open(&t, p, e));
     heft_status st = heft_torch_open_single(&t, &p->saved[i].tensor);
     p->saved[i].is_big_endian = t.is_big_endian;
     heft_pickle_free(&t.p);
@@ -68,8 +61,7 @@ static heft_status add(reader *r)
     heft_torch_stated view = p->saved[i].tensor;
     if (!view.storage)
         return HEFT_OK;
-    if (p->prefix.len)
-        r->name = heft_arena_join(&t->x->arena, p->prefix, r->name, heft_lit(""));
+    r->name = heft_torch_package_name(p, r->name);
     if (!r->name.ptr)
         return heft_error_no_memory(t->x->err, "for a name");
     view.sizes = r->sizes.ptr;
@@ -136,16 +128,14 @@ heft_status heft_torch_package_compiled(heft_torch_package *p, const heft_zip_en
 {
     heft_index *x = p->t.x;
     size_t bytes = (p->t.storage_count + (size_t)1) * sizeof *p->saved;
-    heft_str text;
+    reader r = { .p = p };
     if (!p->saved) {
         p->saved = heft_arena_alloc(&x->arena, bytes, 8);
         if (!p->saved)
             return heft_error_no_memory(x->err, "for the weights of compiled code");
         memset(p->saved, 0, bytes);
     }
-    HEFT_TRY(heft_torch_package_text(p, e, MOST_TEXT, &text));
-    reader r = { .p = p };
-    r.j = heft_json_open(text, e->data, HEFT_JSON_DEPTH, &x->arena, x->err);
+    HEFT_TRY(heft_torch_package_json(&r.j, p, e));
     heft_status st = read_config(&r);
     heft_vec_free(&x->mem, &r.sizes, sizeof(uint64_t));
     heft_vec_free(&x->mem, &r.strides, sizeof(uint64_t));

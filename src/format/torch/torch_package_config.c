@@ -10,9 +10,8 @@
  *
  * Reference: torch/_export/serde/schema.py. */
 #include "format/torch/torch_package.h"
-#include "grammar/json.h"
 
-enum { STRIDED = 7, MOST_TEXT = 1 << 30 };
+enum { STRIDED = 7 };
 enum { /* fields */
        PATH = 1,
        PICKLE = 2,
@@ -153,8 +152,7 @@ static heft_status add(reader *r)
         return heft_error_set(t->x->err, HEFT_E_FORMAT, r->at,
                               "tensor %q: the package has no member %q beside the configuration",
                               r->name, r->path);
-    if (p->prefix.len)
-        r->name = heft_arena_join(&t->x->arena, p->prefix, r->name, heft_lit(""));
+    r->name = heft_torch_package_name(p, r->name);
     if (!r->name.ptr)
         return heft_error_no_memory(t->x->err, "for a name");
     uint32_t i = (uint32_t)(s - t->storages);
@@ -332,10 +330,8 @@ static heft_status read_config(reader *r)
 heft_status heft_torch_package_config(heft_torch_package *p, const heft_zip_entry *e)
 {
     heft_index *x = p->t.x;
-    heft_str text;
-    HEFT_TRY(heft_torch_package_text(p, e, MOST_TEXT, &text));
     reader r = { .p = p };
-    r.j = heft_json_open(text, e->data, HEFT_JSON_DEPTH, &x->arena, x->err);
+    HEFT_TRY(heft_torch_package_json(&r.j, p, e));
     heft_status st = read_config(&r);
     heft_vec_free(&x->mem, &r.sizes, sizeof(uint64_t));
     heft_vec_free(&x->mem, &r.strides, sizeof(uint64_t));

@@ -15,6 +15,11 @@ heft_str heft_torch_package_path(const heft_torch_package *p, const heft_zip_ent
     return (heft_str){ e->name.ptr + skip, e->name.len - skip };
 }
 
+heft_str heft_torch_package_name(const heft_torch_package *p, heft_str name)
+{
+    return p->prefix.len ? heft_arena_join(&p->t.x->arena, p->prefix, name, heft_lit("")) : name;
+}
+
 heft_status heft_torch_package_text(const heft_torch_package *p, const heft_zip_entry *e,
                                     uint64_t most, heft_str *out)
 {
@@ -33,27 +38,47 @@ heft_status heft_torch_package_text(const heft_torch_package *p, const heft_zip_
     return c.st ? c.st : heft_torch_checksum(&p->t, e, HEFT_NONE, true);
 }
 
+heft_status heft_torch_package_json(heft_json *out, const heft_torch_package *p,
+                                    const heft_zip_entry *e)
+{
+    enum { MOST = 1 << 30 };
+    heft_index *x = p->t.x;
+    heft_str text;
+    HEFT_TRY(heft_torch_package_text(p, e, MOST, &text));
+    *out = heft_json_open(text, e->data, HEFT_JSON_DEPTH, &x->arena, x->err);
+    return HEFT_OK;
+}
+
+heft_status heft_torch_package_open(heft_torch *out, const heft_torch_package *p,
+                                    const heft_zip_entry *e)
+{
+    heft_error *err = p->t.x->err;
+    *out = (heft_torch){ .in = p->t.in, .x = p->t.x, .member = { e->data, e->stored } };
+    if (e->is_opaque || e->method != HEFT_ZIP_STORED || !e->stored)
+        return heft_error_set(err, HEFT_E_UNSUPPORTED, e->head,
+                              "the weights %q in the package are compressed, encrypted or empty: "
+                              "unpack it first, and name that file",
+                              e->name);
+    return e->is_cut
+               ? heft_error_set(err, HEFT_E_FORMAT, e->data, "the archive ends within %q", e->name)
+               : HEFT_OK;
+}
+
 heft_status heft_torch_package_saved(heft_torch_package *p, const heft_zip_entry *e,
                                      heft_str prefix)
 {
-    heft_torch t = { .in = p->t.in, .x = p->t.x, .member = { e->data, e->stored } };
-    heft_error *err = t.x->err;
+    heft_torch t;
     if (!e->content) /* the program has no such tensors */
         return HEFT_OK;
-    if (e->is_opaque || e->method != HEFT_ZIP_STORED)
-        return heft_error_set(err, HEFT_E_UNSUPPORTED, e->head,
-                              "the weights %q in the package are compressed or encrypted: unpack "
-                              "it first, and name that file",
-                              e->name);
-    if (e->is_cut)
-        return heft_error_set(err, HEFT_E_FORMAT, e->data, "the archive ends within %q", e->name);
+    HEFT_TRY(heft_torch_package_open(&t, p, e));
     t.prefix = prefix;
     heft_status st = heft_torch_parse_member(&t);
     if (st == HEFT_AGAIN) { /* let other members say what they need */
         p->lacks_bytes = true;
         return HEFT_OK;
     }
-    return st ? heft_error_in(err, st, e->name) : heft_torch_checksum(&p->t, e, HEFT_NONE, false);
+    return st ? heft_error_in(t.x->err, st, e->name)
+              : heft_torch_checksum(&p->t, e, HEFT_NONE, false);
 }
 
 heft_status heft_torch_package_leave_out(const heft_torch_package *p, uint32_t member,
