@@ -62,7 +62,7 @@ size_t heft_decoder_scales(heft_decoder *r, heft_role role, uint64_t row, uint64
     uint64_t at = r->matrix * g->matrix + s.line * g->across + s.first;
     uint8_t raw[HEFT_RUN];
     bool ok = g->is_tiled ? read_tiled(r, role, s, raw) &&
-                                heft_dtype_cast(scale, HEFT_F32, raw, r->d->part[role].dtype, s.n)
+                                heft_floats_from(scale, r->d->part[role].dtype, raw, s.n)
                           : heft_decoder_floats(r, role, at, s.n, scale);
     return ok ? s.n : 0;
 }

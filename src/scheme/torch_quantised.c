@@ -119,7 +119,7 @@ static bool are_zeros(const heft_decoding *d, double middle)
         n = z->elements - i < PIECE ? z->elements - i : PIECE;
         if (!size || size > sizeof(uint64_t) ||
             heft_part_read(raw, d->f, z->part, i * size, (size_t)n * size, &err) ||
-            !heft_dtype_cast(zero, HEFT_F64, raw, z->dtype, (size_t)n))
+            !heft_dtype_to_f64(zero, z->dtype, raw, 0, (size_t)n))
             return false;
         for (uint64_t k = 0; k < n; k++)
             if (zero[k] != middle)

@@ -3,8 +3,8 @@
 
 COMMANDS and OTHER are programs of tests/commands.c; OTHER may be several words, for a program that
 an emulator runs. SAMPLES are directories with samples (FORMAT/good and FORMAT/bad); of each
-directory good or bad only LIMIT files are compared, unless LIMIT is 0. `ls --json`, `verify --json`
-and `hash --json` must print the same bytes and end with the same status. Good samples are
+directory good or bad only LIMIT files are compared, unless LIMIT is 0. `ls`, `verify`, `hash` and
+`doctor`, all with --json, must print the same bytes and end with the same status. Good samples are
 converted to every format that is written: both builds must write the same bytes. Samples whose
 name begins with "quantised" are always among them, and are decoded and encoded. A difference is no
 failure where OTHER says that it was built without a library. TAP on stdout."""
@@ -22,7 +22,7 @@ import tap  # noqa: E402
 
 CHECKSUM = 3  # exit status of a wrong checksum
 METHODS = ["fp8", "int4:channel", "mxfp4", "mxfp8", "nvfp4"]
-READS = [["ls", "--json"], ["verify", "--json"], ["hash", "--json"]]
+READS = [["ls", "--json"], ["verify", "--json"], ["hash", "--json"], ["doctor", "--json"]]
 LACKS = re.compile(rb"this build (cannot|has no|lacks)|not computed|cannot be (checked|computed)"
                    rb"|unchecked|no codec|no digest|compressed with gzip; unpack it first")
 

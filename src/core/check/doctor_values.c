@@ -24,7 +24,7 @@ static void count_f32(odd_values *o, const uint32_t *f, size_t n)
     enum { INFINITE = 0x7F800000 };
     uint32_t nans = 0, infinities = 0;
     for (size_t i = 0; i < n; i++) {
-        uint32_t magnitude = f[i] & 0x7FFFFFFF;
+        uint32_t magnitude = heft_le32((const uint8_t *)&f[i]) & 0x7FFFFFFF;
         nans += magnitude > INFINITE;
         infinities += magnitude == INFINITE;
     }

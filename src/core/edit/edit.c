@@ -4,6 +4,7 @@
 
 #include "core/read/decode.h"
 #include "core/write/plan/plan.h"
+#include "model/float.h"
 #include "model/vocab.h"
 
 /* ---- requested names and identities ---- */
@@ -128,9 +129,11 @@ static heft_value match_stored_kind(heft_value v, const heft_value *existing)
         return v;
     v.kind = existing->kind;
     v.stored = existing->stored;
+    uint8_t number[sizeof v.as.f];
+    heft_put_le64(number, heft_f64_bits(v.as.f));
     bool is_rounded = v.kind == HEFT_KIND_FLOAT && v.stored &&
                       heft_dtype_can_cast(v.stored, HEFT_F64) &&
-                      heft_dtype_cast(stored, v.stored, &v.as.f, HEFT_F64, 1);
+                      heft_dtype_cast(stored, v.stored, number, HEFT_F64, 1);
     if (is_rounded)
         heft_dtype_to_f64(&v.as.f, v.stored, stored, 0, 1);
     return v;

@@ -5,6 +5,8 @@
  * over the dense data. */
 #include "core/write/convert/layout_converter.h"
 
+#include "model/float.h"
+
 enum {
     BLOCK = 16 << 20, /* bytes of dense data per block */
     BUFFER = 64 << 10
@@ -116,8 +118,9 @@ static void add_floats(uint8_t *to, const uint8_t *value, heft_dtype t)
     double a, b;
     if (!heft_dtype_to_f64(&a, t, to, 0, 1) || !heft_dtype_to_f64(&b, t, value, 0, 1))
         return;
-    a += b;
-    heft_dtype_cast(to, t, &a, HEFT_F64, 1);
+    uint8_t sum[sizeof a];
+    heft_put_le64(sum, heft_f64_bits(a + b));
+    heft_dtype_cast(to, t, sum, HEFT_F64, 1);
 }
 
 /* Add up entries of the same element, as other programs do. */
