@@ -603,7 +603,7 @@ heft_status heft_lora_plan(heft_lora *l, const heft_lora_adapter *a, uint32_t nu
 {
     plan p = { .l = l, .a = a, .number = number, .base = base, .err = l->err };
     heft_lora_modules modules = { .all = { NULL, 0, 0 } };
-    uint64_t work = UINT64_C(6000000000); /* It lasts for some seconds. */
+    uint64_t work = UINT64_C(30000000000); /* It lasts for less than a minute. */
     heft_status st = heft_lora_config_read(&p.config, a, &l->mem, &work, l->err);
     if (!st)
         st = heft_lora_modules_read(&modules, &l->mem, a->f, l->err);
