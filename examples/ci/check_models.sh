@@ -32,8 +32,8 @@ check()
     judge $? "$1" "is not intact"
 }
 
-# judge STATUS FILE WORDS: complain with these words if heft has found that, or that it could not
-# look: the file cannot be read, or needs a library that this heft lacks.
+# judge STATUS FILE WORDS: turn the exit status of heft into a complaint: WORDS if it found
+# something, another one if it could not look: it cannot read the file, or lacks a library.
 judge()
 {
     case $1 in

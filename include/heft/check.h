@@ -134,7 +134,7 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_file_hash(heft_hash *model, heft_hash 
                                                     const heft_file *f, heft_progress_fn progress,
                                                     void *progress_ctx, heft_error *err);
 /* Compute the hash of the model from the hashes of all its tensors, as heft_file_hash() does, for a
- * program that hashes tensors by several processes.  The tensors are not read again.
+ * program that hashes tensors in several processes.  The tensors are not read again.
  *   HEFT_E_UNSUPPORTED  the model has no hash: heft_left_out_hash() */
 HEFT_API HEFT_MUST_CHECK heft_status heft_hash_model(heft_hash *model, const heft_hash *tensors,
                                                      const heft_file *f, heft_error *err);

@@ -66,8 +66,8 @@ typedef struct heft_decode_options {
     bool verify;
     /* Decode tensors of block types of GGUF, too; their own type is f32, which loses nothing. */
     bool decodes_blocks;
-    /* A finite number that becomes infinite in the own type of its tensor is an error when it is
-     * read, as in another type of 16 bits. */
+    /* A finite number that becomes infinite in its tensor's own type is an error when it is read,
+     * as it always is in another type of 16 bits. */
     bool refuses_infinity;
     uint8_t reserved[24]; /* 0; for further choices */
 } heft_decode_options;

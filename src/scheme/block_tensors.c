@@ -34,7 +34,7 @@ static const char *check(const heft_decoding *d, uint32_t *bits, uint64_t *run)
     heft_dtype t = d->part[HEFT_ROLE_WEIGHT].dtype;
     *bits = t == HEFT_Q4_0 ? 4 : 8;
     *run = BLOCK;
-    return t == HEFT_Q4_0 || t == HEFT_Q8_0 ? NULL : "its blocks are no integers with a scale";
+    return t == HEFT_Q4_0 || t == HEFT_Q8_0 ? NULL : "its blocks are not integers with a scale";
 }
 
 static const uint8_t *read_blocks(heft_decoder *r, uint64_t first, size_t blocks)

@@ -287,7 +287,7 @@ static const char *check(const heft_decoding *d, uint32_t *bits, uint64_t *run)
     *bits = is_packed_weight(d) ? d->bits : 8;
     *run = run_of(d);
     if (!is_packed_weight(d) && d->part[HEFT_ROLE_WEIGHT].dtype != HEFT_I8)
-        return "its numbers are no integers";
+        return "its numbers are not integers";
     if (*bits != 4 && *bits != 8)
         return "its integers have neither 4 nor 8 bits";
     if (heft_decoding_part_of(d, HEFT_ROLE_ZERO_POINT))

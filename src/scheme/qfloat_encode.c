@@ -118,7 +118,7 @@ static const char *prepare(heft_encoded *e)
     const heft_integer_form *form = form_of(e);
     uint64_t run = 0, elements;
     const char *why = form ? form->check(e->decoding, &e->bits, &run)
-                           : "its numbers are no integers with scales in the order of the tensor";
+                           : "its numbers are not integers with scales, in the order of the tensor";
     if (!why && e->bits == 4 && e->columns % 8)
         why = "its rows do not fill words of 32 bits";
     if (!why && (!heft_product(&elements, e->dims, e->rank) || elements >> 60))

@@ -71,12 +71,17 @@ static void discard(heft_sink *s)
     heft_sink_discard(((heft_inserting_sink *)s)->to);
 }
 
-static const heft_sink_ops stream = {
-    sizeof(heft_sink_ops), write_next, NULL, reserve, finish, discard, NULL, NULL, NULL
-};
-static const heft_sink_ops random_access = {
-    sizeof(heft_sink_ops), write_next, write_at, reserve, finish, discard, NULL, NULL, NULL
-};
+static const heft_sink_ops stream = { .size = sizeof(heft_sink_ops),
+                                      .write = write_next,
+                                      .reserve = reserve,
+                                      .finish = finish,
+                                      .discard = discard };
+static const heft_sink_ops random_access = { .size = sizeof(heft_sink_ops),
+                                             .write = write_next,
+                                             .write_at = write_at,
+                                             .reserve = reserve,
+                                             .finish = finish,
+                                             .discard = discard };
 
 heft_sink *heft_sink_inserting(heft_inserting_sink *s, heft_sink *to, const heft_plan *plan)
 {
