@@ -1,14 +1,12 @@
 /* test_apply_in_place.c - tests that a delta changes a file, or nothing, even if the program is
  * killed, a call fails, or the file is cut while its bytes change in memory. */
-#include "models.h"
-
 #include <errno.h>
 #include <unistd.h>
 
 #include <heft/delta.h>
 
+#include "interrupted_edit.h"
 #include "local/apply_in_place.h"
-#include "stopping_disk.h"
 
 enum { BLOCK = 65536, UNITS = 9 * BLOCK }; /* The tensor has more than 1 MiB. */
 
@@ -95,15 +93,6 @@ static heft_status apply(const heft_disk *disk, const scenario *s, heft_error *e
     return heft_apply_in_place_on(disk, NULL, s->path, s->d, NULL, err);
 }
 
-static void assert_recovers(const scenario *s)
-{
-    bool undone;
-    heft_error err;
-    heft_assert_ok(heft_edit_recover_on(&heft_system_disk, &undone, s->path, &err), &err);
-    assert_true(heft_test_file_is(s->path, s->old) ||
-                (!undone && heft_test_file_is(s->path, s->new)));
-}
-
 /* ---- mapping ---- */
 
 static unsigned mapped;
@@ -153,63 +142,33 @@ static void a_file_that_cannot_be_mapped_is_read_and_written(void **state)
 
 /* ---- interruptions ---- */
 
-static heft_status do_apply(void *ctx)
+static heft_status do_apply(const heft_disk *disk, void *ctx, heft_error *err)
 {
-    heft_error err;
-    return apply(&heft_stopping_disk, ctx, &err);
+    return apply(disk, ctx, err);
 }
 
-static void kill_everywhere(scenario *s, heft_disk_failure failure)
+static heft_interrupted_edit edit_of(scenario *s)
 {
-    unsigned n = 1;
-    for (unsigned survived = 0; survived < 3 && n < 200; n++) {
-        heft_error err;
-        restore(s);
-        bool killed = heft_test_is_killed(failure, n, do_apply, s);
-        memset(&heft_stop, 0, sizeof heft_stop);
-        assert_recovers(s);
-        restore(s);
-        heft_assert_ok(apply(&heft_system_disk, s, &err), &err);
-        assert_true(heft_test_file_is(s->path, s->new));
-        assert_int_equal(heft_test_dir_entries(s->dir), 1);
-        survived = killed ? 0 : survived + 1;
-    }
-    assert_true(n > 6 && n < 200);
+    return (heft_interrupted_edit){ s->path, s->dir, s->old, s->new, do_apply, s, true };
 }
 
 static void a_kill_leaves_the_old_or_the_new_file(void **state)
 {
     scenario s;
     begin_scenario(&s, *state);
-    kill_everywhere(&s, HEFT_KILLED);
-    kill_everywhere(&s, HEFT_TORN);
+    heft_interrupted_edit e = edit_of(&s);
+    heft_test_kill_edit(&e, HEFT_KILLED, 6);
+    heft_test_kill_edit(&e, HEFT_TORN, 6);
     end_scenario(&s);
-}
-
-static void fail_everywhere(scenario *s, heft_disk_failure failure, int os)
-{
-    bool reached = true;
-    for (unsigned n = 1; reached; n++) {
-        heft_error err;
-        restore(s);
-        heft_stop.failure = failure;
-        heft_stop.at = n;
-        heft_stop.os = os;
-        heft_status st = apply(&heft_stopping_disk, s, &err);
-        reached = heft_stop.calls >= n;
-        memset(&heft_stop, 0, sizeof heft_stop);
-        if (st)
-            heft_assert_status(st, HEFT_E_IO, &err);
-        assert_recovers(s);
-    }
 }
 
 static void a_failing_call_leaves_the_old_or_the_new_file(void **state)
 {
     scenario s;
     begin_scenario(&s, *state);
-    fail_everywhere(&s, HEFT_FAILS_ONCE, ENOSPC);
-    fail_everywhere(&s, HEFT_FAILS_FROM, EIO);
+    heft_interrupted_edit e = edit_of(&s);
+    heft_test_fail_edit(&e, HEFT_FAILS_ONCE, ENOSPC);
+    heft_test_fail_edit(&e, HEFT_FAILS_FROM, EIO);
     end_scenario(&s);
 }
 

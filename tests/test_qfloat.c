@@ -23,15 +23,33 @@ static heft_status plan(heft_quantisation **q, const heft_file *f, heft_error *e
     return heft_quantisation_open(q, f, &o, err);
 }
 
-static void integers_and_scales_are_one_tensor(void **state)
+typedef struct planned {
+    heft_bytes b;
+    heft_file *f;
+    heft_quantisation *q;
+} planned;
+
+static planned begin(void)
 {
     heft_error err;
-    heft_quantisation *q;
-    heft_bytes b = heft_test_model("safetensors", tensors, 3);
-    heft_file *f = heft_test_opened(b, NULL, true);
+    planned p = { .b = heft_test_model("safetensors", tensors, 3) };
+    p.f = heft_test_opened(p.b, NULL, true);
+    heft_assert_ok(plan(&p.q, p.f, &err), &err);
+    return p;
+}
+
+static void end(planned *p)
+{
+    heft_quantisation_close(p->q);
+    heft_file_close(p->f);
+    heft_test_free(&p->b);
+}
+
+static void integers_and_scales_are_one_tensor(void **state)
+{
+    planned p = begin();
+    const heft_file *made = heft_quantisation_file(p.q);
     (void)state;
-    heft_assert_ok(plan(&q, f, &err), &err);
-    const heft_file *made = heft_quantisation_file(q);
     assert_int_equal(heft_tensor_count(made), 2);
     uint32_t id = heft_tensor_find(made, HEFT_STR("l.weight"));
     heft_tensor t = heft_tensor_at(made, id);
@@ -45,21 +63,16 @@ static void integers_and_scales_are_one_tensor(void **state)
                    "{\"QFloat\":{\"value\":\"Q8F\",\"param\":\"F32\",\"store\":"
                    "\"Native\",\"level\":{\"Block\":{\"storage\":[36,1,1,1,1],"
                    "\"len\":1}},\"mode\":\"Symmetric\"}}"));
-    heft_quantisation_close(q);
-    heft_file_close(f);
-    heft_test_free(&b);
+    end(&p);
 }
 
 static void any_pieces_have_the_same_bytes(void **state)
 {
     uint8_t whole[BYTES], pieces[BYTES];
     heft_error err;
-    heft_quantisation *q;
-    heft_bytes b = heft_test_model("safetensors", tensors, 3);
-    heft_file *f = heft_test_opened(b, NULL, true);
+    planned p = begin();
+    const heft_file *made = heft_quantisation_file(p.q);
     (void)state;
-    heft_assert_ok(plan(&q, f, &err), &err);
-    const heft_file *made = heft_quantisation_file(q);
     uint32_t part = heft_tensor_at(made, heft_tensor_find(made, HEFT_STR("l.weight"))).first_part;
     heft_assert_ok(heft_part_read(whole, made, part, 0, BYTES, &err), &err);
     for (size_t size = 1; size < BYTES; size++) {
@@ -71,27 +84,20 @@ static void any_pieces_have_the_same_bytes(void **state)
         }
         assert_memory_equal(whole, pieces, BYTES);
     }
-    heft_quantisation_close(q);
-    heft_file_close(f);
-    heft_test_free(&b);
+    end(&p);
 }
 
 static void the_method_is_not_listed_and_has_no_settings(void **state)
 {
     heft_error err;
     heft_blob text;
-    heft_quantisation *q;
-    heft_bytes b = heft_test_model("safetensors", tensors, 3);
-    heft_file *f = heft_test_opened(b, NULL, true);
+    planned p = begin();
     (void)state;
     for (uint32_t i = 0; heft_quantise_method_at(i).name; i++)
         assert_string_not_equal(heft_quantise_method_at(i).name, "qfloat");
-    heft_assert_ok(plan(&q, f, &err), &err);
-    heft_status st = heft_quantisation_config(&text, q, HEFT_STR("{}"), &err);
+    heft_status st = heft_quantisation_config(&text, p.q, HEFT_STR("{}"), &err);
     heft_assert_fails(st, HEFT_E_UNSUPPORTED, &err, "qfloat has no settings");
-    heft_quantisation_close(q);
-    heft_file_close(f);
-    heft_test_free(&b);
+    end(&p);
 }
 
 static void missing_memory_is_reported(void **state)

@@ -1,11 +1,9 @@
 /* test_replace.c - tests of heft_file_append() with `replaces`: a tensor replaces another, or
  * nothing changes, even if the program is killed, a call fails or memory runs out. */
-#include "models.h"
-
 #include <errno.h>
 #include <unistd.h>
 
-#include "stopping_disk.h"
+#include "interrupted_edit.h"
 
 enum { ROWS = 300, COLUMNS = 4, OTHER_ROWS = 70 };
 
@@ -133,30 +131,14 @@ static void equal_bytes_are_written_in_place(void **state)
     }
 }
 
-static heft_status do_replace(void *ctx)
+static heft_status do_replace(const heft_disk *disk, void *ctx, heft_error *err)
 {
-    heft_error err;
-    return replace(&heft_stopping_disk, ctx, NULL, NULL, &err);
+    return replace(disk, ctx, NULL, NULL, err);
 }
 
-static void kill_everywhere(scenario *s, heft_disk_failure failure)
+static heft_interrupted_edit edit_of(scenario *s)
 {
-    unsigned n = 1;
-    for (unsigned survived = 0; survived < 3 && n < 200; n++) {
-        heft_error err;
-        bool rolled_back;
-        restore(s);
-        bool killed = heft_test_is_killed(failure, n, do_replace, s);
-        memset(&heft_stop, 0, sizeof heft_stop);
-        heft_assert_ok(heft_edit_recover_on(&heft_system_disk, &rolled_back, s->path, &err), &err);
-        assert_true(heft_test_file_is(s->path, s->old) ||
-                    (!rolled_back && heft_test_file_is(s->path, s->new)));
-        heft_assert_ok(replace(&heft_system_disk, s, NULL, NULL, &err), &err);
-        assert_true(heft_test_file_is(s->path, s->new));
-        assert_int_equal(heft_test_dir_entries(s->dir), 1);
-        survived = killed ? 0 : survived + 1;
-    }
-    assert_true(n > 4 && n < 200);
+    return (heft_interrupted_edit){ s->path, s->dir, s->old, s->new, do_replace, s, false };
 }
 
 static void a_kill_leaves_the_old_or_the_new_file(void **state)
@@ -165,31 +147,11 @@ static void a_kill_leaves_the_old_or_the_new_file(void **state)
     for (size_t i = 0; i < 2; i++)
         for (size_t kind = 0; (s = begin_scenario(*state, kind, i ? OTHER_ROWS : ROWS)).old.p;
              kind++) {
-            kill_everywhere(&s, HEFT_KILLED);
-            kill_everywhere(&s, HEFT_TORN);
+            heft_interrupted_edit e = edit_of(&s);
+            heft_test_kill_edit(&e, HEFT_KILLED, 4);
+            heft_test_kill_edit(&e, HEFT_TORN, 4);
             end_scenario(&s);
         }
-}
-
-static void fail_everywhere(scenario *s, heft_disk_failure failure, int os)
-{
-    bool reached = true;
-    for (unsigned n = 1; reached; n++) {
-        heft_error err;
-        bool rolled_back;
-        restore(s);
-        heft_stop.failure = failure;
-        heft_stop.at = n;
-        heft_stop.os = os;
-        heft_status st = replace(&heft_stopping_disk, s, NULL, NULL, &err);
-        reached = heft_stop.calls >= n;
-        memset(&heft_stop, 0, sizeof heft_stop);
-        if (st)
-            heft_assert_status(st, HEFT_E_IO, &err);
-        heft_assert_ok(heft_edit_recover_on(&heft_system_disk, &rolled_back, s->path, &err), &err);
-        assert_true(heft_test_file_is(s->path, s->new) ||
-                    (st && heft_test_file_is(s->path, s->old)));
-    }
 }
 
 static void a_failing_call_leaves_the_old_or_the_new_file(void **state)
@@ -198,8 +160,9 @@ static void a_failing_call_leaves_the_old_or_the_new_file(void **state)
     for (size_t i = 0; i < 2; i++)
         for (size_t kind = 0; (s = begin_scenario(*state, kind, i ? OTHER_ROWS : ROWS)).old.p;
              kind++) {
-            fail_everywhere(&s, HEFT_FAILS_ONCE, ENOSPC);
-            fail_everywhere(&s, HEFT_FAILS_FROM, EIO);
+            heft_interrupted_edit e = edit_of(&s);
+            heft_test_fail_edit(&e, HEFT_FAILS_ONCE, ENOSPC);
+            heft_test_fail_edit(&e, HEFT_FAILS_FROM, EIO);
             end_scenario(&s);
         }
 }
