@@ -22,7 +22,7 @@ typedef struct heft_url_options {
     size_t size;          /* = sizeof(heft_url_options) */
     uint64_t spool_bytes; /* largest file to download whole if the server has no ranges; 0: 1 GiB */
     uint64_t cache_bytes; /* memory for the bytes of a file; 0: 64 MiB */
-    uint32_t connections; /* requests at the same time; 0: 8 */
+    uint32_t connections; /* requests at the same time; 0: the variable HEFT_CONNECTIONS, or 8 */
     /* Seconds after which a request fails that has not connected, or that is slower than `slowest`;
      * 0: the variable HEFT_TIMEOUT, or 20. */
     uint32_t timeout;

@@ -117,8 +117,9 @@ static heft_status find_remote(const heft_remote **out, heft_url_options *o, con
         return heft_error_plain(err, HEFT_E_IO,
                                 "is on a server, and %s forbids the use of the network",
                                 o->offline ? "the option 'offline'" : "HF_HUB_OFFLINE");
-    st = default_number(&o->timeout, "HEFT_TIMEOUT", err);
-    return st ? st : default_number(&o->slowest, "HEFT_SLOWEST", err);
+    HEFT_TRY(default_number(&o->connections, "HEFT_CONNECTIONS", err));
+    HEFT_TRY(default_number(&o->timeout, "HEFT_TIMEOUT", err));
+    return default_number(&o->slowest, "HEFT_SLOWEST", err);
 }
 
 heft_status heft_source_url(heft_source **out, const char *url, const heft_url_options *opt,

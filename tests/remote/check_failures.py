@@ -35,7 +35,7 @@ def slowness():
     server.reset(lambda n, h: {"trickle": "body"})
     code, out, err = heft("cat", f"{server.url}/small.safetensors", "a", HEFT_TIMEOUT="1", HEFT_SLOWEST="1")
     check("HEFT_SLOWEST allows a slow server", (code, out) == (0, b"abcd") and len(server.requests) == 1, code, err)
-    for name in ("HEFT_TIMEOUT", "HEFT_SLOWEST"):
+    for name in ("HEFT_TIMEOUT", "HEFT_SLOWEST", "HEFT_CONNECTIONS"):
         for value in ("0", "-1", "1s", "x", "99999999999"):
             code, out, err = heft("ls", URL, **{name: value})
             check(f"{name}={value} is refused", code == 2 and f"{name} is not a number" in err, code, err)

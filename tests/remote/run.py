@@ -257,6 +257,11 @@ def shard_heads():
     code, out, err = heft("ls", f"{server.url}/sharded/model.safetensors.index.json")
     check("the heads of shards are requested at the same time", code == 0 and len(server.requests) == 3, code, err,
           server.requests)
+    server.reset(lambda n, h: time.sleep(0.2))  # both would come meanwhile
+    code, out, err = heft("ls", f"{server.url}/sharded/model.safetensors.index.json", HEFT_CONNECTIONS="1")
+    with server.lock:
+        used = sum(n == server.resets for n in server.accepted.values())
+    check("HEFT_CONNECTIONS=1: one after the other", code == 0 and used == 1, code, used, err)
     server.reset(lambda n, h: {"status": 404} if "00001" in h.path else None)
     code, out, err = heft("ls", f"{server.url}/sharded/model.safetensors.index.json")
     check("a missing shard is named", code == 0 and "model-00001-of-00002.safetensors" in err, code, err)
