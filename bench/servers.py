@@ -1,15 +1,19 @@
 """servers.py - files on servers: bytes from nginx on the loopback interface."""
 import contextlib
+import json
 import os
 import pathlib
 import shutil
 import socket
+import struct
 import subprocess
+import sys
 import time
 
 from harness import HEFT, measure_in_turns, seconds, speed
 
-RANGES = 8
+COUNTS = (4, 8)
+DELAY, RATE, WINDOW = 0.05, 250 * 1000**2, 6 << 20  # of the link: seconds, bytes per second, bytes
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/bin")
 
 
@@ -38,29 +42,83 @@ def nginx(folder):
         child.wait()
 
 
+def write_one_tensor(path, size):
+    """Write a safetensors file with one tensor of f32 that has `size` bytes of random bits."""
+    head = json.dumps({"weight": {"dtype": "F32", "shape": [size // 4], "data_offsets": [0, size]}})
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(head)) + head.encode())
+        for at in range(0, size, 1 << 20):
+            f.write(os.urandom(min(1 << 20, size - at)))
+
+
+@contextlib.contextmanager
+def slow_link(url):
+    """Put a link of 100 ms to the server and back in front of it; yield the URL to use."""
+    arguments = [int(url.rsplit(":", 1)[1]), DELAY, RATE, WINDOW]
+    command = [sys.executable, str(pathlib.Path(__file__).with_name("slow_link.py"))]
+    with subprocess.Popen(command + list(map(str, arguments)), stdout=subprocess.PIPE) as child:
+        try:
+            yield f"http://127.0.0.1:{int(child.stdout.readline())}"
+        finally:
+            child.terminate()
+
+
+def curl_of_ranges(inputs, url, size, count):
+    """Return the command that downloads `count` ranges at the same time, and its files."""
+    config, step = inputs.path(f"curl{count}.conf"), -(-size // count)
+    parts = [inputs.path(f"part{i}") for i in range(count)]
+    pathlib.Path(config).write_text("next\n".join(
+        f'url = "{url}"\nrange = {i * step}-{min((i + 1) * step, size) - 1}\noutput = "{part}"\n'
+        for i, part in enumerate(parts)))
+    return ["curl", "-s", "--parallel", "--parallel-immediate", "--parallel-max", str(count),
+            "-K", config], [*parts, config]
+
+
+def near(r, inputs, url, size, quick):
+    """Compare conversions of a file on the loopback interface with curl."""
+    out, made, runs = inputs.path("remote.bpk"), [], {}
+    for count in COUNTS:
+        curl, files = curl_of_ranges(inputs, url, size, count)
+        made += files
+        convert = ["env", f"HEFT_CONNECTIONS={count}", HEFT, "convert", "--no-sync", url, out]
+        runs["heft", count] = lambda convert=convert: (inputs.drop(out), seconds(*convert))[1]
+        runs["curl", count] = lambda curl=curl: seconds(*curl)
+    took = measure_in_turns(3 if quick else 7, runs)
+    for count in COUNTS:
+        r.ratio(f"safetensors from a server, {count} connections", took["heft", count],
+                took["curl", count], f"curl, {count} ranges", 1 / 0.9,
+                own=(speed(size, took["heft", count]), "GB/s"))
+    inputs.drop(out, *made)
+
+
+def far(r, inputs, url, name, size, quick):
+    """Compare commands that need each byte of a tensor with the time of the link for them."""
+    out = inputs.path("far.safetensors")
+    with slow_link(url) as base:
+        took = measure_in_turns(2 if quick else 3, {
+            "read": lambda: seconds(HEFT, "cat", f"{base}/{name}", "weight"),
+            "cast to bf16": lambda: (inputs.drop(out), seconds(
+                HEFT, "convert", "--no-sync", "--cast", "bf16", f"{base}/{name}", out))[1]})
+    for what, times in took.items():
+        r.ratio(f"tensor over a link of 100 ms, {what}", times, [size / RATE] * len(times),
+                "its bandwidth", 1.1, own=(speed(size, times), "GB/s"))
+    inputs.drop(out)
+
+
 def remote(r, inputs, formats, quick):
     """heft convert of a file on nginx on the loopback interface, compared with curl, which
-    downloads eight ranges at the same time into eight files; 1 GiB, page cache warm."""
+    downloads as many ranges into as many files; page cache warm, 1 GiB. A tensor of 1 GB over a
+    link that takes 100 ms there and back, 250 MB/s and at most 6 MiB on the way for each
+    connection (bench/slow_link.py), compared with 250 MB/s."""
     if not NGINX or not shutil.which("curl"):
         r.missing("safetensors from a server", "curl")
         return
-    path = inputs.model("safetensors", 144 if quick else 1008)
-    size, folder = os.path.getsize(path), os.path.dirname(os.path.abspath(path))
+    path, large = inputs.model("safetensors", 144 if quick else 1008), inputs.path("one.safetensors")
+    size, one = os.path.getsize(path), (100 if quick else 1000) * 1000**2
+    write_one_tensor(large, one)
+    folder = os.path.dirname(os.path.abspath(path))
     os.chmod(folder, 0o755)
-    out, step = inputs.path("remote.bpk"), -(-size // RANGES)
-    parts = [inputs.path(f"part{i}") for i in range(RANGES)]
     with nginx(folder) as url:
-        url = f"{url}/{os.path.basename(path)}"
-        config = inputs.path("curl.conf")
-        ends = [(i * step, min((i + 1) * step, size) - 1) for i in range(RANGES)]
-        pathlib.Path(config).write_text("next\n".join(
-            f'url = "{url}"\nrange = {first}-{last}\noutput = "{part}"\n'
-            for part, (first, last) in zip(parts, ends)))
-        curl = ["curl", "-s", "--parallel", "--parallel-immediate", "--parallel-max", str(RANGES),
-                "-K", config]
-        took = measure_in_turns(3 if quick else 7, {
-            "heft": lambda: (inputs.drop(out), seconds(HEFT, "convert", "--no-sync", url, out))[1],
-            "curl": lambda: (inputs.drop(*parts), seconds(*curl))[1]})
-    r.ratio("safetensors from a server", took["heft"], took["curl"], "curl, eight ranges", 1 / 0.9,
-            own=(speed(size, took["heft"]), "GB/s"))
-    inputs.drop(path, out, config, *parts)
+        near(r, inputs, f"{url}/{os.path.basename(path)}", size, quick)
+        far(r, inputs, url, os.path.basename(large), one, quick)
+    inputs.drop(path, large)

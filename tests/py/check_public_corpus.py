@@ -3,6 +3,7 @@
 
 The archive is reproducible, heft passes it, NumPy passes its part, and readers that are wrong in
 one way fail. TAP on stdout."""
+import lzma
 import pathlib
 import shlex
 import subprocess
@@ -39,12 +40,12 @@ def fails(root, reader, folder, least, *more):
 
 
 def is_reproducible(samples, scratch):
-    archives = [scratch / "a.tar.xz", scratch / "b.tar.xz"]
-    for path in archives:
+    packed, plain = scratch / "a.tar.xz", scratch / "b.tar"
+    for path in (packed, plain):
         corpus.pack(path, samples)
-    if archives[0].read_bytes() != archives[1].read_bytes():
+    if lzma.decompress(packed.read_bytes()) != plain.read_bytes():
         yield "two archives differ"
-    with tarfile.open(archives[0]) as tar:
+    with tarfile.open(plain) as tar:
         members = tar.getmembers()
         names = [m.name for m in members]
         if names != sorted(names):

@@ -84,7 +84,7 @@ def transposed(size):
     side = int(size**0.5)
     text = b"{'descr': '|u1', 'fortran_order': True, 'shape': (%d, %d), }\n" % (side, side)
     content = b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text + bytes(side * side)
-    m = gen_npz.Member(b"w.npy", content, deflate=True)
+    m = gen_npz.Member(b"w.npy", content, deflate=True, data=gen_npz.deflated(content, level=1))
     return gen_npz.archive([m])
 
 
