@@ -3,6 +3,7 @@
 
 NumPy checks the results. TAP on stdout; skipped without NumPy."""
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -30,6 +31,7 @@ MAX_MEMORY = 64 * MIB
 ROWS, COLUMNS = 8192, 8200  # 256.25 MiB of f32
 
 
+@functools.lru_cache
 def large(order):
     a = np.empty((ROWS, COLUMNS), dtype="<f4", order=order)
     a[:] = np.arange(COLUMNS) % 251 + (np.arange(ROWS) % 13)[:, None] * 251
