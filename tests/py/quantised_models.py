@@ -217,8 +217,10 @@ def pack_quantised(rng, shape, bits, groups=1, scale="BF16", zero=False, by_inde
     return parts
 
 
-def gptq(rng, shape, bits, groups=1, scale="F16", by_index=False, zero_words=None, **_):
-    """`zero_words` takes the place of the words of zero points, if given."""
+def gptq(rng, shape, bits, groups=1, scale="F16", by_index=False, zero_words=None, plain=False,
+         **_):
+    """`zero_words` takes the place of the words of zero points, if given; plain: group indices
+    that name the groups in their order."""
     outputs, inputs = shape
     parts = {"weight": codes(rng, "I32", (words(bits, inputs), outputs)),
              "zero_point": codes(rng, "I32", (groups, words(bits, outputs))),
@@ -227,6 +229,8 @@ def gptq(rng, shape, bits, groups=1, scale="F16", by_index=False, zero_words=Non
         parts["zero_point"].bits[:] = zero_words
     if by_index:
         parts["group_index"] = group_index(rng, inputs, groups)
+    if plain:
+        parts["group_index"] = integers("I32", np.arange(inputs) // (inputs // groups))
     return parts
 
 
