@@ -294,8 +294,9 @@ def bitnet(rng, shape, scale="BF16", value=None, **_):
 METADATA = "metadata of the file"  # among settings, instead of the name of a file
 
 
-def pack(tensors, metadata=None):
-    """Return a file of safetensors; wider element types come first, and so all are aligned."""
+def pieces(tensors, metadata=None):
+    """Yield the header of a file of safetensors, and the bytes of each tensor; wider element types
+    come first, and so all are aligned."""
     header, at = {"__metadata__": metadata} if metadata else {}, 0
     order = sorted(tensors, key=lambda name: -tensors[name].bits.itemsize)
     for name in order:
@@ -305,7 +306,14 @@ def pack(tensors, metadata=None):
         at += bits.nbytes
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    return struct.pack("<Q", len(text)) + text + b"".join(tensors[n].bits.tobytes() for n in order)
+    yield struct.pack("<Q", len(text)) + text
+    for name in order:
+        yield tensors[name].bits.tobytes()
+
+
+def pack(tensors, metadata=None):
+    """Return a file of safetensors."""
+    return b"".join(pieces(tensors, metadata))
 
 
 def metadata_of(path):
@@ -336,7 +344,8 @@ def write(folder, tensors, settings, second=()):
         if name != METADATA:
             (folder / name).write_text(json.dumps(document))
     if not second:
-        (folder / "model.safetensors").write_bytes(pack(tensors, metadata))
+        with open(folder / "model.safetensors", "wb") as f:
+            f.writelines(pieces(tensors, metadata))
         return
     index = {}
     for i in (1, 2):
