@@ -125,13 +125,16 @@ def columns_of(rng, shape, scale):
 
 
 def fp8(rng, shape, block=None, scale_shape=(), scale="F32", weight="F8_E4M3", value=None,
-        columns=None, tiled=False, **_):
-    """The sizes of a block are those of the last dimensions."""
+        columns=None, tiled=False, spread=False, **_):
+    """The sizes of a block are those of the last dimensions.  spread: a dimension of 1 follows each
+    of the scale."""
     if block:
         blocks = [-(-n // size) for n, size in zip(shape[-len(block):], block)]
         scale_shape = (*shape[:-len(block)], *blocks)
     if tiled:
         scale_shape = (int(np.prod(tiles(shape, 32))), )
+    if spread:
+        scale_shape = [n for size in scale_shape for n in (size, 1)]
     return {"weight": codes(rng, weight, shape), "scale": scales(rng, scale, scale_shape, value),
             **columns_of(rng, shape, columns)}
 
