@@ -123,16 +123,16 @@ def processor_seconds(*argv):
     return run_command(argv)[1]
 
 
-def peak_memory(*argv):
+def peak_memory(*argv, shared=True):
     """Return the peak of private memory of a command, without mapped files; None if the command
-    fails."""
-    peak = 0
+    fails. shared: with memory that processes share, as which files of a tmpfs count, too."""
+    kinds, peak = ("RssAnon", "RssShmem") if shared else ("RssAnon", ), 0
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as p:
         while p.poll() is None:
             with contextlib.suppress(OSError):
                 text = pathlib.Path(f"/proc/{p.pid}/status").read_text(encoding="utf-8")
                 own = [int(line.split()[1]) for line in text.splitlines()
-                       if line.startswith(("RssAnon", "RssShmem"))]
+                       if line.startswith(kinds)]
                 peak = max(peak, sum(own) * 1024)
             time.sleep(0.0005)
     return None if p.returncode else peak

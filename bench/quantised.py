@@ -3,10 +3,10 @@ import os
 import pathlib
 import shutil
 import statistics
-import subprocess
 import sys
 
-from harness import HEFT, MIB, ROOT, measure_in_turns, processor_seconds, program, speed
+from harness import (HEFT, MIB, ROOT, measure_in_turns, peak_memory, processor_seconds,
+                     program, speed)
 from indexes import find_ggml
 
 sys.path.insert(0, str(ROOT / "tests/py"))
@@ -51,32 +51,52 @@ def write_model(folder, layers, weight, parts, settings):
     build.write(pathlib.Path(folder), tensors, settings)
 
 
-def dequantising(r, inputs, formats, quick):
-    """heft convert --dequantize to bf16 with two threads, compared with cp of the output; 1 GiB of
-    bf16, page cache warm."""
-    try:
-        import numpy  # noqa: F401
-    except ImportError:
-        print("  numpy is not installed")
-        return
-    layers = 4 if quick else 32
-    for title, weight, parts, settings in models() if "safetensors" in formats else ():
+def dequantise(r, inputs, layers, turns, limit=None):
+    """Add rows for models whose weights have so many layers of 32 MiB of bf16; limit: bytes of own
+    memory."""
+    for title, weight, parts, settings in models():
         folder, out, copy = (inputs.path(n) for n in ("model", "out.safetensors", "copy"))
         write_model(folder, layers, weight, parts, settings)
         convert = [HEFT, "convert", "--dequantize=bf16", "--no-sync", "--threads", "2", folder, out]
-        subprocess.run(convert, check=True, stderr=subprocess.DEVNULL)
+        peak = peak_memory(*convert, shared=False)
         kept = inputs.path("kept.safetensors")
         os.rename(out, kept)
         size = os.path.getsize(kept)
         if size < layers * SIZE * SIZE * 2:
             sys.exit(f"{title}: {size // MIB} MiB were written, so weights were left as they are")
-        took = measure_in_turns(3 if quick else 5, {
+        took = measure_in_turns(turns, {
             "heft": lambda: inputs.timed(*convert, targets=(copy, out)),
             "cp": lambda: inputs.timed("cp", kept, copy, targets=(copy, out))})
         r.faster(f"{title} to bf16", took["heft"], took["cp"], "cp", 0.8,
                  own=(speed(size, took["heft"]), "GB/s"))
+        if limit:
+            r.add(f"{title}, own memory", peak / MIB, "MiB", limit / MIB)
         inputs.drop(out, copy, kept)
         shutil.rmtree(folder)
+
+
+def dequantises(formats):
+    """Return whether the models can be made and read."""
+    try:
+        import numpy  # noqa: F401
+    except ImportError:
+        print("  numpy is not installed")
+        return False
+    return "safetensors" in formats
+
+
+def dequantising(r, inputs, formats, quick):
+    """heft convert --dequantize to bf16 with two threads, compared with cp of the output; 1 GiB of
+    bf16, page cache warm."""
+    if dequantises(formats):
+        dequantise(r, inputs, 4 if quick else 32, 3 if quick else 5)
+
+
+def dequantising_large(r, inputs, formats, quick):
+    """heft convert --dequantize to bf16 with two threads, compared with cp of the output; 4 GiB of
+    bf16, page cache warm, up to 10 GiB of files at once. Own memory is that beside mapped files."""
+    if dequantises(formats):
+        dequantise(r, inputs, 12 if quick else 128, 2 if quick else 3, 256 * MIB)
 
 
 def write_floats(folder, layers):

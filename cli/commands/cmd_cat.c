@@ -295,12 +295,16 @@ static int cat(const session *s, const model_view *v, const char *path, request 
         return say_usage("cat", "--part has no slices and no --cast");
     if (text || r->cast)
         return cat_slice(s, v, path, tensor, text, r->as, r->npy, &r->to);
+    if (has_tensor && !r->npy && view_has_own_layout(v, tensor)) {
+        tensor = view_stored(v, tensor);
+        c.f = f = v->stored;
+    }
     c.part = model_part(f, path, tensor, r->role);
     if (c.part == HEFT_NONE)
         return model_code_of_missing(v->stored);
     if (r->npy && !set_shape(&c, tensor, r->role))
         return CODE_CANNOT;
-    int code = has_tensor ? view_verify(v, s, path, tensor) : CODE_DONE;
+    int code = has_tensor && f == v->f ? view_verify(v, s, path, tensor) : CODE_DONE;
     return code ? code : put_content(&c, &r->to);
 }
 

@@ -17,6 +17,11 @@ typedef struct listing {
     const uint32_t *tied; /* tied[i]: first tensor of v->f with the bytes of tensor i */
 } listing;
 
+typedef struct owner { /* a tensor of a file */
+    const heft_file *f;
+    uint32_t tensor;
+} owner;
+
 /* ---- columns ---- */
 
 /* Return the part that the table describes: "data", otherwise the first part; of a quantised tensor
@@ -32,6 +37,19 @@ static bool first_part(heft_part *p, const listing *l, uint32_t tensor)
         return false;
     *p = heft_part_at(l->f, part == HEFT_NONE ? t.first_part : part);
     return true;
+}
+
+/* A tensor as it is stored, where that is one with a layout of its own. */
+static owner shown(const listing *l, uint32_t tensor)
+{
+    bool is_own = view_has_own_layout(l->v, tensor);
+    return is_own ? (owner){ l->f, view_stored(l->v, tensor) } : (owner){ l->v->f, tensor };
+}
+
+static heft_str layout_of(const listing *l, uint32_t tensor)
+{
+    owner w = shown(l, tensor);
+    return heft_tensor_layout_name(w.f, w.tensor);
 }
 
 enum { NAME, DTYPE, SHAPE, SIZE, LAYOUT, ENCODING, OFFSET, SHARD, TIED };
@@ -52,7 +70,7 @@ static void put_cell(outbuf *o, const table_row *row, int field)
     else if (field == SIZE && bytes != HEFT_UNKNOWN_LENGTH)
         out_size_or_bytes(o, bytes, l->bytes);
     else if (field == LAYOUT)
-        out_name(o, heft_tensor_layout_name(l->v->f, row->id));
+        out_name(o, layout_of(l, row->id));
     else if (field == ENCODING && has)
         out_text(o, encoding_name(p.encoding));
     else if (field == OFFSET && has)
@@ -107,22 +125,16 @@ static void json_part(json *j, const heft_file *f, heft_part p, heft_str tensor,
     json_end(j, '}');
 }
 
-typedef struct owner {
-    const heft_file *f;
-    uint32_t tensor;
-} owner;
-
 static heft_value attribute_at(const void *ctx, uint32_t i)
 {
     const owner *w = ctx;
     return heft_attribute_at(w->f, w->tensor, i);
 }
 
-static void json_attributes(json *j, const heft_file *f, uint32_t id)
+static void json_attributes(json *j, const owner *w)
 {
-    owner w = { f, id };
     json_member_begin(j, "attributes", '{');
-    json_values(j, attribute_at, &w, heft_attribute_count(f, id));
+    json_values(j, attribute_at, w, heft_attribute_count(w->f, w->tensor));
     json_end(j, '}');
 }
 
@@ -142,7 +154,7 @@ static void json_parts(json *j, const listing *l, uint32_t id)
 {
     uint32_t quantised = view_quantised(l->v, id), stored = view_stored(l->v, id);
     heft_tensor t = { .part_count = 0 };
-    if (quantised != HEFT_NONE)
+    if (quantised != HEFT_NONE && !view_has_own_layout(l->v, id))
         json_quantised_parts(j, l, quantised);
     else if (stored != HEFT_NONE)
         t = heft_tensor_at(l->f, stored);
@@ -154,21 +166,21 @@ static void json_parts(json *j, const listing *l, uint32_t id)
 
 static void json_tensor(json *j, const listing *l, uint32_t id)
 {
-    const heft_file *f = l->v->f;
-    heft_tensor t = heft_tensor_at(f, id);
+    owner w = shown(l, id);
+    heft_tensor t = heft_tensor_at(w.f, w.tensor);
     json_begin(j, '{');
     json_member_str(j, "name", t.name);
     json_member_dtype(j, "dtype", t.dtype);
     json_member_shape(j, "shape", t.dims, t.rank);
-    json_member_str(j, "layout", heft_tensor_layout_name(f, id));
-    json_member_length(j, "nbytes", heft_tensor_bytes(f, id));
+    json_member_str(j, "layout", heft_tensor_layout_name(w.f, w.tensor));
+    json_member_length(j, "nbytes", heft_tensor_bytes(w.f, w.tensor));
     json_member_begin(j, "parts", '[');
     json_parts(j, l, id);
     json_end(j, ']');
     view_json(j, l->v, id);
-    json_attributes(j, f, id);
+    json_attributes(j, &w);
     if (l->tied[id] != id)
-        json_member_str(j, "tied_to", heft_tensor_at(f, l->tied[id]).name);
+        json_member_str(j, "tied_to", heft_tensor_at(l->v->f, l->tied[id]).name);
     json_end(j, '}');
 }
 

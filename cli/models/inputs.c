@@ -69,11 +69,27 @@ int dequantise(dequantised *d, const session *s, const heft_file *f, const char 
     return code;
 }
 
-/* nvfp4 with a factor is in GGUF, too. */
+static bool is_qfloat(const heft_quantised *q)
+{
+    return str_same(q->scheme, HEFT_STR("qfloat"));
+}
+
+/* QFloat is one tensor with a layout, which zTensor has, too.  GGUF has nvfp4 with a factor. */
 static bool has_form(const heft_format *target, const heft_quantised *q)
 {
+    const char *name = heft_format_name(target);
+    if (is_qfloat(q))
+        return !strcmp(name, "burnpack") || !strcmp(name, "ztensor");
     return heft_format_caps(target) & HEFT_CAN_SCHEMES ||
            str_same(q->variant, str_of(heft_format_title(target)));
+}
+
+static bool has_layout(const heft_file *f, heft_str layout)
+{
+    for (uint32_t i = 0; i < heft_tensor_count(f); i++)
+        if (str_same(heft_tensor_layout_name(f, i), layout))
+            return true;
+    return false;
 }
 
 static int say_formless(const heft_quantised *q, const session *s, const char *path,
@@ -83,12 +99,13 @@ static int say_formless(const heft_quantised *q, const session *s, const char *p
     heft_error err = { .status = HEFT_E_UNSUPPORTED,
                        .rule = "heft/quantised",
                        .offset = HEFT_NOWHERE };
-    snprintf(err.message, sizeof err.message,
-             "tensor '%.*s' is quantised (%.*s), for which %s files have no form. "
-             "--dequantize decodes it%s",
-             (int)q->name.len, q->name.ptr, (int)q->scheme.len, q->scheme.ptr,
-             heft_format_name(target),
-             has_option ? "; --raw-tensors stores the parts as tensors of their own" : "");
+    snprintf(
+        err.message, sizeof err.message,
+        "tensor '%.*s' is quantised (%.*s), for which %s files have no form. "
+        "--dequantize decodes it%s",
+        (int)q->name.len, q->name.ptr, (int)q->scheme.len, q->scheme.ptr, heft_format_name(target),
+        has_option && !is_qfloat(q) ? "; --raw-tensors stores the parts as tensors of their own"
+                                    : "");
     return say_error(path, &err);
 }
 
@@ -96,7 +113,8 @@ int dequantise_check_target(const session *s, const heft_file *f, const char *pa
                             const heft_format *target)
 {
     heft_schemes *found = NULL;
-    if (target == heft_file_format(f) || heft_format_caps(target) & HEFT_CAN_SCHEMES)
+    if (target == heft_file_format(f) ||
+        (heft_format_caps(target) & HEFT_CAN_SCHEMES && !has_layout(f, HEFT_STR("burn.qfloat"))))
         return CODE_DONE;
     int code = quantised_open(&found, f, path);
     for (uint32_t i = 0; !code && i < heft_schemes_count(found); i++) {

@@ -47,12 +47,16 @@ static heft_quantise_wish wish(void *ctx, const heft_tensor *t)
     return is_part || is_kept_block(w, t) ? HEFT_QUANTISE_ALWAYS : HEFT_QUANTISE_NEVER;
 }
 
+/* A model that has QFloat already keeps it: nothing is to be copied. */
 static bool all_are_copied(const wishes *w)
 {
-    uint32_t count = heft_schemes_count(w->schemes);
-    for (uint32_t i = 0; i < count && w->to->scheme; i++)
-        if (!str_same(heft_schemes_at(w->schemes, i).scheme, str_of(w->to->scheme)))
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < heft_schemes_count(w->schemes); i++) {
+        heft_str scheme = heft_schemes_at(w->schemes, i).scheme;
+        if (w->to->scheme && !str_same(scheme, str_of(w->to->scheme)))
             return false;
+        count += !str_same(scheme, str_of(w->to->method));
+    }
     for (uint32_t i = 0; i < heft_tensor_count(w->f) && !count; i++) {
         heft_tensor t = heft_tensor_at(w->f, i);
         count = is_kept_block(w, &t);

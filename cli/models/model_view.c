@@ -153,6 +153,12 @@ uint32_t view_stored(const model_view *v, uint32_t tensor)
     return v->rows ? v->rows[tensor].stored : tensor;
 }
 
+bool view_has_own_layout(const model_view *v, uint32_t tensor)
+{
+    uint32_t stored = view_quantised(v, tensor) == HEFT_NONE ? HEFT_NONE : view_stored(v, tensor);
+    return stored != HEFT_NONE && heft_tensor_at(v->stored, stored).layout != HEFT_DENSE;
+}
+
 uint64_t view_bytes(const model_view *v, uint32_t tensor)
 {
     uint32_t q = view_quantised(v, tensor);
@@ -186,7 +192,8 @@ uint64_t view_parameters(const model_view *v, uint32_t tensor)
     heft_tensor t = heft_tensor_at(v->f, tensor);
     bool is_stored = view_quantised(v, tensor) == HEFT_NONE;
     const char *role = is_stored ? quantised_role(v->schemes, view_stored(v, tensor), &q) : NULL;
-    if (!role || !strcmp(role, "data")) /* data: the settings name a method, no scheme does */
+    /* data: the settings name a method, no scheme does */
+    if (!role || !strcmp(role, "data") || t.layout != HEFT_DENSE)
         return tensor_elements(&t);
     return !strcmp(role, "weight") ? unpacked(&t, q.bits) : 0;
 }

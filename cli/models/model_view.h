@@ -41,6 +41,8 @@ model_view model_view_of_stored(const heft_file *f);
 uint32_t view_quantised(const model_view *v, uint32_t tensor);
 /* Return the stored tensor, or the weight of the quantised one. */
 uint32_t view_stored(const model_view *v, uint32_t tensor);
+/* Return whether a quantised tensor is one stored tensor with a layout of its own: a QFloat. */
+bool view_has_own_layout(const model_view *v, uint32_t tensor);
 /* Return the bytes of the tensor, of a quantised one the bytes of all parts;
  * HEFT_UNKNOWN_LENGTH if a length is not known. */
 uint64_t view_bytes(const model_view *v, uint32_t tensor);

@@ -123,7 +123,7 @@ static heft_status find_tensors(logical_file *l)
 
 /* ---- the index ---- */
 
-/* Add the decoded tensor in the place of its weight. */
+/* Add the decoded tensor in the place of its weight, as the parameter that this is. */
 static heft_status add_instead(void *ctx, uint32_t tensor)
 {
     logical_file *l = ctx;
@@ -132,7 +132,11 @@ static heft_status add_instead(void *ctx, uint32_t tensor)
         return HEFT_OK;
     heft_str name = heft_ix_copy(&l->out->x, t->d.name);
     heft_tensor row = { .name = name, .dtype = t->as, .rank = t->d.rank, .dims = t->d.dims };
-    return name.ptr ? heft_join_computed(l->out, &row, l->shard, t->start, t->bytes) : HEFT_E_NOMEM;
+    heft_identity id = heft_ix_identity(&l->f->x, tensor);
+    if (!name.ptr)
+        return HEFT_E_NOMEM;
+    HEFT_TRY(heft_join_computed(l->out, &row, l->shard, t->start, t->bytes));
+    return heft_ix_identify(&l->out->x, heft_ix_tensors(&l->out->x) - 1, &id);
 }
 
 static heft_status add_source(logical_file *l)

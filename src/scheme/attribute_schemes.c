@@ -1,6 +1,7 @@
-/* attribute_schemes.c - schemes that the readers of ONNX and PyTorch state by attributes of a
- * tensor. */
+/* attribute_schemes.c - schemes that the readers of ONNX, PyTorch and Burn state by attributes of
+ * a tensor. */
 #include "base/text.h"
+#include "scheme/qfloat_scheme.h"
 #include "scheme/recognition.h"
 
 /* ---- ONNX ---- */
@@ -103,4 +104,38 @@ const heft_scheme heft_scheme_torch = {
     .name_count = 1,
     .attribute = "torch.qscheme",
     .recognise = recognise_torch,
+};
+
+/* ---- Burn ---- */
+
+static const heft_scheme_names burn_names[] = {
+    { NULL, "", { { "weight", "", false } } },
+};
+
+/* A scheme that no known release writes is recognised, too: nobody shall take its bytes for
+ * numbers. */
+static bool recognise_qfloat(heft_scheme_group *g)
+{
+    uint32_t tensor = heft_group_part(g, "weight");
+    heft_qfloat_scheme s;
+    if (!heft_str_is(heft_ix_layout(g->x, tensor), "burn.qfloat"))
+        return false;
+    if (!heft_qfloat_scheme_read(&s, heft_ix_stored_dtype(g->x, tensor)))
+        return true;
+    g->bits = s.bits;
+    g->variant = s.value;
+    if (s.size_count)
+        heft_group_rows(g, s.size[s.size_count - 1]);
+    if (s.size_count > 1)
+        g->block[0] = s.size[s.size_count - 2];
+    g->has_block = g->has_block || s.value; /* 0 x 0: the whole tensor */
+    return true;
+}
+
+const heft_scheme heft_scheme_qfloat = {
+    .name = "qfloat",
+    .names = burn_names,
+    .name_count = 1,
+    .attribute = "stored_dtype",
+    .recognise = recognise_qfloat,
 };

@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "grammar/json.h"
-#include "scheme/decoding.h"
+#include "scheme/encoding.h"
 
 /* ---- the description ---- */
 
@@ -232,3 +232,28 @@ static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t
 }
 
 const heft_scheme_decoder heft_decoder_of_comfyui = { prepare, decode, NULL };
+
+/* ---- integers ---- */
+
+static const char *check(const heft_decoding *d, uint32_t *bits, uint64_t *run)
+{
+    *bits = 8;
+    *run = heft_integer_run(d);
+    if (d->part[HEFT_ROLE_WEIGHT].dtype != HEFT_I8)
+        return "its numbers are not integers";
+    if (d->group)
+        return "its columns are rotated";
+    return heft_decoding_part_of(d, HEFT_ROLE_PRE_SCALE) ? "its columns have scales, too" : NULL;
+}
+
+static bool integers(heft_decoder *r, uint64_t row, uint64_t column, size_t count, float *out)
+{
+    return heft_decoder_floats(r, HEFT_ROLE_WEIGHT, row * r->d->columns + column, count, out);
+}
+
+static bool scale_of(heft_decoder *r, uint64_t row, uint64_t column, float *out)
+{
+    return heft_decoder_scales(r, HEFT_ROLE_SCALE, row, column, 1, out);
+}
+
+const heft_integer_form heft_integers_of_comfyui = { check, integers, scale_of };

@@ -261,31 +261,10 @@ const heft_scheme_decoder heft_decoder_of_compressed_tensors = { prepare, decode
 
 /* ---- integers ---- */
 
-static uint64_t common_divisor(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a - heft_div(a, b) * b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
-/* Return how many elements have the same scale, one after the other; 0: all. */
-static uint64_t run_of(const heft_decoding *d)
-{
-    const heft_scale_grid *g = &d->grid;
-    if (g->across > 1)
-        return common_divisor(g->width, d->columns);
-    if (g->down == 1)
-        return d->stack == 1 || !g->matrix ? 0 : d->rows * d->columns;
-    return d->columns * common_divisor(g->height, d->rows);
-}
-
 static const char *check(const heft_decoding *d, uint32_t *bits, uint64_t *run)
 {
     *bits = is_packed_weight(d) ? d->bits : 8;
-    *run = run_of(d);
+    *run = heft_integer_run(d);
     if (!is_packed_weight(d) && d->part[HEFT_ROLE_WEIGHT].dtype != HEFT_I8)
         return "its numbers are not integers";
     if (*bits != 4 && *bits != 8)

@@ -20,6 +20,7 @@ const heft_scheme_decoder *heft_scheme_decoder_of(const heft_scheme *s)
         { &heft_scheme_mxfp8, &heft_decoder_of_mxfp8 },
         { &heft_scheme_nvfp4, &heft_decoder_of_nvfp4 },
         { &heft_scheme_onnx, &heft_decoder_of_onnx },
+        { &heft_scheme_qfloat, &heft_decoder_of_qfloat },
         { &heft_scheme_torch, &heft_decoder_of_torch },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

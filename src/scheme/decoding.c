@@ -111,6 +111,9 @@ heft_status heft_decoding_set_grid(heft_decoding *d, heft_role role, heft_error 
         g->down = d->rows;
     } else if (s->rank == 1 && s->elements == d->stack) {
         g->matrix = 1;
+    } else if (w->rank == 2 && s->rank == 4 && s->dims[1] == 1 && s->dims[3] == 1) {
+        g->down = s->dims[0]; /* ModelOpt keeps the blocks as dimensions of 1 */
+        g->across = s->dims[2];
     } else {
         g->down = heft_decoding_dim(s, 1);
         g->across = heft_decoding_dim(s, 0);

@@ -73,6 +73,22 @@ typedef struct heft_scale_grid {
     bool is_tiled;   /* bytes in tiles, see scales.c */
 } heft_scale_grid;
 
+/* A tensor of Burn as it is stored: lines of packed numbers, then the scales of blocks, for the
+ * dimensions in the order in which they are stored. */
+typedef struct heft_qfloat_layout {
+    uint64_t line_bits;  /* bits from a line to the next */
+    uint32_t value_bits; /* bits from a number to the next */
+    heft_dtype type;     /* type of floats; HEFT_UNTYPED: the numbers are integers */
+    bool has_blocks;
+    uint64_t scales_at; /* in the part */
+    uint64_t dims[HEFT_LOGICAL_RANK];
+    uint64_t sizes[HEFT_LOGICAL_RANK]; /* sizes of a block */
+    uint32_t rank;
+    /* Lines lie along a dimension before the last but one: `along` numbers, and so many lines from
+     * one to the next in the dimension between; 0: they do not. */
+    uint64_t along, between;
+} heft_qfloat_layout;
+
 /* A quantised tensor that can be decoded. */
 typedef struct heft_decoding {
     const heft_file *f;
@@ -104,6 +120,7 @@ typedef struct heft_decoding {
     uint32_t excess;    /* added to stored zero points */
     /* Rows of the result are columns of stored words; NULL: they are not. */
     const struct heft_word_columns *by_column;
+    heft_qfloat_layout qfloat;
 } heft_decoding;
 
 /* Return the name of a role, as in heft_quantised_part. */
@@ -123,7 +140,7 @@ extern const heft_scheme_decoder heft_decoder_of_awq, heft_decoder_of_bitnet,
     heft_decoder_of_bitsandbytes, heft_decoder_of_blocks, heft_decoder_of_comfyui,
     heft_decoder_of_compressed_tensors, heft_decoder_of_fp8, heft_decoder_of_gptq,
     heft_decoder_of_mlx, heft_decoder_of_modelopt, heft_decoder_of_mxfp4, heft_decoder_of_mxfp8,
-    heft_decoder_of_nvfp4, heft_decoder_of_onnx, heft_decoder_of_torch;
+    heft_decoder_of_nvfp4, heft_decoder_of_onnx, heft_decoder_of_qfloat, heft_decoder_of_torch;
 /* Return the decoder of a scheme; NULL: the scheme is recognised, and not decoded. */
 const heft_scheme_decoder *heft_scheme_decoder_of(const heft_scheme *s);
 

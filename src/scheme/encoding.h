@@ -114,8 +114,19 @@ typedef struct heft_integer_form {
     /* Read the scale of an element. */
     bool (*scale)(heft_decoder *r, uint64_t row, uint64_t column, float *out);
 } heft_integer_form;
-extern const heft_integer_form heft_integers_of_blocks, heft_integers_of_compressed_tensors,
+extern const heft_integer_form heft_integers_of_blocks, heft_integers_of_comfyui,
+    heft_integers_of_compressed_tensors, heft_integers_of_gptq, heft_integers_of_onnx,
     heft_integers_of_torch;
+uint64_t heft_common_divisor(uint64_t a, uint64_t b);
+/* Return how many elements have the same scale of the grid, one after the other; 0: all. */
+uint64_t heft_integer_run(const heft_decoding *d);
+/* Lines of codes of 4 or 8 bits, `stride` bytes apart. */
+typedef struct heft_code_lines {
+    uint64_t lines, stride, count;
+    uint32_t bits;
+} heft_code_lines;
+/* Return whether all zero points have that code; false if they cannot be read. */
+bool heft_integer_zeros_are(const heft_decoding *d, heft_code_lines of, uint32_t code);
 
 /* Describe what `decoding` decodes as one part of its natural type: nothing is encoded. */
 heft_status heft_encoded_open_decoded(heft_encoded *e, heft_error *err);

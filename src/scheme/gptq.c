@@ -3,7 +3,7 @@
 #include "base/checked_math.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "scheme/decoding.h"
+#include "scheme/encoding.h"
 #include "scheme/packed.h"
 #include "scheme/word_columns.h"
 
@@ -120,3 +120,70 @@ static heft_status prepare(heft_decoding *d, heft_error *err)
 
 const heft_scheme_decoder heft_decoder_of_gptq = { prepare, heft_decode_word_columns,
                                                    heft_look_up_word_columns };
+
+/* ---- integers ---- */
+
+static bool are_middle(const heft_decoding *d)
+{
+    const heft_decoding_part *z = heft_decoding_part_of(d, HEFT_ROLE_ZERO_POINT);
+    uint32_t mask = (1U << d->bits) - 1, middle = 1U << (d->bits - 1);
+    if (!z)
+        return true;
+    heft_code_lines lines = { heft_decoding_dim(z, 1), heft_decoding_dim(z, 0) * WORD, d->rows,
+                              d->bits };
+    return heft_integer_zeros_are(d, lines, (middle - d->excess) & mask);
+}
+
+/* An index that names the groups as they are without one means nothing. */
+static bool is_in_order(const heft_decoding *d)
+{
+    enum { PIECE = 256 };
+    const heft_decoding_part *g = heft_decoding_part_of(d, HEFT_ROLE_GROUP_INDEX);
+    uint8_t piece[PIECE * WORD];
+    heft_error err;
+    for (uint64_t at = 0, n; g && at < d->columns; at += n) {
+        n = d->columns - at < PIECE ? d->columns - at : PIECE;
+        if (heft_part_read(piece, d->f, g->part, at * WORD, (size_t)n * WORD, &err))
+            return false;
+        for (uint64_t i = 0; i < n; i++)
+            if (heft_word_at(piece + i * WORD) != heft_div(at + i, d->group))
+                return false;
+    }
+    return true;
+}
+
+static const char *check(const heft_decoding *d, uint32_t *bits, uint64_t *run)
+{
+    *bits = d->bits;
+    *run = d->group < d->columns ? heft_common_divisor(d->group, d->columns) : d->columns;
+    if (*bits != 4 && *bits != MOST_BITS)
+        return "its integers have neither 4 nor 8 bits";
+    if (!is_in_order(d))
+        return "its columns are not in the order of their groups";
+    return are_middle(d) ? NULL : "it has zero points, and Burn has none";
+}
+
+static bool integers(heft_decoder *r, uint64_t row, uint64_t column, size_t count, float *out)
+{
+    const heft_decoding *d = r->d;
+    float middle = (float)(1U << (d->bits - 1));
+    uint64_t bit = column * d->bits;
+    heft_word_row of;
+    if (!heft_find_word_row(r, row, &of))
+        return false;
+    heft_bits_unpack(out, of.words + bit / 8, bit % 8, d->bits, count);
+    for (size_t i = 0; i < count; i++)
+        out[i] -= middle;
+    return true;
+}
+
+static bool scale_of(heft_decoder *r, uint64_t row, uint64_t column, float *out)
+{
+    heft_word_row of;
+    if (!heft_find_word_row(r, row, &of))
+        return false;
+    *out = of.scale[heft_div(column, r->d->group)];
+    return true;
+}
+
+const heft_integer_form heft_integers_of_gptq = { check, integers, scale_of };

@@ -77,6 +77,11 @@ bool heft_group_blocks(heft_scheme_group *g, uint64_t rows, uint64_t columns)
 {
     uint32_t rank = heft_group_rank(g, "scale");
     uint64_t down = heft_group_dim(g, "scale", 1), across = heft_group_dim(g, "scale", 0);
+    if (rank == 4 && heft_group_rank(g, "weight") == 2 && across == 1 &&
+        heft_group_dim(g, "scale", 2) == 1) { /* ModelOpt: [M / 128, 1, N / 128, 1] */
+        across = down;
+        down = heft_group_dim(g, "scale", 3);
+    }
     /* [M] and, for a stack of matrices, [E] */
     if (rank == 1 && across > 1) {
         down = across == rows ? rows : 1;

@@ -100,6 +100,11 @@ static const heft_scheme_names mxfp4_names[] = {
         { "scale", "_scale", false },
         { "shape", "_shape", true } } },
     { "DeepSeek", "/weight", { { "scale", "/scale", false }, { "weight", "/weight", false } } },
+    { NULL, /* AMD Quark, ModelOpt */
+      "",
+      { { "scale", "_scale", false },
+        { "weight", "", false },
+        { "input_scale", "/input_scale", true } } },
 };
 
 /* Two elements in a byte.  gpt-oss stores the 16 bytes of a group as a dimension of their own. */

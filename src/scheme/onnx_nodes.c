@@ -11,7 +11,7 @@
 #include "base/checked_math.h"
 #include "base/text.h"
 #include "model/values.h"
-#include "scheme/decoding.h"
+#include "scheme/encoding.h"
 #include "scheme/packed.h"
 
 /* ---- shapes ---- */
@@ -268,3 +268,69 @@ static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t
 }
 
 const heft_scheme_decoder heft_decoder_of_onnx = { prepare, decode, NULL };
+
+/* ---- integers ---- */
+
+/* Return the code that stands for 0 if there is no zero point, or if it is an ordinary one; -1:
+ * numbers are no integers. */
+static int32_t middle_of(const heft_decoding *d)
+{
+    enum { HALF_BYTE = 128 };
+    heft_dtype t = d->part[HEFT_ROLE_WEIGHT].dtype;
+    bool is_signed;
+    if (of_matmul(d))
+        return 1 << (d->bits - 1);
+    if (!d->bits)
+        return t == HEFT_I8 ? 0 : t == HEFT_U8 ? HALF_BYTE : -1;
+    (void)heft_onnx_packed_bits(&d->f->x, d->part[HEFT_ROLE_WEIGHT].tensor, &is_signed);
+    return is_signed ? 0 : 1 << (d->bits - 1);
+}
+
+/* Return whether zero points are in the middle of the codes, so that integers have a sign. */
+static bool are_middle(const heft_decoding *d, uint32_t middle)
+{
+    const heft_decoding_part *z = heft_decoding_part_of(d, HEFT_ROLE_ZERO_POINT);
+    uint32_t bits = zero_bits(d);
+    if (!z) /* DequantizeLinear takes 0 */
+        return of_matmul(d) || !middle;
+    if (!bits) {
+        heft_code_lines bytes = { 1, z->elements, z->elements, 8 };
+        return heft_dtype_size(z->dtype) == 1 && heft_integer_zeros_are(d, bytes, middle);
+    }
+    uint64_t across = d->grid.across ? d->grid.across : 1;
+    uint64_t lines = heft_div(d->part[HEFT_ROLE_SCALE].elements, across);
+    heft_code_lines rows = { lines, heft_div(zero_line(d, bits) * bits + 7, 8), across, bits };
+    heft_code_lines all = { 1, z->bytes, lines * across, bits };
+    return heft_integer_zeros_are(d, of_matmul(d) ? rows : all, middle);
+}
+
+static const char *check(const heft_decoding *d, uint32_t *bits, uint64_t *run)
+{
+    int32_t middle = middle_of(d);
+    *bits = d->bits ? d->bits : 8;
+    *run = heft_integer_run(d);
+    if (*bits != 4 && *bits != 8)
+        return "its integers have neither 4 nor 8 bits";
+    if (middle < 0)
+        return "its numbers are not integers";
+    if (heft_decoding_part_of(d, HEFT_ROLE_GROUP_INDEX))
+        return "its columns are not in the order of their groups";
+    return are_middle(d, (uint32_t)middle) ? NULL : "it has a zero point, and Burn has none";
+}
+
+static bool integers(heft_decoder *r, uint64_t row, uint64_t column, size_t count, float *out)
+{
+    float middle = (float)middle_of(r->d);
+    if (!read_numbers(r, row, column, count, out))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        out[i] -= middle;
+    return true;
+}
+
+static bool scale_of(heft_decoder *r, uint64_t row, uint64_t column, float *out)
+{
+    return heft_decoder_scales(r, HEFT_ROLE_SCALE, row, column, 1, out);
+}
+
+const heft_integer_form heft_integers_of_onnx = { check, integers, scale_of };

@@ -28,6 +28,9 @@ static const heft_integer_form *form_of(const heft_encoded *e)
     } forms[] = {
         { &heft_scheme_torch, &heft_integers_of_torch },
         { &heft_scheme_compressed_tensors, &heft_integers_of_compressed_tensors },
+        { &heft_scheme_comfyui, &heft_integers_of_comfyui },
+        { &heft_scheme_gptq, &heft_integers_of_gptq },
+        { &heft_scheme_onnx, &heft_integers_of_onnx },
         { NULL, &heft_integers_of_blocks },
     };
     for (size_t i = 0; e->decoding && i < sizeof forms / sizeof *forms; i++)

@@ -78,7 +78,7 @@ const heft_module_settings *heft_schemes_modules(const heft_schemes *s);
 extern const heft_scheme heft_scheme_awq, heft_scheme_bitnet, heft_scheme_bitsandbytes,
     heft_scheme_comfyui, heft_scheme_compressed_tensors, heft_scheme_fp8, heft_scheme_gptq,
     heft_scheme_mlx, heft_scheme_modelopt, heft_scheme_mxfp4, heft_scheme_mxfp8, heft_scheme_nvfp4,
-    heft_scheme_onnx, heft_scheme_torch;
+    heft_scheme_onnx, heft_scheme_qfloat, heft_scheme_torch;
 
 /* ---- what a scheme asks about a group ---- */
 

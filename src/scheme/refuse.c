@@ -88,9 +88,11 @@ heft_status heft_refuse_part(const heft_file *f, const heft_schemes *s, uint32_t
                               name, role, partner, scheme, change, hint);
     else if (!other.role)
         st = heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                              "tensor %q is quantised (%s, scaled by its attributes): %s would "
-                              "lose the scale%s",
-                              name, scheme, change, hint);
+                              "tensor %q is quantised (%s, scaled by its %s): %s would lose the "
+                              "scale%s",
+                              name, scheme,
+                              heft_ix_row(&f->x, tensor)->layout ? "own bytes" : "attributes",
+                              change, hint);
     else
         st = heft_error_plain(err, HEFT_E_UNSUPPORTED,
                               "tensor %q is quantised (%s, scaled by %q): %s would lose the "

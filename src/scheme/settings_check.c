@@ -116,7 +116,8 @@ heft_status heft_decoding_check_settings(const heft_decoding *d, const heft_modu
     const heft_quantisation_settings *s = d->settings;
     const known *method = FIND(methods, s->method), *form = FIND(forms, s->form);
     const known *bad = FIND(refused, s->form);
-    if (!s->method.len || d->scheme == &heft_scheme_torch)
+    /* A tensor of PyTorch or Burn says all by itself. */
+    if (!s->method.len || d->scheme == &heft_scheme_torch || d->scheme == &heft_scheme_qfloat)
         return HEFT_OK;
     if (all->is_spent)
         return heft_error_plain(err, HEFT_E_LIMIT,

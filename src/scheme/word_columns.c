@@ -136,26 +136,20 @@ static void fill_strip(heft_decoder *r, uint64_t row)
 
 /* ---- rows ---- */
 
-/* A row of a strip: its words, its zero points and its scales. */
-typedef struct strip_row {
-    const uint8_t *words;
-    const float *zero, *scale;
-} strip_row;
-
-static bool find_row(heft_decoder *r, uint64_t row, strip_row *out)
+bool heft_find_word_row(heft_decoder *r, uint64_t row, heft_word_row *out)
 {
     if (row < r->strip_first || row - r->strip_first >= r->strip_rows)
         fill_strip(r, row);
     if (r->st)
         return false;
     uint64_t in_strip = row - r->strip_first;
-    *out = (strip_row){ r->tile + in_strip * r->strip_stride, zeros_of_row(r, in_strip), NULL };
+    *out = (heft_word_row){ r->tile + in_strip * r->strip_stride, zeros_of_row(r, in_strip), NULL };
     out->scale = out->zero + groups_of(r->d);
     return true;
 }
 
 /* Each column names its group. */
-static void scale_by_index(heft_decoder *r, const strip_row *s, uint64_t column, size_t count,
+static void scale_by_index(heft_decoder *r, const heft_word_row *s, uint64_t column, size_t count,
                            float *out)
 {
     const uint8_t *index = heft_decoder_bytes(r, HEFT_ROLE_GROUP_INDEX, column * WORD,
@@ -171,8 +165,8 @@ heft_status heft_decode_word_columns(heft_decoder *r, uint64_t row, uint64_t col
 {
     const heft_decoding *d = r->d;
     uint64_t bit = column * d->bits, group = heft_div(column, d->group);
-    strip_row s;
-    if (!find_row(r, row, &s))
+    heft_word_row s;
+    if (!heft_find_word_row(r, row, &s))
         return r->st;
     heft_bits_unpack(out, s.words + bit / 8, bit % 8, d->bits, count);
     if (!r->has_plain_groups) {
@@ -193,8 +187,9 @@ bool heft_look_up_word_columns(heft_decoder *r, uint64_t row, uint64_t column, s
     const heft_decoding *d = r->d;
     uint64_t group = heft_div(column, d->group);
     heft_coded_run run = heft_coded_run_of(column, d->group, count);
-    strip_row s;
-    if (d->bits != 4 || !heft_coded_run_fits(&run) || !find_row(r, row, &s) || !r->has_plain_groups)
+    heft_word_row s;
+    if (d->bits != 4 || !heft_coded_run_fits(&run) || !heft_find_word_row(r, row, &s) ||
+        !r->has_plain_groups)
         return false;
     run.codes = s.words + column / 2;
     heft_look_up_scaled(&run, s.zero + group, s.scale + group, as, out);

@@ -20,6 +20,13 @@ typedef struct heft_word_columns {
                              float *zero);
 } heft_word_columns;
 
+/* A row of the result: its codes, and the zero points and scales of its groups. */
+typedef struct heft_word_row {
+    const uint8_t *words;
+    const float *zero, *scale;
+} heft_word_row;
+/* Find a row, valid until the next call.  Return false after an error. */
+bool heft_find_word_row(heft_decoder *r, uint64_t row, heft_word_row *out);
 heft_status heft_decode_word_columns(heft_decoder *r, uint64_t row, uint64_t column, size_t count,
                                      float *out);
 bool heft_look_up_word_columns(heft_decoder *r, uint64_t row, uint64_t column, size_t count,

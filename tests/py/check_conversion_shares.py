@@ -103,6 +103,18 @@ def make_sources(folder):
     ]:
         sources[name] = folder / f"{name}.{suffix}"
         run("convert", *options, plain, sources[name])
+    return {**sources, **make_quantised(folder, plain)}
+
+
+def make_quantised(folder, plain):
+    """Return quantised models: with settings beside, in Burn's form, in blocks, in words."""
+    sources = {name: folder / place for name, place in [
+        ("int8", "int8"), ("nvfp4", "nvfp4"), ("qfloat", "qfloat.bpk"), ("q8_0", "q8_0.gguf")]}
+    for name, method in (("int8", "int8:32"), ("nvfp4", "nvfp4")):
+        sources[name].mkdir()
+        run("convert", "--quantize", method, plain, sources[name] / "model.safetensors")
+    run("convert", sources["int8"], sources["qfloat"])
+    run("convert", "--cast", "*proj*=q8_0", plain, sources["q8_0"])
     return sources
 
 
@@ -126,6 +138,14 @@ CASES = [  # source, suffix, options
     ("mag", "npz", []),
     ("npz", "gptrs", ["--drop", "lm_head*", "--rename", "s/blocks/b/"]),
     ("zstd", "gten", ["--cast", "*=f32"]),
+    # Each share says what becomes of quantised tensors, one process once: -q
+    *(("qfloat", suffix, ["-q", "--dequantize"]) for suffix in ("safetensors", "gguf", "bpk")),
+    ("qfloat", "bpk", []),
+    ("int8", "bpk", ["-q"]),
+    ("q8_0", "bpk", ["-q"]),
+    ("int8", "safetensors", ["-q", "--dequantize=f32"]),
+    ("nvfp4", "gten", ["-q", "--dequantize=f32"]),
+    ("q8_0", "zt", ["-q", "--dequantize", "--digest", "sha256"]),
 ]
 
 

@@ -22,11 +22,13 @@ except ImportError:
     sys.exit(0)
 
 import check_dequantize as dequantize
+import check_onnx_blocks as onnx
 import gguf_models
 import quantised_decoders as decode
 import quantised_models as models
 import read_burnpack
-from quantised_cases import CASES, CHANNELS, Case, packed, weights
+from onnx_proto import constant
+from quantised_cases import CASES, CHANNELS, Case, gptq, packed, weights
 
 RELEASES = ("0.21", "0.20", "0.22", "0.22-pre.2")
 UNSUPPORTED = 5
@@ -134,6 +136,9 @@ def is_refused(source, out, names, why="no form in Burn"):
 # ---- models of safetensors --------------------------------------------------------------------
 
 SCHEME = {"compressed-tensors"}
+# Words of zero points in the middle; the first form of gptq stores them less one
+MIDDLES = {("gptq", 4): 0x77777777, ("gptq", 8): 0x7F7F7F7F,
+           ("gptq_v2", 4): 0x88888888 - 2**32, ("gptq_v2", 8): 0x80808080 - 2**32}
 SHAPES = (16, 36), (3, 1000), (2, 512), (4, 254), (4, 6144)
 LONGER = [ # runs of more numbers than a block has, whose scales are repeated
     Case("channels of 8 bits", SCHEME, weights(
@@ -146,11 +151,37 @@ LONGER = [ # runs of more numbers than a block has, whose scales are repeated
             for scale in ("BF16", "F16", "F32")]), packed(bits, group))
       for title, shape, group in (("channels", (5, 2048), None), ("groups of 512", (6, 1024), 512),
                                   ("groups of 24", (4, 96), 24)) for bits in (4, 8)],
+    *[Case(f"symmetric {form}, {bits} bits, {title}", {"gptq"}, weights(
+        "qweight", models.gptq, decode.gptq, *[
+            dict(shape=shape, bits=bits, groups=shape[1] // group if group > 0 else 1, scale=scale,
+                 is_v2=form == "gptq_v2", zero_words=MIDDLES[form, bits], plain=plain)
+            for scale in ("F16", "BF16", "F32")]), gptq(bits, group, form))
+      for form in ("gptq", "gptq_v2") for bits in (4, 8)
+      for title, shape, group, plain in (
+          ("groups", (40, 256), 32, False), ("one group", (16, 2048), -1, False),
+          ("groups of 512", (24, 1024), 512, False), ("indices in order", (8, 96), 32, True))],
+    Case("ComfyUI, integers", {"comfyui"}, weights(
+        "comfy", models.comfyui, decode.comfyui, dict(form="int8_tensorwise", shape=(6, 50)),
+        dict(form="int8_tensorwise", shape=(6, 1300), scale_shape=(6, ), scale="F16"),
+        dict(form="int8_tensorwise", shape=(3, 40), scale_shape=(3, 1), scale="BF16"),
+        dict(form="int8_blockwise", shape=(256, 384), block=128),
+        dict(form="int8_blockwise", shape=(20, 36), block=8)), {}),
 ]
+
+
+def is_symmetric(o):
+    form = "gptq_v2" if o.get("is_v2") else "gptq"
+    return o["bits"] in (4, 8) and o.get("zero_words") == MIDDLES[form, o["bits"]]
 
 
 def has_form(weight):
     o = weight.options
+    if weight.builder is models.gptq:
+        return is_symmetric(o) and not o.get("by_index")
+    if weight.builder is models.comfyui:
+        run = math.gcd(o.get("block") or 0, o["shape"][-1])
+        return (o["form"].startswith("int8") and not o.get("convrot") and not o.get("columns")
+                and run > 1)
     if weight.builder not in (models.int_quantised, models.pack_quantised):
         return False
     is_each = weight.builder is models.int_quantised and o["shape"][-1] == 1
@@ -214,6 +245,111 @@ def check_gguf(_, scratch):
     if p.returncode != UNSUPPORTED or "q5_0 cannot be stored" not in p.stderr:
         yield f"q5_0: ends with {p.returncode}: {p.stderr[:300]}"
     yield from converts(source, out, wanted, "0.21", "-f", "--cast", "*ffn_up*=bf16")
+
+
+# ---- models of ONNX ---------------------------------------------------------------------------
+
+
+def node(kind, codes, scale, zero=None, low=0, **attributes):
+    """Return a model with DequantizeLinear; codes are stored plus `low`."""
+    def raw(v):
+        return onnx.halves(v & 15) if kind in (onnx.I4, onnx.U4) else (v & 255).astype(
+            np.uint8).tobytes()
+
+    parts = [constant("q", kind, codes.shape, raw(codes + low)),
+             constant("s", onnx.F32, scale.shape, scale.tobytes())]
+    if zero is not None:
+        parts.append(constant("z", kind, scale.shape, raw(zero)))
+    return onnx.model(onnx.operator("DequantizeLinear", ["q", "s", "z"][:len(parts)], **attributes),
+                      parts, codes.shape)
+
+
+def matmul(codes, scale, bits, zero=None, index=None):
+    """Return a model with MatMulNBits; codes are stored plus the middle."""
+    rows, columns = codes.shape
+    block = columns // scale.shape[1]
+    stored = codes + (1 << (bits - 1))
+    raw = onnx.halves(stored) if bits == 4 else stored.astype(np.uint8).tobytes()
+    parts = [constant("a", onnx.F32, (columns, columns),
+                      np.eye(columns, dtype=np.float32).tobytes()),
+             constant("b", onnx.U8, (rows, scale.shape[1], block * bits // 8), raw),
+             constant("s", onnx.F32, (scale.size, ), scale.tobytes())]
+    names = ["a", "b", "s", "", ""]
+    if zero is not None:
+        padded = np.pad(zero, ((0, 0), (0, zero.shape[1] % 2 if bits == 4 else 0)))
+        data = onnx.halves(padded) if bits == 4 else padded.astype(np.uint8).tobytes()
+        parts.append(constant("z", onnx.U8, (len(data), ), data))
+        names[3] = "z"
+    if index is not None:
+        parts.append(constant("g", 6, (columns, ), index.astype("<i4").tobytes()))
+        names[4] = "g"
+    return onnx.model(onnx.operator("MatMulNBits", names, "com.microsoft", K=columns, N=rows,
+                                    bits=bits, block_size=block), parts, (columns, rows))
+
+
+def onnx_models(rng):
+    """Yield a title, a model, the name of its weight, and its numbers, or why it has no form."""
+    def draw(shape, bits):
+        return rng.integers(-1 << (bits - 1), 1 << (bits - 1), shape)
+
+    def scales(*shape):
+        return rng.uniform(1e-3, 2, shape).astype(np.float32)
+
+    kinds = {"int8": (onnx.I8, 8, 0), "uint8": (onnx.U8, 8, 128), "int4": (onnx.I4, 4, 0),
+             "uint4": (onnx.U4, 4, 8)}
+    for title, (kind, bits, middle) in kinds.items():
+        for shape, axis, block in (((6, 40), 0, 0), ((6, 64), 1, 32), ((3, 5, 16), 1, 0),
+                                   ((4, 8), 1, -1)):
+            codes, more = draw(shape, bits), {"axis": axis}
+            if block > 0:
+                more["block_size"] = block
+            scale = scales() if block < 0 else scales(shape[axis]) if not block else scales(
+                *shape[:axis], shape[axis] // block)
+            spread = scale if block < 0 else np.repeat(scale, block, axis) if block else (
+                scale.reshape([-1 if i == axis else 1 for i in range(len(shape))]))
+            zero = np.full(scale.shape, middle) if middle else None
+            yield (f"{title} of {shape}, axis {axis}, blocks of {block}",
+                   node(kind, codes, scale, zero, middle, **more), "q",
+                   (codes.astype(np.float32) * spread).astype(np.float32))
+            if not middle:
+                yield (f"{title} of {shape} with zeros", node(
+                    kind, codes, scale, np.zeros(scale.shape, int), **more), "q",
+                       (codes.astype(np.float32) * spread).astype(np.float32))
+        one = np.full((6, ), middle)
+        one[5] += 1
+        yield (f"{title} with a zero point", node(kind, draw((6, 40), bits), scales(6), one, middle,
+                                                  axis=0), "q", "has a zero point")
+    for title in ("uint8", "uint4"):
+        kind, bits, middle = kinds[title]
+        yield (f"{title} from 0", node(kind, draw((6, 40), bits), scales(6), None, middle, axis=0),
+               "q", "has a zero point")
+    yield ("scales of the last axis", node(onnx.I8, draw((6, 8), 8), scales(8), axis=1), "q",
+           "blocks of 2 to 255 numbers")
+    for bits in (4, 8):
+        codes, scale = draw((8, 96), bits), scales(8, 3)
+        wanted = codes.astype(np.float32) * np.repeat(scale, 32, 1)
+        middle = np.full((8, 3), 1 << (bits - 1))
+        yield f"MatMulNBits, {bits} bits", matmul(codes, scale, bits), "b", wanted
+        yield (f"MatMulNBits, {bits} bits, zero points in the middle",
+               matmul(codes, scale, bits, middle), "b", wanted)
+        other = middle.copy()
+        other[7, 2] -= 1
+        yield (f"MatMulNBits, {bits} bits, a zero point", matmul(codes, scale, bits, other), "b",
+               "has a zero point")
+        yield (f"MatMulNBits, {bits} bits, blocks by index",
+               matmul(codes, scale, bits, index=np.arange(96) % 3), "b",
+               "not in the order of their groups")
+
+
+def check_onnx(case, scratch):
+    _, model, name, wanted = case
+    source, out = scratch / "m.onnx", scratch / "m.bpk"
+    source.write_bytes(model)
+    if isinstance(wanted, str):
+        yield from is_refused(source, out, [name], wanted)
+        return
+    for release in RELEASES:
+        yield from converts(source, out, {name: wanted}, release, "-f")
 
 
 # ---- models of PyTorch ------------------------------------------------------------------------
@@ -281,6 +417,8 @@ def main():
     results = [(f"{row.title}: {'is copied' if all(map(has_form, row.weights)) else 'is refused'}",
                 dequantize.run(check_case, row)) for row in LONGER + CASES]
     results += [("blocks q8_0 and q4_0 of GGUF", dequantize.run(check_gguf, None))]
+    results += [(f"ONNX: {case[0]}", dequantize.run(check_onnx, case))
+                for case in onnx_models(np.random.default_rng(17))]
     try:
         import torch
         results += check_torch(torch)

@@ -100,6 +100,13 @@ FP8 = [
             for scale in ("F32", "F16", "BF16", "F8_E8M0")]), blocks(128, 128)),
     Case("fp8, blocks without settings", {"fp8"}, weights(
         "inverse", build.fp8, decode.fp8, dict(shape=(300, 260), block=(128, 128))), {}),
+    Case("fp8, blocks of ModelOpt", {"fp8"}, weights(
+        "scale", build.fp8, decode.fp8, *[
+            dict(shape=shape, block=(128, 128), spread=True, scale=scale)
+            for shape in ((256, 384), (200, 130), (5, 7)) for scale in ("F32", "BF16")]),
+        {"hf_quant_config.json": {"producer": {"name": "modelopt"}, "quantization": {
+            "quant_algo": "FP8_PB_WO", "kv_cache_quant_algo": None,
+            "exclude_modules": ["lm_head"]}}}),
     Case("fp8, blocks of other sizes", {"fp8"}, weights(
         "inverse", build.fp8, decode.fp8, dict(shape=(10, 23), block=(4, 8)),
         dict(shape=(9, 15), block=(4, 8), scale="BF16")), blocks(4, 8)),
@@ -169,6 +176,12 @@ MX = [
     Case("mxfp4 of compressed-tensors", {"mxfp4"}, weights(
         "packed", build.mxfp4, decode.mxfp4, dict(shape=(9, 64)), dict(shape=(1, 32)),
         dict(shape=(2, 3, 96))), compressed("mxfp4-pack-quantized", 4, "group", 32, kind="float")),
+    Case("mxfp4 of Quark", {"mxfp4"}, weights(
+        "scale", build.mxfp4, decode.mxfp4, dict(shape=(9, 64)), dict(shape=(1, 32)),
+        dict(shape=(2, 3, 96))), method("quark", export={"pack_method": "reorder"},
+                                         global_quant_config={"weight": {
+                                             "dtype": "fp4", "qscheme": "per_group",
+                                             "group_size": 32, "scale_format": "e8m0"}})),
     Case("mxfp4 of DeepSeek, with fp8", {"mxfp4", "fp8"}, weights(
         "deepseek", build.mxfp4, decode.mxfp4, *[
             dict(shape=shape, scale="F8_E8M0", weight="I8") for shape in ((8, 96), (1, 32))])

@@ -132,6 +132,8 @@ def by_columns(values, parts):
 def fp8(parts, block=None, **_):
     """The scale is a factor, also where it is called inverse."""
     weight, scale = numbers(parts["weight"]), numbers(parts["scale"])
+    if scale.ndim > weight.ndim: # a dimension of 1 follows each
+        scale = scale.reshape(scale.shape[::2])
     values = weight * (spread(scale, weight.shape, block) if block else column_of(scale))
     return by_columns(values, parts)
 

@@ -125,13 +125,16 @@ def columns_of(rng, shape, scale):
 
 
 def fp8(rng, shape, block=None, scale_shape=(), scale="F32", weight="F8_E4M3", value=None,
-        columns=None, tiled=False, **_):
-    """The sizes of a block are those of the last dimensions."""
+        columns=None, tiled=False, spread=False, **_):
+    """The sizes of a block are those of the last dimensions.  spread: a dimension of 1 follows each
+    of the scale."""
     if block:
         blocks = [-(-n // size) for n, size in zip(shape[-len(block):], block)]
         scale_shape = (*shape[:-len(block)], *blocks)
     if tiled:
         scale_shape = (int(np.prod(tiles(shape, 32))), )
+    if spread:
+        scale_shape = [n for size in scale_shape for n in (size, 1)]
     return {"weight": codes(rng, weight, shape), "scale": scales(rng, scale, scale_shape, value),
             **columns_of(rng, shape, columns)}
 
@@ -217,8 +220,10 @@ def pack_quantised(rng, shape, bits, groups=1, scale="BF16", zero=False, by_inde
     return parts
 
 
-def gptq(rng, shape, bits, groups=1, scale="F16", by_index=False, zero_words=None, **_):
-    """`zero_words` takes the place of the words of zero points, if given."""
+def gptq(rng, shape, bits, groups=1, scale="F16", by_index=False, zero_words=None, plain=False,
+         **_):
+    """`zero_words` takes the place of the words of zero points, if given; plain: group indices
+    that name the groups in their order."""
     outputs, inputs = shape
     parts = {"weight": codes(rng, "I32", (words(bits, inputs), outputs)),
              "zero_point": codes(rng, "I32", (groups, words(bits, outputs))),
@@ -227,6 +232,8 @@ def gptq(rng, shape, bits, groups=1, scale="F16", by_index=False, zero_words=Non
         parts["zero_point"].bits[:] = zero_words
     if by_index:
         parts["group_index"] = group_index(rng, inputs, groups)
+    if plain:
+        parts["group_index"] = integers("I32", np.arange(inputs) // (inputs // groups))
     return parts
 
 
@@ -290,8 +297,9 @@ def bitnet(rng, shape, scale="BF16", value=None, **_):
 METADATA = "metadata of the file"  # among settings, instead of the name of a file
 
 
-def pack(tensors, metadata=None):
-    """Return a file of safetensors; wider element types come first, and so all are aligned."""
+def pieces(tensors, metadata=None):
+    """Yield the header of a file of safetensors, and the bytes of each tensor; wider element types
+    come first, and so all are aligned."""
     header, at = {"__metadata__": metadata} if metadata else {}, 0
     order = sorted(tensors, key=lambda name: -tensors[name].bits.itemsize)
     for name in order:
@@ -301,7 +309,14 @@ def pack(tensors, metadata=None):
         at += bits.nbytes
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    return struct.pack("<Q", len(text)) + text + b"".join(tensors[n].bits.tobytes() for n in order)
+    yield struct.pack("<Q", len(text)) + text
+    for name in order:
+        yield tensors[name].bits.tobytes()
+
+
+def pack(tensors, metadata=None):
+    """Return a file of safetensors."""
+    return b"".join(pieces(tensors, metadata))
 
 
 def metadata_of(path):
@@ -332,7 +347,8 @@ def write(folder, tensors, settings, second=()):
         if name != METADATA:
             (folder / name).write_text(json.dumps(document))
     if not second:
-        (folder / "model.safetensors").write_bytes(pack(tensors, metadata))
+        with open(folder / "model.safetensors", "wb") as f:
+            f.writelines(pieces(tensors, metadata))
         return
     index = {}
     for i in (1, 2):

@@ -12,18 +12,28 @@ write_safetensors("shifted/model.safetensors", model)
 write_safetensors("empty.safetensors", {"a.weight": ("I8", [0, 16], b""),
                                         "a.weight_scale": ("F32", [0, 1], b"")})
 END
-$HEFT convert model m.bpk && $HEFT ls --raw m.bpk && $HEFT cat m.bpk a.weight | od -An -v -tx1
+$HEFT convert model m.bpk && $HEFT ls --raw m.bpk && $HEFT ls --raw --raw-tensors m.bpk
+$HEFT cat --raw-tensors m.bpk a.weight | od -An -v -tx1
+$HEFT info m.bpk | grep Quantised
 for release in 0.20 0.22 0.22-pre.2; do
     $HEFT convert -q --format-version $release model $release.bpk && $HEFT info $release.bpk | grep Format
-    $HEFT ls --json $release.bpk | grep -o 'QFloat.*Symmetric.*}}'
+    $HEFT ls --json --raw-tensors $release.bpk | grep -o 'QFloat.*Symmetric.*}}'
 done
 $HEFT convert -q --to burnpack model - | cmp - m.bpk && echo "a pipe gets the same bytes"
 $HEFT convert --dry-run model no.bpk && [ ! -e no.bpk ]
 $HEFT convert -q --dequantize model decoded.bpk && $HEFT ls --raw decoded.bpk
 $HEFT convert -q --raw-tensors model raw.bpk && $HEFT ls --raw raw.bpk
+echo "== decoded again"
+$HEFT convert --dequantize m.bpk m.safetensors && $HEFT show m.safetensors a.weight
+$HEFT convert -q --dequantize=f32 model own.safetensors && cmp m.safetensors own.safetensors
+$HEFT diff m.bpk 0.22.bpk
+$HEFT convert -q --to ztensor --format-version 1.1 m.bpk m.zt && $HEFT convert -q m.zt again.bpk && cmp m.bpk again.bpk
 echo "== refused"
 $HEFT convert shifted no.bpk || echo "= $?"
 $HEFT convert empty.safetensors no.bpk || echo "= $?"
 $HEFT convert --cast a.weight=f32 model no.bpk || echo "= $?"
+$HEFT convert m.bpk no.safetensors || echo "= $?"
+$HEFT convert m.bpk no.gguf || echo "= $?"
+$HEFT convert --cast f16 m.bpk no.bpk || echo "= $?"
 $HEFT merge model/model.safetensors m.bpk --duplicates first no.bpk || echo "= $?"
-[ -e no.bpk ] || echo "nothing is written"
+ls no.* 2>/dev/null || echo "nothing is written"
