@@ -19,8 +19,8 @@ function partOf(tensor, role) {
 
 /** Elements [from, to) as an array of the element type; see heft.d.ts. */
 export async function typedValues(tensor, range = {}) {
-    const { dtype } = partOf(tensor, range.part), Numbers = NATIVE[dtype];
-    if (!Numbers || dtype === "f32" || dtype === "f64" || dtype.startsWith("c"))
+    const { part, dtype } = partOf(tensor, range.part), Numbers = NATIVE[dtype];
+    if (!Numbers || dtype === "f32" || dtype === "f64" || dtype.startsWith("c") || part?.role === "data" && !tensor.decodes)
         return DOUBLE.has(dtype) ? tensor.f64(range) : tensor.f32(range);
     const size = Numbers.BYTES_PER_ELEMENT, { from = 0, to } = range;
     if (!Number.isSafeInteger(from) || from < 0 || to !== undefined && !Number.isSafeInteger(to))

@@ -695,3 +695,18 @@ test("models and tensors become JSON", async () => {
     assert.deepEqual(JSON.parse(JSON.stringify(model.find("b"))), tensors[1]);
     await model.close();
 });
+
+test("numbers that are packed with their scales are not elements", async () => {
+    const file = path.join(SAMPLES, "burnpack/good/quantized_alike.bpk"), model = await open(file);
+    const { tensors } = JSON.parse((await heft(["stats", "--json", file])).stdout);
+    const packed = [...model].filter(t => t.layout === "burn.qfloat");
+    assert.ok(packed.length > 0);
+    for (const t of packed) {
+        assert.equal(tensors.find(s => s.name === t.name).count, null, t.name);
+        assert.equal(t.decodes, false, t.name);
+        for (const read of ["f32", "f64", "values", "stats"])
+            await fails(t[read](), "unsupported", null, /the layout burn\.qfloat is not decoded; bytes\(\) reads it/);
+        assert.equal((await t.bytes()).length, t.nbytes);
+    }
+    await model.close();
+});
