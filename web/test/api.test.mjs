@@ -666,7 +666,9 @@ test("values() has arrays of the element type", async () => {
     assert.deepEqual(await values("empty"), new Int32Array(0));
     assert.deepEqual(await model.find("i64").values({ from: 1, to: 2 }), i64.slice(1, 2));
     await fails(model.find("i64").values({ from: 1.5 }), "argument", null, /range/);
-    await fails(model.find("i64").values({ to: 4 }), "argument", null, /range/);
+    await fails(model.find("i64").values({ to: 4 }), "argument", null, /the range 0 to 4 leaves its 3 elements/);
+    await fails(model.find("i64").values({ from: -1 }), "argument", null, /the range -1 to 3 leaves its 3 elements/);
+    await fails(model.find("i64").values({ from: 4 }), "argument", null, /the range 4 to 3 leaves its 3 elements/);
     await model.close();
 });
 
