@@ -121,7 +121,7 @@ def ninja_file(into):
         for p in sources(is_full):
             name = p.relative_to(ROOT).as_posix()
             in_registers = "-msimd128" in flags and VECTORS.search(name)
-            level = "-O2" if FAST.search(name) else "-Os" if in_registers else SMALL
+            level = "-O2" if FAST.search(name) or in_registers else SMALL
             where = web + " -isystem include" if name.startswith("web/") else includes
             where = where if is_full else "-Ismall " + where
             targets.append(object_name(variant, p))

@@ -35,6 +35,8 @@ const UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB"];
 function sizeText(n) {
     if (!(n >= 0))
         return "size not known";
+    if (n === 1)
+        return "1 byte";
     const i = n < 1024 ? 0 : Math.min(UNITS.length - 1, Math.floor(Math.log2(n) / 10));
     return `${i ? (n / 1024 ** i).toFixed(1) : n} ${UNITS[i]}`;
 }
@@ -49,6 +51,7 @@ export class HeftInspector extends Base {
     static observedAttributes = ["src"];
     #source = null;
     #turn = 0;
+    #stop = null; // ends the reading of the tensor that was chosen before
     model = null;
 
     constructor() {
@@ -83,6 +86,7 @@ export class HeftInspector extends Base {
     }
 
     #close() {
+        this.#stop?.abort();
         this.model?.close();
         this.model = null;
     }
@@ -94,7 +98,7 @@ export class HeftInspector extends Base {
         this.#close();
         this.shadowRoot.replaceChildren(node("p", { role: "status" }, "Opening…"));
         try {
-            const model = await open(typeof source === "string" ? new URL(source, document.baseURI) : source);
+            const model = await open(source);
             if (turn !== this.#turn) {
                 await model.close();
                 return;
@@ -110,14 +114,14 @@ export class HeftInspector extends Base {
     }
 
     #fail(e) {
-        this.shadowRoot.append(node("p", { class: "fault", role: "alert" }, safe(e.message)));
+        this.shadowRoot.replaceChildren(node("p", { class: "fault", role: "alert" }, safe(e.message)));
         this.dispatchEvent(new CustomEvent("error", { detail: e }));
     }
 
     #show(model) {
         const c = this.columns = model.columns();
         const sum = values => values.reduce((total, v) => total + (v || 0), 0);
-        const about = [`${model.format}${model.version ? ` ${model.version}` : ""}`, `${c.count.toLocaleString("en")} tensors`,
+        const about = [`${model.format}${model.version ? ` ${model.version}` : ""}`, `${c.count.toLocaleString("en")} ${c.count === 1 ? "tensor" : "tensors"}`,
                        `${sum(c.elements).toLocaleString("en")} parameters`, sizeText(sum(c.nbytes))];
         const search = node("input", { type: "search", placeholder: "Search", "aria-label": "Search tensors" });
         search.addEventListener("input", () => this.#list(search.value));
@@ -155,20 +159,21 @@ export class HeftInspector extends Base {
             other.setAttribute("aria-pressed", String(other === row));
         this.detail.replaceChildren(node("p", {}, "Reading values…"));
         const { model, detail } = this;
-        this.chosen = i;
+        this.#stop?.abort();
+        const { signal } = this.#stop = new AbortController();
         try {
             const t = model.tensorAt(i), facts = [];
             if (t.decodes && t.layout === "dense") {
-                const s = await t.stats(), first = await t.values({ to: Math.min(SHOWN, t.elements) });
+                const s = await t.stats({ signal }), first = await t.values({ to: Math.min(SHOWN, t.elements), signal });
                 facts.push(["Minimum", numberText(s.min)], ["Maximum", numberText(s.max)], ["Mean", numberText(s.mean)],
                            ["Std deviation", numberText(s.std)], ["NaN, infinite", `${s.nan}, ${s.inf}`],
                            ["First values", Array.from(first, String).join(", ")]);
             } else
                 facts.push(["Values", `not decoded: ${t.layout === "dense" ? t.dtype : t.layout}`]);
-            if (this.chosen === i && this.model === model)
+            if (!signal.aborted)
                 detail.replaceChildren(node("dl", {}, ...facts.flatMap(([k, v]) => [node("dt", {}, k), node("dd", {}, safe(v))])));
         } catch (e) {
-            if (this.chosen === i && this.model === model)
+            if (!signal.aborted)
                 detail.replaceChildren(node("p", { class: "fault", role: "alert" }, safe(e.message)));
         }
     }

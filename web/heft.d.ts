@@ -369,7 +369,10 @@ export interface Tensor {
     readonly parts: readonly Part[];
     /** Further values of the tensor: "burn.param_id". */
     readonly attributes: ReadonlyMap<string, Value>;
-    /** Whether `f32()` and `f64()` can decode the elements. */
+    /**
+     * Whether `f32()` and `f64()` can decode the elements. A part "data" of a layout other than "dense" has numbers that
+     * are packed with their scales ("burn.qfloat"): `bytes()` reads it.
+     */
     readonly decodes: boolean;
 
     /**
@@ -383,8 +386,8 @@ export interface Tensor {
      * core decodes, rounded to nearest. Of block types only the covering blocks are read. Complex
      * elements become two numbers each. Sparse tensors: name a part, such as "values".
      *
-     * @throws {HeftError} "unsupported": the type is not decoded, see `decodes`; or the scale of a tensor of `nvfp4` is
-     *   another tensor (rule `heft/quantised`), see `raw`
+     * @throws {HeftError} "unsupported": the type or the layout is not decoded, see `decodes`; or the scale of a tensor
+     *   of `nvfp4` is another tensor (rule `heft/quantised`), see `raw`
      */
     f32(range?: ReadOptions): Promise<Float32Array>;
     /** As `f32()`, with 64-bit floats; exact for integers up to 2^53. */

@@ -141,7 +141,7 @@ class Tensor {
     get layout() { return this.#row.layout; }
     get nbytes() { return Number.isNaN(this.#row.nbytes) ? null : this.#row.nbytes; }
     get elements() { return this.#row.dims.reduce((n, d) => n * Number(d), 1); }
-    get decodes() { return this.#info.decodes; }
+    get decodes() { return this.#info.decodes && !this.#isPacked("data"); }
 
     get shape() {
         return this.#row.dims.map(d => {
@@ -179,6 +179,11 @@ class Tensor {
                                 ? `tensor '${this.name}' is ${this.layout}: name one of its parts, ` +
                                   parts.map(p => `'${p.shown.role}'`).join(", ")
                                 : `tensor '${this.name}' has no part '${role}'`, { tensor: this.name });
+    }
+
+    /** Whether the bytes of a part are not elements one after the other: burn.qfloat packs numbers with their scales. */
+    #isPacked(role) {
+        return role === "data" && this.layout !== "dense";
     }
 
     /** Check a range against its limit. */
@@ -273,6 +278,9 @@ class Tensor {
         if (!info.decodes)
             throw new HeftError("unsupported", `tensor '${this.name}': elements of type ${info.name} are not decoded; ` +
                                 "bytes() reads them", { tensor: this.name });
+        if (this.#isPacked(part.shown.role))
+            throw new HeftError("unsupported", `tensor '${this.name}': the layout ${this.layout} is not decoded; bytes() reads it`,
+                                { tensor: this.name });
         const scale = !range.raw && this.#findScale();
         if (scale)
             throw new HeftError("unsupported", `tensor '${this.name}' is quantised (${this.dtype}, scaled by '${scale.name}'): ` +

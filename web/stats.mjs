@@ -19,12 +19,13 @@ function partOf(tensor, role) {
 
 /** Elements [from, to) as an array of the element type; see heft.d.ts. */
 export async function typedValues(tensor, range = {}) {
-    const { dtype } = partOf(tensor, range.part), Numbers = NATIVE[dtype];
-    if (!Numbers || dtype === "f32" || dtype === "f64" || dtype.startsWith("c"))
+    const { part, dtype } = partOf(tensor, range.part), Numbers = NATIVE[dtype];
+    if (!Numbers || dtype === "f32" || dtype === "f64" || dtype.startsWith("c") || part?.role === "data" && !tensor.decodes)
         return DOUBLE.has(dtype) ? tensor.f64(range) : tensor.f32(range);
-    const size = Numbers.BYTES_PER_ELEMENT, { from = 0, to } = range;
-    if (!Number.isSafeInteger(from) || from < 0 || to !== undefined && !Number.isSafeInteger(to))
-        throw new HeftError("argument", `tensor '${tensor.name}': the range ${from} to ${to} is none of elements`,
+    const size = Numbers.BYTES_PER_ELEMENT, { from = 0, to } = range, most = (part?.length ?? Infinity) / size;
+    const end = to ?? Math.max(from, most);
+    if (!Number.isSafeInteger(from) || from < 0 || to !== undefined && !Number.isSafeInteger(to) || end < from || end > most)
+        throw new HeftError("argument", `tensor '${tensor.name}': the range ${from} to ${to ?? most} leaves its ${most} elements`,
                             { tensor: tensor.name });
     const bytes = await tensor.bytes({ ...range, from: from * size, to: to === undefined ? undefined : to * size });
     return new Numbers(bytes.buffer, bytes.byteOffset, bytes.length / size);

@@ -32,6 +32,7 @@ export function countText(n) {
 
 // "1.5 MiB", in steps of 1024.
 export function sizeText(n) {
+  if (n === 1) return "1 byte";
   const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
   let i = 0;
   while (n >= 1024 && i < units.length - 1) {
@@ -74,7 +75,13 @@ export function exactText(v, isDouble) {
 }
 
 export const shapeText = (dims) => "[" + dims.join(", ") + "]";
-export const percentText = (part, whole) => (whole ? ((100 * part) / whole).toFixed(1) : "0.0") + " %";
+// A part is never "0.0 %" of the whole if it exists, nor "100.0 %" if something else exists.
+export function percentText(part, whole) {
+  const percent = whole ? (100 * part) / whole : 0;
+  if (percent > 0 && percent < 0.05) return "< 0.1 %";
+  if (percent < 100 && percent >= 99.95) return "> 99.9 %";
+  return `${percent.toFixed(1)} %`;
+}
 
 // Colours with at least 4.5:1 contrast to white text.
 const COLOURS = ["#1f5fbf", "#a8431f", "#17734f", "#8a3a8f", "#8a5a00", "#00707f", "#b02a5b",

@@ -16,13 +16,14 @@ const button = (title, act, attributes = {}) => {
   return made;
 };
 
-const number = (title, key) => ({
+const number = (title, key, text = realText) => ({
   title,
   number: true,
   chars: REAL_CHARS,
   value: (r) => r[key],
-  text: (r) => realText(r[key]),
+  text: (r) => text(r[key]),
 });
+const counted = (n) => (typeof n === "number" ? count(n) : "–");
 
 export class DifferenceList {
   // rows: those that sorted() of differences.js has seen.  names: { a, b } and summary: what files of the
@@ -77,14 +78,13 @@ export class DifferenceList {
 
   tensorTable(rows) {
     const text = (v) => (v === null ? "–" : shortName(nameText(v)));
+    const hasValues = rows.some((r) => typeof r.differing === "number");
     const columns = [
-      { title: "Tensor", width: [250, 6], text: (r) => text(r.name), value: (r) => r.name, isMarked: true },
+      { title: "Tensor", width: [200, 5], text: (r) => text(r.name), value: (r) => r.name, isMarked: true },
       { title: "Change", width: [86, 1], text: (r) => r.what, value: (r) => r.what },
-      { title: "A", width: [84, 2], text: (r) => text(r.a), value: (r) => r.a },
-      { title: "B", width: [84, 2], text: (r) => text(r.b), value: (r) => r.b },
-      number("Differing", "differing"),
-      number("Greatest", "max"),
-      number("Cosine", "cosine"),
+      { title: "A", width: [128, 3], text: (r) => text(r.a), value: (r) => r.a },
+      { title: "B", width: [128, 3], text: (r) => text(r.b), value: (r) => r.b },
+      ...(hasValues ? [number("Differing", "differing", counted), number("Greatest", "max"), number("Cosine", "cosine")] : []),
     ];
     new Table({
       into: this.table,

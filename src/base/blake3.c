@@ -44,26 +44,23 @@ static inline void mix_lanes(heft_u32_lanes v[16], unsigned a, unsigned b, unsig
     v[b] = rotate_lanes(v[b] ^ v[c], 7);
 }
 
-/* Each round permutes the words of the message: with numbers that are known when this is compiled
- * all vectors stay in registers. */
-static inline void do_round_lanes(heft_u32_lanes v[16], heft_u32_lanes m[16])
+/* Mix the columns, then the diagonals.  The words are read where they are used, because the state
+ * fills the registers. */
+static inline void do_round_lanes(heft_u32_lanes v[16], const heft_u32_lanes m[16],
+                                  const uint8_t s[16])
 {
-    mix_lanes(v, 0, 4, 8, 12, m[0], m[1]);
-    mix_lanes(v, 1, 5, 9, 13, m[2], m[3]);
-    mix_lanes(v, 2, 6, 10, 14, m[4], m[5]);
-    mix_lanes(v, 3, 7, 11, 15, m[6], m[7]);
-    mix_lanes(v, 0, 5, 10, 15, m[8], m[9]);
-    mix_lanes(v, 1, 6, 11, 12, m[10], m[11]);
-    mix_lanes(v, 2, 7, 8, 13, m[12], m[13]);
-    mix_lanes(v, 3, 4, 9, 14, m[14], m[15]);
-    const heft_u32_lanes next[16] = { m[2], m[6],  m[3],  m[10], m[7], m[0],  m[4],  m[13],
-                                      m[1], m[11], m[12], m[5],  m[9], m[14], m[15], m[8] };
-    for (unsigned i = 0; i < 16; i++)
-        m[i] = next[i];
+    mix_lanes(v, 0, 4, 8, 12, m[s[0]], m[s[1]]);
+    mix_lanes(v, 1, 5, 9, 13, m[s[2]], m[s[3]]);
+    mix_lanes(v, 2, 6, 10, 14, m[s[4]], m[s[5]]);
+    mix_lanes(v, 3, 7, 11, 15, m[s[6]], m[s[7]]);
+    mix_lanes(v, 0, 5, 10, 15, m[s[8]], m[s[9]]);
+    mix_lanes(v, 1, 6, 11, 12, m[s[10]], m[s[11]]);
+    mix_lanes(v, 2, 7, 8, 13, m[s[12]], m[s[13]]);
+    mix_lanes(v, 3, 4, 9, 14, m[s[14]], m[s[15]]);
 }
 
-/* Do what compress() does, in each lane; the words of the message are permuted. */
-static void compress_lanes(heft_u32_lanes cv[8], heft_u32_lanes m[16], heft_u32_lanes low,
+/* Do what compress() does, in each lane. */
+static void compress_lanes(heft_u32_lanes cv[8], const heft_u32_lanes m[16], heft_u32_lanes low,
                            heft_u32_lanes high, uint32_t bytes, uint32_t flags)
 {
     heft_u32_lanes v[16];
@@ -76,7 +73,7 @@ static void compress_lanes(heft_u32_lanes cv[8], heft_u32_lanes m[16], heft_u32_
     v[14] = splat(bytes);
     v[15] = splat(flags);
     for (unsigned r = 0; r < HEFT_BLAKE3_ROUNDS; r++)
-        do_round_lanes(v, m);
+        do_round_lanes(v, m, heft_blake3_schedule[r]);
     for (unsigned i = 0; i < 8; i++)
         cv[i] = v[i] ^ v[i + 8];
 }
@@ -184,43 +181,56 @@ void heft_blake3_chunk(uint32_t cv[8], const uint8_t *p, uint64_t number)
     }
 }
 
-/* ---- chunks in parallel ---- */
+/* ---- chunks and parents in parallel ---- */
 
-/* Load one word from each chunk; p points at the word of the first chunk. */
-static inline heft_u32_lanes gather(const uint8_t *p)
+/* Transpose a square of integers: interleaving the halves log2(HEFT_U32_LANES) times. */
+static void transpose(heft_u32_lanes v[HEFT_U32_LANES])
 {
-    uint32_t words[HEFT_U32_LANES];
-    for (unsigned k = 0; k < HEFT_U32_LANES; k++)
-        words[k] = heft_le32(p + (size_t)k * CHUNK);
-    heft_u32_lanes v;
-    memcpy(&v, words, sizeof v);
-    return v;
+    heft_u32_lanes from[HEFT_U32_LANES];
+    for (unsigned step = 1; step < HEFT_U32_LANES; step *= 2) {
+        for (unsigned i = 0; i < HEFT_U32_LANES; i++)
+            from[i] = v[i];
+        for (unsigned i = 0; 2 * i + 1 < HEFT_U32_LANES; i++) {
+            v[2 * i] = heft_zip_low(from[i], from[i + HEFT_U32_LANES / 2]);
+            v[2 * i + 1] = heft_zip_high(from[i], from[i + HEFT_U32_LANES / 2]);
+        }
+    }
 }
 
-/* Compute the chaining values of HEFT_U32_LANES chunks at p; `number` is the first chunk's. */
-static void hash_chunks(uint32_t out[HEFT_U32_LANES][8], const uint8_t *p, uint64_t number)
+/* Load a block of each input: m[i] gets word i.  The inputs are `distance` bytes apart. */
+static void load_blocks(heft_u32_lanes m[16], const uint8_t *p, size_t distance)
+{
+    for (unsigned i = 0; i < 16; i += HEFT_U32_LANES) {
+        for (unsigned k = 0; k < HEFT_U32_LANES; k++)
+            memcpy(&m[i + k], p + k * distance + i * sizeof(uint32_t), sizeof *m);
+        transpose(m + i);
+    }
+}
+
+/* Compute the chaining values of HEFT_U32_LANES inputs of `blocks` blocks; `number` is the number
+ * of the first chunk. */
+static void hash_lanes(uint32_t (*out)[8], const uint8_t *p, uint32_t blocks, uint64_t number)
 {
     uint32_t low[HEFT_U32_LANES], high[HEFT_U32_LANES];
+    heft_u32_lanes lows, highs, cv[8], m[16];
     for (unsigned k = 0; k < HEFT_U32_LANES; k++) {
-        low[k] = (uint32_t)(number + k);
+        low[k] = blocks == 1 ? 0 : (uint32_t)(number + k);
         high[k] = (uint32_t)((number + k) >> 32);
     }
-    heft_u32_lanes lows, highs, cv[8], m[16];
-    memcpy(&lows, low, sizeof low);
-    memcpy(&highs, high, sizeof high);
+    memcpy(&lows, low, sizeof lows);
+    memcpy(&highs, high, sizeof highs);
     for (unsigned i = 0; i < 8; i++)
         cv[i] = splat(heft_blake3_initial[i]);
-    for (unsigned b = 0; b < BLOCKS; b++) {
-        unsigned flags = (b == 0 ? HEFT_BLAKE3_CHUNK_START : 0) |
-                         (b == BLOCKS - 1 ? HEFT_BLAKE3_CHUNK_END : 0);
-        for (unsigned i = 0; i < 16; i++)
-            m[i] = gather(p + (size_t)b * BLOCK + 4 * i);
-        compress_lanes(cv, m, lows, highs, BLOCK, flags);
+    for (unsigned b = 0; b < blocks; b++) {
+        uint32_t ends = (b == 0 ? HEFT_BLAKE3_CHUNK_START : 0) |
+                        (b == BLOCKS - 1 ? HEFT_BLAKE3_CHUNK_END : 0);
+        load_blocks(m, p + (size_t)b * BLOCK, (size_t)blocks * BLOCK);
+        compress_lanes(cv, m, lows, highs, BLOCK, blocks == 1 ? HEFT_BLAKE3_PARENT : ends);
     }
-    for (unsigned i = 0; i < 8; i++) {
-        memcpy(low, &cv[i], sizeof low);
+    for (unsigned i = 0; i < 8; i += HEFT_U32_LANES) {
+        transpose(cv + i);
         for (unsigned k = 0; k < HEFT_U32_LANES; k++)
-            out[k][i] = low[k];
+            memcpy(&out[k][i], &cv[i + k], sizeof *cv);
     }
 }
 
@@ -283,7 +293,7 @@ static void hash_many_chunks(const heft_kernels *k, uint32_t (*cv)[8], const uin
         return;
     }
     for (; HEFT_U32_LANES > 1 && count - at >= HEFT_U32_LANES; at += HEFT_U32_LANES)
-        hash_chunks(cv + at, p + at * CHUNK, number + at);
+        hash_lanes(cv + at, p + at * CHUNK, BLOCKS, number + at);
     for (; at < count; at++)
         heft_blake3_chunk(cv[at], p + at * CHUNK, number + at);
 }
@@ -297,7 +307,10 @@ static void reduce(const heft_kernels *k, uint32_t (*cv)[8], uint32_t chunks, ui
             k->blake3_parents(cv, n);
             continue;
         }
-        for (uint32_t i = 0; i < n; i++) {
+        uint32_t i = 0;
+        for (; HEFT_U32_LANES > 1 && n - i >= HEFT_U32_LANES; i += HEFT_U32_LANES)
+            hash_lanes(cv + i, (const uint8_t *)cv[2 * i], 1, 0);
+        for (; i < n; i++) {
             make_parent(cv[2 * i], cv[2 * i + 1], 0);
             memcpy(cv[i], cv[2 * i + 1], sizeof cv[i]);
         }

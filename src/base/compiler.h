@@ -249,13 +249,36 @@ enum { HEFT_HAS_LANES_ONLY = 1 };
 enum { HEFT_HAS_LANES_ONLY = 0 };
 #endif
 
-/* A vector of 32-bit integers in one register; a single integer without vector instructions. */
-#if defined(__GNUC__) && (defined(__SSE2__) || defined(__ARM_NEON) || defined(__wasm_simd128__))
+/* A vector of 32-bit little-endian integers in one register; a single integer without vector
+ * instructions. */
+#if defined(__GNUC__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && \
+    (defined(__SSE2__) || defined(__ARM_NEON) || defined(__wasm_simd128__))
 enum { HEFT_U32_LANES = 4 };
 typedef uint32_t heft_u32_lanes __attribute__((vector_size(16)));
+/* Interleave the lower or the upper halves of two vectors. */
+static inline heft_u32_lanes heft_zip_low(heft_u32_lanes a, heft_u32_lanes b)
+{
+    return (heft_u32_lanes){ a[0], b[0], a[1], b[1] };
+}
+
+static inline heft_u32_lanes heft_zip_high(heft_u32_lanes a, heft_u32_lanes b)
+{
+    return (heft_u32_lanes){ a[2], b[2], a[3], b[3] };
+}
 #else
 enum { HEFT_U32_LANES = 1 };
 typedef uint32_t heft_u32_lanes;
+static inline heft_u32_lanes heft_zip_low(heft_u32_lanes a, heft_u32_lanes b)
+{
+    (void)b;
+    return a;
+}
+
+static inline heft_u32_lanes heft_zip_high(heft_u32_lanes a, heft_u32_lanes b)
+{
+    (void)a;
+    return b;
+}
 #endif
 
 #endif

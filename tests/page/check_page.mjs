@@ -18,6 +18,7 @@ import { packageTests } from './package_tests.mjs'
 import { partTests } from './part_tests.mjs'
 import { quantisedTests } from './quantised_tests.mjs'
 import { scaleTests } from './scale_tests.mjs'
+import { servedTests } from './served_tests.mjs'
 import { tensorTests } from './tensor_tests.mjs'
 import { NGINX, startServers } from './servers.mjs'
 import { stageTests } from './stage_tests.mjs'
@@ -42,7 +43,7 @@ async function prepare(site, heft, folder) {
         await browser.close()
         await servers.stop()
     }
-    return { browser, servers, site: resolve(site), samples: join(dirname(heft), 'tests/samples'), models, files, close, heft: run, json: (...args) => JSON.parse(run(...args)) }
+    return { browser, servers, command: resolve(heft), site: resolve(site), samples: join(dirname(heft), 'tests/samples'), models, files, close, heft: run, json: (...args) => JSON.parse(run(...args)) }
 }
 
 async function complaintsOf(test, context) {
@@ -57,7 +58,7 @@ async function complaintsOf(test, context) {
 }
 
 async function main(site, heft, only) {
-    const tests = Object.entries({ ...moduleTests, ...overviewTests, ...tensorTests, ...compareTests, ...contentTests, ...networkTests, ...partTests, ...quantisedTests, ...packageTests, ...accessTests, ...stageTests, ...scaleTests })
+    const tests = Object.entries({ ...moduleTests, ...overviewTests, ...tensorTests, ...compareTests, ...contentTests, ...networkTests, ...partTests, ...quantisedTests, ...packageTests, ...servedTests, ...accessTests, ...stageTests, ...scaleTests })
         .filter(([title]) => !only || title.includes(only))
     console.log(`1..${tests.length}`)
     const why = !isInstalled() ? 'chromium is not installed' : !NGINX ? 'nginx is not installed' : ''

@@ -33,6 +33,7 @@ async function begin({ browser, servers, models }) {
 }
 
 const names = visit => visit.page.$$eval('.compare-list > .table-box:not([hidden]) tr[data-row]', all => all.map(r => r.cells[0].textContent))
+const titles = visit => visit.page.$$eval('.compare-list > .table-box:not([hidden]) th', all => all.map(th => th.textContent.trim()))
 const chip = (visit, title) => visit.page.click(`.chips button:text-matches("^${title}")`)
 
 async function* twoFilesAtOnce(context) {
@@ -42,8 +43,10 @@ async function* twoFilesAtOnce(context) {
     yield* differs('chips', await visit.page.$$eval('.chips button', all => all.map(b => b.textContent)), ['All 4', 'Values 1', 'Shape 1', 'Only in A 1', 'Only in B 1', 'By module'])
     await chip(visit, 'Values')
     yield* differs('changed', await names(visit), ['net.1.weight'])
+    yield* differs('columns of values', await titles(visit), ['Tensor', 'Change', 'A', 'B', 'Differing', 'Greatest', 'Cosine'])
     await chip(visit, 'Only in B')
     yield* differs('added', await names(visit), ['new'])
+    yield* differs('columns without values', await titles(visit), ['Tensor', 'Change', 'A', 'B'])
     await chip(visit, 'By module')
     const rows = await visit.page.$$eval('.compare-list > .table-box:not([hidden]) tr[data-row]', all => all.map(r => [...r.cells].map(c => c.textContent)))
     yield* differs('modules', rows.find(r => r[0] === 'net.1'), ['net.1', '1', '–', '–', '–', '2'])

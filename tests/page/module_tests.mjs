@@ -91,6 +91,28 @@ async function* tree({ site }) {
     }
 }
 
+// A model with one tensor shows the tensor, and no module of its name.
+async function* oneTensor({ site }) {
+    const { ColumnOrder } = await load(site, 'column_order.js')
+    const { ModuleTree } = await load(site, 'module_tree.js')
+    const { mapOf } = await load(site, 'overview_data.js')
+    for (const [name, path, piece] of [['tensor', ['all'], 'tensor'], ['a.b.weight', ['all', 'a', 'b'], 'weight'], ['', ['all'], '""']]) {
+        const tree = new ModuleTree(new ColumnOrder(columnsOf([[name, 'f32', [5]]])))
+        const map = mapOf(tree, null)
+        yield* differs(`path of '${name}'`, map.path.map(p => p.name), path)
+        yield* differs(`pieces of '${name}'`, map.pieces.map(p => [p.name, p.tensor]), [[piece, 0]])
+        yield* differs(`pieces of '${name}' in the list`, tree.show(null).pieces.map(p => p.tensor), [0])
+    }
+}
+
+// Rounded figures do not say that nothing, or everything, is meant.
+async function* roundedFigures({ site }) {
+    const { percentText, sizeText } = await load(site, 'basics.js')
+    const shares = [[0, 10], [1, 100000], [5, 100], [99999, 100000], [7, 7], [0, 0]]
+    yield* differs('shares', shares.map(s => percentText(...s)), ['0.0 %', '< 0.1 %', '5.0 %', '> 99.9 %', '100.0 %', '0.0 %'])
+    yield* differs('sizes', [0, 1, 2, 1024].map(sizeText), ['0 bytes', '1 byte', '2 bytes', '1.0 KiB'])
+}
+
 async function* figures({ site }) {
     const { survey } = await load(site, 'survey.js')
     const values = Float64Array.from({ length: 3_000_000 }, (_, i) => 1e6 + Math.sin(i))
@@ -140,6 +162,8 @@ export const moduleTests = {
     'escaped names': escapedNames,
     'order and search of tensors': order,
     'tree of modules': tree,
+    'a model with one tensor': oneTensor,
+    'rounded figures': roundedFigures,
     'statistics and samples': figures,
     'long lists': lists
 }

@@ -38,6 +38,13 @@ async function* elementOfThePackage(all) {
     await element.locator('button').first().click()
     await element.locator('dl').waitFor()
     yield* lacks('statistics', await element.locator('dl').textContent(), 'Minimum-32', 'Maximum31')
+    const fails = source => page.evaluate(source => new Promise(done => {
+        const inspector = document.querySelector('heft-inspector')
+        inspector.addEventListener('error', e => done(e.detail.status), { once: true })
+        inspector.source = source
+    }), source)
+    yield* differs('no address', await fails('https://['), 'argument')
+    yield* differs('a failure alone', await element.locator('p').allTextContents(), ["'https://[' is not an address"])
     await page.evaluate(() => new Promise((done, fail) => {
         const inspector = document.querySelector('heft-inspector')
         inspector.addEventListener('error', e => e.detail.rule === 'heft/x' ? fail() : done())

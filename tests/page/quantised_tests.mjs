@@ -394,6 +394,19 @@ async function* withoutANetwork({ browser, servers, models, site }) {
     await one.close()
 }
 
+// Numbers that are packed with their scales are bytes, and never numbers of their own.
+async function* packedNumbers({ browser, servers, samples }) {
+    const visit = await Visit.begin(browser, servers.page)
+    await visit.openFile(join(samples, 'burnpack/good/quantized_alike.bpk'))
+    await visit.page.click('#tensor-table tr[data-row="0"]')
+    await visit.page.waitForSelector('#detail .tensor-actions')
+    yield* lacks('a packed tensor', await visit.text('#detail .pictures'), 'Values of the layout burn.qfloat are not decoded')
+    yield* differs('its view of values', await visit.page.locator('#detail canvas').count(), 0)
+    yield* differs('a message', await visit.page.isVisible('#failure'), false)
+    yield* silent(visit)
+    await visit.close()
+}
+
 export const quantisedTests = {
     'a quantised model, stored and decoded': storedAndDecoded,
     'the form of tensors in links': linksAndBack,
@@ -402,6 +415,7 @@ export const quantisedTests = {
     'a source beside its quantised model': sourceBesideIt,
     'quantised models in several files': severalFiles,
     'what is not decoded': whatIsNotDecoded,
+    'numbers that are packed with their scales': packedNumbers,
     'settings that are hostile': hostileSettings,
     'decoded tensors that are saved': savedTensors,
     'the choice of the form is accessible': accessible,

@@ -168,7 +168,7 @@ async function* everyCount(context) {
         await visit.openFile(count ? many(context, count) : none)
         await visit.whole()
         yield* differs(`count of ${count}`, await visit.text('#tensor-table [role=status]'), `${count} ${count === 1 ? 'row' : 'rows'}`)
-        yield* differs(`cards of ${count}`, (await cards(visit)).slice(1, 4), [String(count), String(count), `${count} bytes`])
+        yield* differs(`cards of ${count}`, (await cards(visit)).slice(1, 4), [String(count), String(count), count === 1 ? '1 byte' : `${count} bytes`])
         await visit.page.focus('#tensor-table .grid')
         await visit.page.keyboard.press('End')
         if (count)

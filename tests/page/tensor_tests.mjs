@@ -46,6 +46,13 @@ async function* mapsOfValues(context) {
     await choose(visit, 0)
     yield* differs('all leading axes below each other', await sizeOf(visit), [5, 12])
     yield* differs('a value under the pointer', await pointAt(visit, 3, 6), '[1, 2, 3]: 33')
+    const axes = await visit.page.$$eval('#detail .map-tools select', all => all.map(s => s.selectedOptions[0].textContent))
+    yield* differs('axes of the whole tensor', axes, ['rows: axes 0 to 1', 'columns: axis 2 (5)'])
+    yield* differs('indices of the whole tensor', await visit.page.locator('#detail .axis-index').count(), 0)
+    await visit.page.selectOption('#detail select[aria-label=Columns]', '1')
+    await visit.page.waitForFunction(() => document.querySelector('#detail canvas').width === 4)
+    yield* differs('columns that were rows', await pointAt(visit, 2, 3), '[3, 2]: 13') // 2 * 5 + 3
+    await visit.page.click('#detail .map-tools button:text-is("Whole tensor")')
     await visit.page.selectOption('#detail select[aria-label=Rows]', '0')
     await visit.page.waitForFunction(() => document.querySelector('#detail canvas').height === 3)
     await visit.page.fill('#detail input[aria-label="Index of axis 1"]', '3')

@@ -8,6 +8,7 @@ import { DifferenceList } from "./difference_list.js";
 import { nameText } from "./names.js";
 import { PairView } from "./pair_view.js";
 import { shortName } from "./rows.js";
+import { nameForCommands } from "./served.js";
 import { say, showFailure, withProgress } from "./status.js";
 
 const count = (n) => n.toLocaleString("en");
@@ -120,7 +121,7 @@ export class CompareView {
     });
     const left = element("div", { class: "compare-left" }, element("div", { class: "compare-sides" }, this.side("A", this.model), this.side("B", other)), ...this.formHint(other),
                          outcome, list, element("p", { class: "row" }, button("Compare with another file", () => this.start())),
-                         copyButton(this.model.commands.diff(what.given || what.name)));
+                         copyButton(this.model.commands.diff(nameForCommands(what))));
     this.into.replaceChildren(element("div", { class: "compare split" }, left, this.pair.node));
     const report = await withProgress("Comparing", (options) =>
       this.client.ask("diff", { a: this.model.id, b: other.id }, options),

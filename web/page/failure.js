@@ -3,6 +3,7 @@
 import { plainText } from "./names.js";
 
 const BY_RULE = {
+  "web/address": ["The address is not understood", "Give an https: address, or one of the hub."],
   "web/not-found": ["There is no file at this address", "Check the address."],
   "web/http-status": [
     "The server refused the request",
@@ -41,7 +42,7 @@ const BY_STATUS = {
     "If the file was downloaded, compare its size with the original.",
   ],
   unsupported: ["This cannot be shown here", "The command may do it: heft ls FILE"],
-  argument: ["The address is not understood", "Give an https: address, or one of the hub."],
+  argument: ["This request cannot be answered", ""],
   limit: ["The file exceeds a limit", ""],
   nomem: ["There is not enough memory", "Close other tabs, or use the command: heft ls FILE"],
   io: ["Reading failed", "Try again."],

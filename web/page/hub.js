@@ -30,7 +30,7 @@ export const isHubAddress = (text) => /^hf:/i.test(text.trim()) || LINK.test(tex
 const nameOf = (path) => path.split("/").pop();
 
 function failure(message, rule, httpStatus = null) {
-  const status = rule ? "io" : "argument";
+  const status = rule === "web/address" ? "argument" : "io";
   return Object.assign(new Error(message), { status, rule, httpStatus, offset: null });
 }
 
@@ -50,7 +50,7 @@ export function parseHub(text) {
   const inside = isLink ? insideOf(given) : null;
   const found = isLink ? INSIDE.exec(inside ?? "") : ADDRESS.exec(isShort(given) ? `hf://${given}` : given);
   if (!found)
-    throw failure(`${text} is not an address of the hub: hf://OWNER/NAME, hf://OWNER/NAME@REVISION/FILE`);
+    throw failure(`${text} is not an address of the hub: hf://OWNER/NAME, hf://OWNER/NAME@REVISION/FILE`, "web/address");
   const [, kind = "", owner, name, revision = "main", path = ""] = found;
   return { kind, repository: `${owner}/${name}`, revision, path: path.replace(/\/+$/, "") };
 }

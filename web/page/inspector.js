@@ -19,7 +19,7 @@ import { Opening } from "./opening.js";
 import { OverviewView } from "./overview_view.js";
 import { isOneFile, ownScript } from "./own_files.js";
 import { remember, showRecent } from "./recent.js";
-import { holdServer, isServed, isServedHere } from "./served.js";
+import { holdServer, isServed, isServedHere, nameForCommands } from "./served.js";
 import { closeAnySheet, closeSheet } from "./sheet.js";
 import { cancelWork, clearFailure, say, showFailure } from "./status.js";
 import { Tabs } from "./tabs.js";
@@ -193,7 +193,7 @@ function firstView(views) {
 function show(m, what) {
   const again = () => opening.use(what);
   closeShown();
-  m.commands = new Commands(isServed(what.given) ? what.name : what.given || what.name);
+  m.commands = new Commands(nameForCommands(what));
   what.key ??= m.id;
   showModel(m);
   clearPanels();
@@ -419,5 +419,6 @@ listen();
 showRecent(RECENT);
 fillFromLink();
 warmPage(() => !shown);
-if (!isOneFile && "serviceWorker" in navigator && window.isSecureContext)
+// heft view has no service worker: a page that it served would stay at its port.
+if (!isOneFile && !isServed(stateOfAddress().open) && "serviceWorker" in navigator && window.isSecureContext)
   navigator.serviceWorker.register(ownScript("sw.js")).catch(() => {}); // works without, but not offline

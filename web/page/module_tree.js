@@ -84,6 +84,12 @@ export class ModuleTree {
     return module;
   }
 
+  // The module whose content is shown for a module, or for the root (null).  A tensor has no content.
+  shownFor(module) {
+    const end = this.withoutDetours(module || this.root);
+    return this.isTensor(end) && end.up ? end.up : end;
+  }
+
   // Bytes of the name of a module, from the component after `depth`.
   nameBytes(module, depth) {
     const [from, end] = this.range(module.lo);
@@ -106,7 +112,7 @@ export class ModuleTree {
   // modules.
   show(module) {
     const MOST = 20_000;
-    const shown = this.withoutDetours(module || this.root);
+    const shown = this.shownFor(module);
     const path = [];
     for (let at = shown; at; at = at.up)
       path.unshift({ nameBytes: at.up ? this.nameBytes(at, at.name[0]) : null, module: at });

@@ -85,7 +85,7 @@ export class Opening {
   address(text, isSecond = false, decodes = undefined) {
     if (isHubAddress(text)) return this.hub(text, isSecond, decodes);
     const url = isServed(text) ? new URL(text, document.baseURI).href : addressOf(text);
-    if (!url) return showFailure({ status: "argument", rule: null, message: `${text} is no address` }, []);
+    if (!url) return showFailure({ status: "argument", rule: "web/address", message: `${text} is no address` }, []);
     const how = isServed(text) ? { given: text, joins: true } : { given: url };
     return this.use({ input: url, name: decodedName(url), isSecond, decodes, ...how });
   }

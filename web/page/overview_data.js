@@ -52,7 +52,7 @@ const textOf = (bytes) => nameOfBytes(bytes, 0, bytes.length);
 
 // The content of a module for Treemap; module: null for the root.
 export function mapOf(tree, module) {
-  const shown = tree.withoutDetours(module || tree.root);
+  const shown = tree.shownFor(module);
   const path = [];
   for (let at = shown; at; at = at.up)
     path.unshift({ name: at.range || (at.up ? textOf(tree.nameBytes(at, at.name[0])) : "all"), module: at });

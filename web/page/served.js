@@ -10,6 +10,9 @@ export const isServed = (text) => isLoopback && /^\/(far\/)?(model|b)\/./.test(t
 // Files on this computer; those below /far/ come from a server.
 export const isServedHere = (text) => isServed(text) && !text.startsWith("/far/");
 
+// What a command of the user names a model: the paths of the server are known to the page only.
+export const nameForCommands = ({ given, name }) => (given && !isServed(given) ? given : name);
+
 // The command ends when no page holds this request open.
 async function hold() {
   try {

@@ -139,8 +139,10 @@ export class TensorMap {
     const { shape, perElement } = this.part;
     if (shape.length < 3 || perElement !== 1 || !this.slice || this.part.count === 0) return [];
     const { row, column, at } = this.place;
-    const select = (label, value, other, change) => {
-      const made = element("select", { "aria-label": label }, ...shape.map((n, d) =>
+    const last = shape.length - 1;
+    const rowsOfAll = this.isWhole ? [element("option", { value: "all" }, `rows: axes 0 to ${last - 1}`)] : [];
+    const select = (label, value, other, change, first = []) => {
+      const made = element("select", { "aria-label": label }, ...first, ...shape.map((n, d) =>
         element("option", { value: d, ...(d === other ? { disabled: "" } : {}) }, `${label.toLowerCase()}: axis ${d} (${count(n)})`)));
       made.value = value;
       made.addEventListener("change", () => change(Number(made.value)));
@@ -155,7 +157,9 @@ export class TensorMap {
       });
       return element("label", { class: "axis-index" }, `axis ${d}`, input);
     };
-    return [select("Rows", row, column, (d) => this.show(this.at({ row: d, column, at }))),
-            select("Columns", column, row, (d) => this.show(this.at({ row, column: d, at }))), ...others.map(index)];
+    const rows = select("Rows", this.isWhole ? "all" : row, column, (d) => this.show(this.at({ row: d, column, at })), rowsOfAll);
+    const columns = select("Columns", column, this.isWhole ? null : row, (d) =>
+      this.show(this.at({ row: d === row ? column : row, column: d, at })));
+    return [rows, columns, ...(this.isWhole ? [] : others.map(index))];
   }
 }

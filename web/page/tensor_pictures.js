@@ -2,6 +2,7 @@
 
 import { element, exactText, percentText, realText } from "./basics.js";
 import { histogram } from "./charts.js";
+import { plainText } from "./names.js";
 import { TensorMap } from "./tensor_map.js";
 
 const countOf = (n) => n.toLocaleString("en");
@@ -21,11 +22,11 @@ function statistics(f, isDouble) {
   const of = f.isWhole ? "" : " of the sample";
   return [
     ["Values", f.isWhole ? countOf(f.count) : `${countOf(f.count)} of ${countOf(f.all)} (sample)`],
+    ["Zeros", `${counted(f.zeros)} (${percentText(f.zeros, f.count)})`],
     ["Minimum" + of, exactText(f.min, isDouble)],
     ["Maximum" + of, exactText(f.max, isDouble)],
     ["Mean" + of, realText(f.mean)],
     ["Std deviation" + of, realText(f.std)],
-    ["Zeros", `${counted(f.zeros)} (${percentText(f.zeros, f.count)})`],
     ["NaN", counted(f.nan)],
     ["Infinite", counted(f.inf)],
   ];
@@ -35,7 +36,8 @@ function statistics(f, isDouble) {
 // slice(place): asks for a part of the values.
 export function pictures(name, { part, figures }, { readAll, slice } = {}) {
   if (!figures) {
-    const text = `Values of the type ${part.dtype} are not decoded; the bytes are shown in hexadecimal.`;
+    const what = part.layout ? `the layout ${plainText(part.layout)}` : `the type ${part.dtype}`;
+    const text = `Values of ${what} are not decoded; the bytes are shown in hexadecimal.`;
     return [element("p", { class: "quiet" }, text)];
   }
   const nodes = [element("h3", {}, "Values"), factsList(statistics(figures, part.dtype === "f64"), "pairs")];

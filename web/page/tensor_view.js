@@ -64,7 +64,7 @@ export class TensorView {
     this.chip = element("button", { type: "button", class: "chip", hidden: "" });
     this.chip.addEventListener("click", () => this.within(null));
     this.table.input.after(this.chip);
-    this.table.input.placeholder = "Search: name, *.weight, type:f16, size>1M";
+    this.table.input.placeholder = "Search: *.weight, type:f16, size>1M";
     this.actions = listActions({
       total: model.count,
       base: model.shown,

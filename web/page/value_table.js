@@ -10,7 +10,8 @@ export class ValueTable {
   // load(from, to, signal): a promise of the texts of values.
   constructor({ part, figures, load, failed }) {
     Object.assign(this, { part, load });
-    this.across = (part.decodes ? 4 : 12) / (innerWidth < 480 ? 2 : 1); // narrow windows have room for half
+    const most = (part.decodes ? 4 : 8) / (innerWidth < 480 ? 2 : 1); // narrow windows have room for half
+    this.across = Math.max(1, Math.min(most, part.columns));
     this.perLine = Math.ceil(part.columns / this.across);
     const lines = Math.ceil(part.count / part.columns) * this.perLine;
     this.source = new PagedRows({

@@ -12,7 +12,8 @@ export function partOf(tensor, role, types) {
   const isData = !role || role === "data";
   const dtype = isData ? tensor.dtype : part.dtype || "bytes";
   const type = types.find((t) => t.name === dtype);
-  const decodes = Boolean(type && type.decodes);
+  const isPacked = isData && tensor.layout !== "dense"; // numbers together with their scales
+  const decodes = Boolean(type && type.decodes) && !isPacked;
   const perElement = type && type.kind === "complex" ? 2 : 1;
   const bytes = part ? part.length : tensor.nbytes;
   const elements = isData
@@ -24,6 +25,7 @@ export function partOf(tensor, role, types) {
   return {
     role,
     dtype,
+    layout: isPacked ? tensor.layout : null,
     encoding: part?.encoding ?? "raw",
     decodes,
     perElement,

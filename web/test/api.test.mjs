@@ -666,7 +666,9 @@ test("values() has arrays of the element type", async () => {
     assert.deepEqual(await values("empty"), new Int32Array(0));
     assert.deepEqual(await model.find("i64").values({ from: 1, to: 2 }), i64.slice(1, 2));
     await fails(model.find("i64").values({ from: 1.5 }), "argument", null, /range/);
-    await fails(model.find("i64").values({ to: 4 }), "argument", null, /range/);
+    await fails(model.find("i64").values({ to: 4 }), "argument", null, /the range 0 to 4 leaves its 3 elements/);
+    await fails(model.find("i64").values({ from: -1 }), "argument", null, /the range -1 to 3 leaves its 3 elements/);
+    await fails(model.find("i64").values({ from: 4 }), "argument", null, /the range 4 to 3 leaves its 3 elements/);
     await model.close();
 });
 
@@ -693,5 +695,20 @@ test("models and tensors become JSON", async () => {
     assert.deepEqual([format, metadata], ["safetensors", {}]);
     assert.deepEqual(tensors.map(t => [t.name, t.dtype, t.shape, t.bytes]), [["a", "f32", [50_000], 200_000], ["b", "u8", [4], 4]]);
     assert.deepEqual(JSON.parse(JSON.stringify(model.find("b"))), tensors[1]);
+    await model.close();
+});
+
+test("numbers that are packed with their scales are not elements", async () => {
+    const file = path.join(SAMPLES, "burnpack/good/quantized_alike.bpk"), model = await open(file);
+    const { tensors } = JSON.parse((await heft(["stats", "--json", file])).stdout);
+    const packed = [...model].filter(t => t.layout === "burn.qfloat");
+    assert.ok(packed.length > 0);
+    for (const t of packed) {
+        assert.equal(tensors.find(s => s.name === t.name).count, null, t.name);
+        assert.equal(t.decodes, false, t.name);
+        for (const read of ["f32", "f64", "values", "stats"])
+            await fails(t[read](), "unsupported", null, /the layout burn\.qfloat is not decoded; bytes\(\) reads it/);
+        assert.equal((await t.bytes()).length, t.nbytes);
+    }
     await model.close();
 });
