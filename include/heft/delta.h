@@ -159,7 +159,8 @@ typedef struct heft_apply_options {
  *   HEFT_E_ARGUMENT  the base is not the model that the delta was made from; the message names the
  *                    first tensor that differs
  *   HEFT_E_FORMAT    the delta is damaged: positions out of range or out of order, lengths
- *   HEFT_E_CHECKSUM  a checksum does not match: in the base if err->about is HEFT_ABOUT_SOURCE */
+ *   HEFT_E_CHECKSUM  a checksum does not match
+ * err->input is 1 if the base is at fault, and 2 if the delta is. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_delta_apply(heft_file **out, const heft_file *base,
                                                       const heft_delta *d,
                                                       const heft_apply_options *opt,

@@ -166,7 +166,10 @@ typedef struct heft_error {
      * a truncated file has; otherwise 0. */
     uint64_t expected_bytes;
     heft_about about;
-    uint8_t reserved[12]; /* 0 */
+    /* Which of several files, models and adapters that a function takes, counted from 1; also when
+     * a model that it makes of them is read.  0: the first, or it is not known. */
+    uint32_t input;
+    uint8_t reserved[8]; /* 0 */
 } heft_error;
 
 typedef enum heft_severity {

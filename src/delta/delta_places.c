@@ -273,8 +273,8 @@ heft_status heft_delta_places_open(heft_delta_places **out, const heft_file *bas
     heft_file_enter(base);
     heft_file_enter(d->f);
     heft_status st = prepare(p, opt, err);
-    st = heft_file_leave_after(d->f, st, err);
-    st = heft_file_leave_after(base, st, err);
+    st = heft_file_leave_input(d->f, HEFT_INPUT_SECOND, st, err);
+    st = heft_file_leave_input(base, HEFT_INPUT_FIRST, st, err);
     if (st) {
         heft_delta_places_close(p);
         *out = NULL;
@@ -335,12 +335,13 @@ static heft_status put_xor(heft_delta_places *p, const place *at, uint8_t *bytes
         heft_stream_close(p->xors);
         p->xors = NULL;
         p->xors_of = at->row;
-        HEFT_TRY(heft_stream_open_checked(&p->xors, p->d->f,
-                                          heft_delta_item_at(p->d, c->item)->part[0], err));
+        heft_status st = heft_stream_open_checked(&p->xors, p->d->f,
+                                                  heft_delta_item_at(p->d, c->item)->part[0], err);
+        HEFT_TRY(heft_error_input(err, st, HEFT_INPUT_SECOND));
     }
     for (size_t n; len; len -= n, bytes += n) {
         n = len < sizeof buf ? len : sizeof buf;
-        HEFT_TRY(heft_stream_read(buf, p->xors, n, err));
+        HEFT_TRY(heft_error_input(err, heft_stream_read(buf, p->xors, n, err), HEFT_INPUT_SECOND));
         heft_delta_xor(bytes, buf, n);
     }
     return HEFT_OK;
