@@ -315,6 +315,16 @@ heft_delta_place heft_delta_places_at(const heft_delta_places *p, size_t i)
                                .new = l->values + first * l->unit };
 }
 
+uint64_t heft_delta_places_bytes(const heft_delta_places *p)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < p->count; i++) {
+        const heft_delta_loaded *l = &p->rows[i].settled.loaded;
+        bytes += l->starts ? l->starts[l->blocks] * l->unit : p->rows[i].bytes;
+    }
+    return bytes;
+}
+
 heft_range heft_delta_places_range(const heft_delta_places *p)
 {
     if (!p->places.len)

@@ -157,6 +157,8 @@ static heft_status open_places(heft_delta_places **out, heft_delta_sums *sums, c
     HEFT_TRY(heft_file_open(&base, t->path, &open, err));
     heft_status st = heft_delta_places_open(out, base, d, o, err);
     *sums = heft_delta_sum(d);
+    if (!st)
+        sums->changed_bytes = heft_delta_places_bytes(*out);
     heft_file_close(base); /* unmap the file before it changes */
     return st;
 }
