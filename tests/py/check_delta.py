@@ -536,6 +536,13 @@ def disk_deltas_are_made(scratch):
     heft("delta", "--disk", "xor", "old.safetensors", "old.safetensors", "-o", "same", cwd=scratch)
     require([f.name for f in (scratch / "same").iterdir()] == ["model.safetensors.index.json"],
             "there are files without changes")
+    got = heft_json("apply", scratch / "old.safetensors", scratch / "same", "-o",
+                    scratch / "still.safetensors")
+    require(not any(got["tensors"].values()), got)
+    require_model(read_model(scratch / "still.safetensors"),
+                  read_model(scratch / "old.safetensors"), "no change")
+    heft("apply", scratch / "still.safetensors", scratch / "same", "--in-place")
+    heft("verify", scratch / "same")
     for args, code in ((["--disk", "add"], 2), (["--disk", "xor", "--checksum", "md5"], 2),
                        (["--disk", "xor", "-n"], 2), (["--checksum", "blake3"], 2),
                        (["--disk", "xor", "--delta-version", 1000000], 2)):
