@@ -19,7 +19,7 @@ typedef struct request {
     job job;
     heft_blend_settings *settings;
     blended_model *models; /* as the settings count them */
-    const char **paths;    /* of the models */
+    const char **paths;
     const heft_file **files;
     uint32_t count;
     heft_blend *blend;

@@ -78,7 +78,7 @@ typedef struct job {
     /* derived from the options */
     bool to_stdout;
     const char *source; /* path of the input, for error lines */
-    /* Paths of the inputs as heft_error.input counts them, if there are several; borrowed. */
+    /* heft_error.input counts the paths, which are borrowed, if there are several inputs. */
     const char *const *inputs;
     size_t input_count;
     const heft_format *target;

@@ -21,7 +21,7 @@ typedef struct replacing {
     job *j;
     replacement *all; /* sorted by `source` once the files are open */
     const heft_file **files;
-    const char **paths; /* of the files */
+    const char **paths;
     uint32_t count, file_count;
     heft_file *target, *joined;
 } replacing;

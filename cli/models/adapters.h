@@ -17,7 +17,7 @@ typedef struct adapters {
     heft_file **files;
     heft_settings **configs;
     size_t count;
-    const char **paths; /* of the model, then of the adapters */
+    const char **paths; /* the model comes first */
 } adapters;
 
 /* Return the number of adapters that are asked for. */

@@ -37,9 +37,9 @@ typedef struct heft_delta_sums {
     uint32_t metadata;              /* keys that are set or removed */
     uint32_t reserved_count;        /* 0 */
     uint64_t bytes;                 /* decoded bytes of all tensors of the new model */
-    /* Bytes of the elements with new values, and all bytes of tensors of the kinds XOR, WHOLE and
-     * ADDED.  heft_delta_make_disk() counts the bytes with new values; HEFT_UNKNOWN_LENGTH: of a
-     * disk delta that was only opened. */
+    /* The elements with new values count, and all bytes of tensors of the kinds XOR, WHOLE and
+     * ADDED.  heft_delta_make_disk() counts the bytes with new values; HEFT_UNKNOWN_LENGTH says
+     * that a disk delta was only opened. */
     uint64_t changed_bytes;
     uint64_t reserved[6]; /* 0: room for six sizes */
 } heft_delta_sums;

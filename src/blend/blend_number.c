@@ -39,8 +39,8 @@ bool heft_blend_number(double *out, heft_str text)
     uint64_t digits = 0;
     int scale = 0, exponent = 0, seen = 0;
     bool is_negative = p < end && *p == '-', has_point = false;
-    for (p += p < end && (*p == '-' || *p == '+');
-         p < end && ((*p >= '0' && *p <= '9') || (*p == '.' && !has_point)); p++) {
+    for (p += is_negative; p < end && ((*p >= '0' && *p <= '9') || (*p == '.' && !has_point));
+         p++) {
         has_point = has_point || *p == '.';
         if (*p == '.')
             continue;

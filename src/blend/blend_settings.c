@@ -54,7 +54,7 @@ static const struct key {
 typedef struct reader {
     heft_blend_settings *s;
     uint32_t seen;      /* a bit for each number of a key */
-    bool has_out_dtype; /* "dtype", that of the computation in mergekit, says nothing any more */
+    bool has_out_dtype; /* "dtype" says nothing any more: it is that of the computation */
     heft_error *err;
 } reader;
 

@@ -26,7 +26,7 @@ typedef struct heft_combine_input {
     uint32_t rank;
     const uint64_t *dims; /* borrowed from the index */
     uint64_t count;       /* elements */
-    uint32_t number;      /* of the file, for heft_error.input */
+    uint32_t number;      /* heft_error.input gets it */
 } heft_combine_input;
 
 /* Describe a tensor of file number `number` as an input.  verify: compare the checksum that the

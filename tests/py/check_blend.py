@@ -333,7 +333,7 @@ tokenizer_source: base
 
 def settings_as_they_are_published(b):
     """The type that is stored wins over that of the computation, wherever they are; keys may lack
-    values, and numbers may have a sign."""
+    values."""
     mean = every(lambda n: linear([b.models["base"][n], b.models["a"][n]], [1, .5]))
     for first, second in ("dtype: bfloat16", "out_dtype: float32"), ("out_dtype: float32",
                                                                     "dtype: bfloat16"):
@@ -341,9 +341,9 @@ def settings_as_they_are_published(b):
 {first}
 models:
   - model: base.safetensors
-    parameters: {{weight: +1.0}}
+    parameters: {{weight: 1.0}}
   - model: a.zt
-    parameters: {{weight: +5e-1}}
+    parameters: {{weight: 5e-1}}
 base_model:
 parameters:
 merge_method: linear

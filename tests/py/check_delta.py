@@ -612,7 +612,8 @@ def patches_are_applied(scratch):
 
 CHECKS = [
     numpy_applies_what_heft_makes, digests_are_those_of_hash, heft_applies_what_it_makes,
-    counts_are_those_of_numpy, bytes_that_change_are_those_of_numpy, changed_attributes_are_reported, formats_may_differ,
+    counts_are_those_of_numpy, bytes_that_change_are_those_of_numpy,
+    changed_attributes_are_reported, formats_may_differ,
     values_change_in_place, one_percent_takes_at_most_three, the_wrong_base_is_refused,
     damage_of_the_base_is_not_called_damage_of_the_delta,
     deltas_by_hand_are_applied, damaged_deltas_are_refused, checksums_of_a_delta_are_compared,
