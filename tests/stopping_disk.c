@@ -142,35 +142,6 @@ static int plain_lock(int fd)
     return heft_system_disk.lock(fd);
 }
 
-static uint8_t *mapped_before;
-
-static int stopping_map(heft_mapped_range *out, int fd, off_t at, size_t len)
-{
-    if (fails() || heft_system_disk.map(out, fd, at, len))
-        return -1;
-    mapped_before = heft_stop.failure == HEFT_TORN ? malloc(len) : NULL;
-    if (mapped_before)
-        memcpy(mapped_before, out->bytes, len);
-    return 0;
-}
-
-/* Unmap the range even if the call fails: its bytes have changed. */
-static int stopping_unmap(heft_mapped_range *m)
-{
-    size_t len = m->length - (size_t)(m->bytes - (uint8_t *)m->map);
-    bool failed = fails();
-    int os = errno;
-    if (mapped_before && heft_stop.calls == heft_stop.at) {
-        memcpy(m->bytes + len / 2, mapped_before + len / 2, len - len / 2);
-        raise(SIGKILL);
-    }
-    free(mapped_before);
-    mapped_before = NULL;
-    heft_system_disk.unmap(m);
-    errno = os;
-    return failed ? -1 : 0;
-}
-
 const heft_disk heft_stopping_disk = {
     .read = plain_read,
     .start_sync = plain_start_sync,
@@ -190,8 +161,6 @@ const heft_disk heft_stopping_disk = {
     .remove = stopping_remove,
     .copy = stopping_copy,
     .reflink = stopping_reflink,
-    .map = stopping_map,
-    .unmap = stopping_unmap,
 };
 
 bool heft_test_is_killed(heft_disk_failure failure, unsigned at, heft_status (*fn)(void *ctx),

@@ -68,8 +68,8 @@ static heft_status open_sum(heft_file **out, sum *s, const heft_file *const file
         uint32_t other = heft_tensor_find(files[1], t.name);
         if (t.dtype == HEFT_I64)
             continue;
-        heft_assert_ok(heft_combine_input_open(&s->a[n], files[0], i, true, err), err);
-        heft_assert_ok(heft_combine_input_open(&s->b[n], files[1], other, true, err), err);
+        heft_assert_ok(heft_combine_input_open(&s->a[n], files[0], 1, i, true, err), err);
+        heft_assert_ok(heft_combine_input_open(&s->b[n], files[1], 2, other, true, err), err);
         rows[n++] =
             (heft_combine_tensor){ .place = i, .dtype = t.dtype, .rank = t.rank, .dims = t.dims };
     }

@@ -230,8 +230,17 @@ static void an_error_carries_a_rule_a_cause_and_the_expected_size(void **state)
     heft_error_about(&e, HEFT_E_IO, HEFT_ABOUT_TARGET);
     assert_string_equal(e.message, "reading or writing failed; no details are available");
     assert_int_equal(e.about, HEFT_ABOUT_TARGET);
+    assert_int_equal(heft_error_input(NULL, HEFT_E_IO, 2), HEFT_E_IO);
+    assert_int_equal(heft_error_input(&e, HEFT_OK, 2), HEFT_OK);
+    assert_int_equal(e.input, 0);
+    heft_error_input(&e, HEFT_E_IO, 2);
+    assert_int_equal(heft_error_input(&e, HEFT_E_IO, 3), HEFT_E_IO); /* the last word */
+    assert_int_equal(e.input, 3);
+    heft_error_plain(&e, HEFT_E_IO, "x");
+    assert_int_equal(e.input, 0);
+    heft_error_input(&e, HEFT_E_IO, 2);
     heft_error_begin(&e, NULL);
-    assert_true(!e.os && !e.expected_bytes && e.offset == HEFT_NOWHERE);
+    assert_true(!e.os && !e.expected_bytes && e.offset == HEFT_NOWHERE && !e.input);
 }
 
 int main(void)

@@ -38,6 +38,8 @@ static int prepare(job *j, inputs *from, const char *source)
         code = rules_check(&j->rules, j->session, inputs_model(from), source);
     if (!code)
         job_set_options(j, source);
+    j->inputs = from->distinct_paths;
+    j->input_count = from->joined ? from->distinct_count : 0;
     return code;
 }
 

@@ -7,6 +7,7 @@
 
 typedef struct request {
     job job;
+    const char *inputs[2]; /* OLD and DELTA */
     bool in_place, verify_all, as_json;
 } request;
 
@@ -30,12 +31,9 @@ static void close_delta(opened *o)
     heft_file_close(o->file);
 }
 
-/* An error about the base names the base. */
-static int say_not_applied(const session *s, const heft_error *err)
+static int say_not_applied(const request *r, const heft_error *err)
 {
-    bool is_of_base = err->status == HEFT_E_ARGUMENT || err->about == HEFT_ABOUT_SOURCE;
-    const char *path = s->args.item[is_of_base ? 0 : 1];
-    int code = say_error(path, err);
+    int code = say_error(r->inputs[err->input == 2 ? 1 : 0], err);
     return err->status == HEFT_E_ARGUMENT ? CODE_CANNOT : code;
 }
 
@@ -67,7 +65,7 @@ static int write_model(request *r, const heft_file *base, const heft_delta *d)
     heft_status st = heft_delta_apply(&f, base, d, &o, &err);
     progress_end(&j->bar);
     if (st)
-        return say_not_applied(j->session, &err);
+        return say_not_applied(r, &err);
     int code = job_convert(j, f);
     heft_file_close(f);
     return code ? code : report(r, &sums);
@@ -116,8 +114,7 @@ static int change_file(request *r, const heft_delta *d)
     progress_end(&j->bar);
     if (!st)
         return report(r, &sums);
-    int code = say_error(path, &err);
-    return st == HEFT_E_ARGUMENT ? CODE_CANNOT : code;
+    return say_not_applied(r, &err);
 }
 
 static int apply_in_place(request *r)
@@ -137,6 +134,10 @@ static int run(const session *s, void *ctx)
 {
     request *r = ctx;
     int code;
+    r->inputs[0] = s->args.item[0];
+    r->inputs[1] = s->args.item[1];
+    r->job.inputs = r->inputs;
+    r->job.input_count = 2;
     if (r->in_place == (r->job.out != NULL))
         code = say_usage(s->name, r->in_place ? "-o and --in-place exclude each other"
                                               : "either -o NEW or --in-place");

@@ -19,6 +19,7 @@ typedef struct request {
     job job;
     heft_blend_settings *settings;
     blended_model *models; /* as the settings count them */
+    const char **paths;
     const heft_file **files;
     uint32_t count;
     heft_blend *blend;
@@ -52,6 +53,7 @@ static int open_model(request *r, uint32_t i)
     int code = m->path ? model_open_whole(s, &m->f, m->path) : CODE_USAGE;
     if (!code)
         code = decode(r, m);
+    r->paths[i] = m->path;
     r->files[i] = m->decoded.model ? m->decoded.model : m->f;
     return code;
 }
@@ -61,8 +63,10 @@ static int open_models(request *r)
     r->count = heft_blend_settings_models(r->settings);
     r->models = calloc(r->count, sizeof *r->models);
     r->files = calloc(r->count, sizeof *r->files);
-    int code = r->models && r->files ? CODE_DONE
-                                     : say_status(HEFT_E_NOMEM, NULL, "no memory for the models");
+    r->paths = calloc(r->count, sizeof *r->paths);
+    int code = r->models && r->files && r->paths
+                   ? CODE_DONE
+                   : say_status(HEFT_E_NOMEM, NULL, "no memory for the models");
     for (uint32_t i = 0; i < r->count && !code; i++)
         code = open_model(r, i);
     return code;
@@ -169,7 +173,7 @@ static int open_blend(request *r)
     heft_status st = heft_blend_open(&r->blend, r->settings, r->files, &o, &err);
     progress_end(&j->bar);
     if (st)
-        return say_status(err.status, j->source, "%s%s", err.message, way_out(&err));
+        return say_status(err.status, job_explain(j, &err), "%s%s", err.message, way_out(&err));
     return j->session->strict ? r->strict_code : CODE_DONE;
 }
 
@@ -231,6 +235,8 @@ static int prepare(request *r)
     if (code)
         return code;
     job_set_options(j, r->models[heft_blend_settings_base(r->settings)].path);
+    j->inputs = r->paths;
+    j->input_count = r->count;
     j->convert.no_verify = true; /* computed tensors have no checksums */
     return open_blend(r);
 }
@@ -264,6 +270,7 @@ static int run(const session *s, void *ctx)
         heft_file_close(r->models[i].f);
     }
     free(r->models);
+    free(r->paths);
     free(r->files);
     heft_blend_settings_close(r->settings);
     job_release(&r->job);

@@ -12,6 +12,7 @@
 
 typedef struct request {
     job job;
+    const char *inputs[2]; /* OLD and NEW */
     const char *compress, *disk, *checksum;
     uint64_t version;
     bool as_json;
@@ -107,7 +108,7 @@ static int make_folder(request *r, const heft_file *old, const heft_file *new)
     else
         st = heft_sink_dir_finish(sinks, &err);
     if (st)
-        return say_error(err.about == HEFT_ABOUT_TARGET ? j->out : j->source, &err);
+        return say_error(job_explain(j, &err), &err);
     return report(r, &sums);
 }
 
@@ -171,6 +172,10 @@ static int run(const session *s, void *ctx)
 {
     request *r = ctx;
     heft_file *old = NULL, *new = NULL;
+    r->inputs[0] = s->args.item[0];
+    r->inputs[1] = s->args.item[1];
+    r->job.inputs = r->inputs;
+    r->job.input_count = 2;
     int code = check_output(&r->job);
     if (!code)
         code = check_disk(r);

@@ -71,6 +71,8 @@ static int prepare(request *r)
     if (!code)
         job_set_options(j,
                         r->in.distinct_count == 1 ? r->in.paths[r->in.distinct_index[0]] : j->out);
+    j->inputs = r->in.distinct_paths;
+    j->input_count = r->in.joined ? r->in.distinct_count : 0;
     return code;
 }
 

@@ -237,10 +237,23 @@ static int quantise_model(convert_request *r, stages *t)
     return code;
 }
 
+/* Let errors name the input that they are about. */
+static void set_inputs(job *j, const stages *t)
+{
+    if (t->extraction.plan) {
+        j->inputs = t->extraction.paths;
+        j->input_count = 2;
+    } else if (t->merged.merged) {
+        j->inputs = t->merged.paths;
+        j->input_count = t->merged.count + 1;
+    }
+}
+
 static int write_model(convert_request *r, const stages *t)
 {
     job *j = &r->job;
     int code = make_folder(r);
+    set_inputs(j, t);
     if (code)
         return code;
     if (job_is_for_folder(j))

@@ -35,7 +35,8 @@ static void put_text(outbuf *o, const heft_delta_sums *s)
             out_format(o, "%s%u %s", separator, s->tensors[c], words[c]);
             separator = ", ";
         }
-    out_format(o, "; %llu bytes of values change", (unsigned long long)s->changed_bytes);
+    if (s->changed_bytes != HEFT_UNKNOWN_LENGTH)
+        out_format(o, "; %llu bytes of values change", (unsigned long long)s->changed_bytes);
     if (s->metadata)
         out_format(o, "; %u key%s of metadata change", s->metadata, s->metadata == 1 ? "" : "s");
 }
@@ -51,7 +52,7 @@ static void put_json(json *j, const delta_summary *s)
         json_member_u64(j, heft_change_name((heft_change)c), s->sums.tensors[c]);
     json_end(j, '}');
     json_member_u64(j, "metadata", s->sums.metadata);
-    json_member_u64(j, "changed_bytes", s->sums.changed_bytes);
+    json_member_length(j, "changed_bytes", s->sums.changed_bytes);
     json_end(j, '}');
 }
 

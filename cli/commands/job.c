@@ -513,7 +513,10 @@ static void name_way_out(const job *j, heft_error *err)
 const char *job_explain(const job *j, heft_error *err)
 {
     name_way_out(j, err);
-    return err->about == HEFT_ABOUT_TARGET ? target_name(j) : j->source;
+    bool is_known = err->input && err->input <= j->input_count;
+    return err->about == HEFT_ABOUT_TARGET ? target_name(j)
+           : is_known                      ? j->inputs[err->input - 1]
+                                           : j->source;
 }
 
 void job_say_sums(const job *j, bool has_failed)

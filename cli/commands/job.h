@@ -78,6 +78,9 @@ typedef struct job {
     /* derived from the options */
     bool to_stdout;
     const char *source; /* path of the input, for error lines */
+    /* heft_error.input counts the paths, which are borrowed, if there are several inputs. */
+    const char *const *inputs;
+    size_t input_count;
     const heft_format *target;
     heft_str config_text;
     heft_vocab *new_vocab;

@@ -21,6 +21,7 @@ typedef struct replacing {
     job *j;
     replacement *all; /* sorted by `source` once the files are open */
     const heft_file **files;
+    const char **paths;
     uint32_t count, file_count;
     heft_file *target, *joined;
 } replacing;
@@ -48,6 +49,7 @@ static int open_file(replacing *r, uint32_t i, heft_file **f)
     int code = model_open_whole(r->j->session, f, r->all[i].path);
     if (!code) {
         r->all[i].f = *f;
+        r->paths[r->file_count] = r->all[i].path;
         r->files[r->file_count++] = *f;
     }
     return code;
@@ -100,7 +102,8 @@ static int prepare(replacing *r)
     int code = CODE_DONE;
     r->all = calloc(args->count, sizeof *r->all);
     r->files = calloc(args->count, sizeof *r->files);
-    if (!r->all || !r->files)
+    r->paths = calloc(args->count, sizeof *r->paths);
+    if (!r->all || !r->files || !r->paths)
         return say_status(HEFT_E_NOMEM, NULL, "no memory for the options");
     r->count = (uint32_t)args->count;
     for (uint32_t i = 0; i < r->count && !code; i++)
@@ -271,6 +274,8 @@ int replace_tensors(job *j)
     bool undone = false;
     int code = prepare(&r);
     j->source = r.count && r.all[0].path ? r.all[0].path : j->out;
+    j->inputs = r.paths;
+    j->input_count = r.file_count;
     if (!code)
         code = join(&r);
     if (!code && !j->dry_run && heft_edit_recover(&undone, j->out, &err))
@@ -288,6 +293,7 @@ int replace_tensors(job *j)
         free(r.all[i].path);
     }
     free(r.files);
+    free(r.paths);
     free(r.all);
     return code;
 }

@@ -81,7 +81,7 @@ static int open_adapter(adapters *a, const adapter_options *o, const session *s)
     }
     *to = (heft_lora_adapter){ a->files[a->count], a->configs[a->count],
                                *scale ? strtod(scale, NULL) : 1 };
-    a->count++;
+    a->paths[++a->count] = path;
     return CODE_DONE;
 }
 
@@ -115,8 +115,10 @@ int adapters_open(adapters *a, const adapter_options *o, const session *s, const
     a->all = calloc(count, sizeof *a->all);
     a->files = calloc(count, sizeof(heft_file *));
     a->configs = calloc(count, sizeof(heft_settings *));
-    if (!a->all || !a->files || !a->configs)
+    a->paths = calloc(count + 1, sizeof(char *));
+    if (!a->all || !a->files || !a->configs || !a->paths)
         return say_status(HEFT_E_NOMEM, path, "no memory for adapters");
+    *a->paths = path;
     while (a->count < count && !code)
         code = open_adapter(a, o, s);
     if (code)
@@ -134,7 +136,7 @@ int adapters_open(adapters *a, const adapter_options *o, const session *s, const
     heft_status st = heft_lora_open(&a->merged, f, a->all, (uint32_t)count, &opt, &err);
     single_file_release(&u.names);
     if (st)
-        return say_lora_error(count == 1 ? o->list.item[0] : path, &err);
+        return say_lora_error(a->paths[err.input ? err.input - 1 : 0], &err);
     return say_unmatched(&u);
 }
 
@@ -153,6 +155,7 @@ void adapters_release(adapters *a)
     free(a->all);
     free((void *)a->files);
     free((void *)a->configs);
+    free((void *)a->paths);
     *a = (adapters){ .merged = NULL };
 }
 

@@ -17,6 +17,7 @@ typedef struct adapters {
     heft_file **files;
     heft_settings **configs;
     size_t count;
+    const char **paths; /* the model comes first */
 } adapters;
 
 /* Return the number of adapters that are asked for. */

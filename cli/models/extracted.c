@@ -40,7 +40,7 @@ int extracted_open(extracted *x, const extract_options *o, const session *s, con
 {
     heft_error err;
     heft_extract_options opt = HEFT_EXTRACT_OPTIONS_INIT;
-    *x = (extracted){ .plan = NULL };
+    *x = (extracted){ .paths = { o->base, path } };
     if (!o->rank)
         return CODE_DONE;
     int code = model_open_whole(s, &x->base, o->base);
@@ -50,7 +50,7 @@ int extracted_open(extracted *x, const extract_options *o, const session *s, con
     opt.verify = !s->no_verify;
     opt.base_name = str_of(o->base);
     if (heft_extraction_open(&x->plan, x->base, f, &opt, &err))
-        return say_error(path, &err);
+        return say_error(x->paths[err.input == 1 ? 0 : 1], &err);
     return say_left(x, s, path);
 }
 

@@ -14,6 +14,7 @@ typedef struct extract_options {
 typedef struct extracted {
     heft_extraction *plan; /* NULL: none */
     heft_file *base;
+    const char *paths[2]; /* the base comes first */
 } extracted;
 
 /* Compare the model `f`, which was opened from `path`, with --base; say which tensors that differ

@@ -239,7 +239,8 @@ int inputs_open(inputs *in)
     in->files = calloc(in->count, sizeof *in->files);
     in->distinct = calloc(in->count, sizeof *in->distinct);
     in->distinct_index = calloc(in->count, sizeof *in->distinct_index);
-    if (!in->files || !in->distinct || !in->distinct_index)
+    in->distinct_paths = calloc(in->count, sizeof *in->distinct_paths);
+    if (!in->files || !in->distinct || !in->distinct_index || !in->distinct_paths)
         return say_status(HEFT_E_NOMEM, NULL, "no memory for a list of files");
     if (open_as_set(in)) {
         in->distinct[in->distinct_count++] = in->files[0];
@@ -261,8 +262,10 @@ int inputs_open(inputs *in)
         in->distinct[in->distinct_count++] = in->files[0];
     if (no_memory)
         return say_status(HEFT_E_NOMEM, NULL, "no memory for a list of files");
-    for (uint32_t i = 0; i < in->distinct_count; i++)
-        model_say_notices(in->session, in->distinct[i], in->paths[in->distinct_index[i]]);
+    for (uint32_t i = 0; i < in->distinct_count; i++) {
+        in->distinct_paths[i] = in->paths[in->distinct_index[i]];
+        model_say_notices(in->session, in->distinct[i], in->distinct_paths[i]);
+    }
     return CODE_DONE;
 }
 
@@ -346,4 +349,5 @@ void inputs_close(inputs *in)
     free(in->files);
     free(in->distinct);
     free(in->distinct_index);
+    free(in->distinct_paths);
 }

@@ -51,7 +51,8 @@ typedef struct inputs { /* initialise session, paths and count, zero the rest */
     /* files without the shards of other inputs (a shell pattern may match an index and its shards);
      * at least one file */
     const heft_file **distinct;
-    uint32_t *distinct_index; /* distinct_index[i] is the index of distinct[i] in files */
+    uint32_t *distinct_index;    /* distinct_index[i] is the index of distinct[i] in files */
+    const char **distinct_paths; /* heft_error.input counts them */
     uint32_t distinct_count;
     heft_file *joined;
     dequantised decoded; /* the model that they represent, if asked for */

@@ -37,8 +37,11 @@ typedef struct heft_delta_sums {
     uint32_t metadata;              /* keys that are set or removed */
     uint32_t reserved_count;        /* 0 */
     uint64_t bytes;                 /* decoded bytes of all tensors of the new model */
-    uint64_t changed_bytes; /* bytes of the elements with new values, and of whole tensors */
-    uint64_t reserved[6];   /* 0: room for six sizes */
+    /* The elements with new values count, and all bytes of tensors of the kinds XOR, WHOLE and
+     * ADDED.  heft_delta_make_disk() counts the bytes with new values; HEFT_UNKNOWN_LENGTH says
+     * that a disk delta was only opened. */
+    uint64_t changed_bytes;
+    uint64_t reserved[6]; /* 0: room for six sizes */
 } heft_delta_sums;
 
 typedef struct heft_delta_options {
@@ -159,7 +162,8 @@ typedef struct heft_apply_options {
  *   HEFT_E_ARGUMENT  the base is not the model that the delta was made from; the message names the
  *                    first tensor that differs
  *   HEFT_E_FORMAT    the delta is damaged: positions out of range or out of order, lengths
- *   HEFT_E_CHECKSUM  a checksum does not match: in the base if err->about is HEFT_ABOUT_SOURCE */
+ *   HEFT_E_CHECKSUM  a checksum does not match
+ * err->input is 1 if the base is at fault, and 2 if the delta is. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_delta_apply(heft_file **out, const heft_file *base,
                                                       const heft_delta *d,
                                                       const heft_apply_options *opt,

@@ -166,7 +166,10 @@ typedef struct heft_error {
      * a truncated file has; otherwise 0. */
     uint64_t expected_bytes;
     heft_about about;
-    uint8_t reserved[12]; /* 0 */
+    /* The number, from 1, says which of several files that a function takes the error is about,
+     * also when a model that it makes of them is read.  0: the first, or it is not known. */
+    uint32_t input;
+    uint8_t reserved[8]; /* 0 */
 } heft_error;
 
 typedef enum heft_severity {

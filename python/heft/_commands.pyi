@@ -78,7 +78,7 @@ class Appended(Edited):
 class Delta(Result):
     tensors: dict[str, int]
     metadata: int
-    changed_bytes: int
+    changed_bytes: int | None
     dry_run: bool
     file: pathlib.Path | None = ...
 

@@ -139,10 +139,12 @@ class Appended(Edited):
 class Delta(Result):
     """What changes from one model to another. tensors: the number of tensors for each kind of
     change, none, sparse, xor, whole, added and removed. metadata: the number of keys that change.
-    changed_bytes: bytes of the elements with new values. file: what was written, or None."""
+    changed_bytes: bytes of the elements with new values, and all bytes of the kinds xor, whole and
+    added; None for a delta of another program that is applied to a new file. file: what was written,
+    or None."""
     tensors: dict[str, int]
     metadata: int
-    changed_bytes: int
+    changed_bytes: int | None
     dry_run: bool
     file: pathlib.Path | None = _as(lambda path: path and pathlib.Path(path), default=None)
 

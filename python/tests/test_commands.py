@@ -236,7 +236,8 @@ def test_adapters_are_merged(tmp_path):
     heft.save({"w.weight": w}, base)
     heft.save({"w.lora_down.weight": down, "w.lora_up.weight": up}, adapter)
     target = tmp_path / "merged.safetensors"
-    assert heft.merge_lora(base, {str(adapter): 3}, target).file == target
+    done = heft.merge_lora(base, {str(adapter): 3}, target)
+    assert done.file == target and done.bytes == target.stat().st_size
     with heft.open(target) as f:
         assert np.array_equal(f["w.weight"].numpy(), w + 3)
     with pytest.raises(heft.NotFoundError, match="match nothing"):
@@ -273,6 +274,46 @@ def test_deltas_are_made_and_applied(model, tmp_path):
         heft.apply(other, delta, output=tmp_path / "no.safetensors")
     with pytest.raises(heft.UnsupportedError, match="in place"):
         heft.apply(done.file, delta, in_place=True, no_verify=True)
+
+
+def test_counts_of_deltas_are_those_of_numpy(tmp_path):
+    np = pytest.importorskip("numpy")
+    rng = np.random.default_rng(5)
+    old = {"some": rng.random(70000, np.float32), "most": rng.random(600), "same": np.ones(3, "i1"),
+           "gone": np.ones(2, "i2"), "other": np.ones((2, 3), np.float32)}
+    new = {"some": old["some"].copy(), "most": old["most"] + 1, "same": old["same"],
+           "other": np.ones((3, 2), np.float32), "more": rng.random(11)}
+    new["some"][rng.permutation(70000)[:321]] += 1
+    paths = [tmp_path / f"{name}.safetensors" for name in ("old", "new", "made")]
+    for tensors, path in zip((old, new), paths):
+        heft.save(tensors, path)
+    changed = np.count_nonzero(old["some"] != new["some"]) * 4
+    changed += sum(new[name].nbytes for name in ("most", "other", "more"))
+    delta = tmp_path / "d.zt"
+    done = [heft.delta(*paths[:2], dry_run=True), heft.delta(*paths[:2], output=delta),
+            heft.apply(paths[0], delta, output=paths[2])]
+    for d in done:
+        assert d.changed_bytes == changed and d.metadata == 0
+        assert d.tensors == {"none": 1, "sparse": 1, "xor": 1, "whole": 1, "added": 1, "removed": 1}
+    made = heft.load(paths[2])
+    assert made.keys() == new.keys()
+    assert all(np.array_equal(made[name], new[name]) for name in new)
+
+
+def test_errors_name_the_damaged_model(tmp_path):
+    old, new = (tmp_path / name for name in ("old.zt", "new.zt"))
+    for path, values in (old, (1, 2)), (new, (3, 2)):
+        write_safetensors(tmp_path / "m.safetensors", {"w": ("F32", [2], f32(*values))})
+        heft.convert(tmp_path / "m.safetensors", path, digest="crc32c")
+    raw = bytearray(old.read_bytes())
+    raw[raw.index(f32(1, 2))] ^= 1
+    old.write_bytes(raw)
+    with pytest.raises(heft.ChecksumError) as error:
+        heft.delta(old, new, dry_run=True)
+    assert error.value.messages[-1].file == str(old)
+    with pytest.raises(heft.ChecksumError) as error:
+        heft.blend([new, old], tmp_path / "o.zt", method="linear")
+    assert error.value.messages[-1].file == str(old)
 
 
 def test_the_quality_of_quantised_weights_is_measured(tmp_path):
@@ -495,8 +536,11 @@ def _pair(tmp_path):
 
 def test_blend(pair, tmp_path):
     out = tmp_path / "out.safetensors"
+    planned = heft.blend(pair, out, method="linear", weight=[3, 1], dry_run=True)
+    assert not out.exists() and planned.dry_run
     done = heft.blend(pair, out, method="linear", weight=[3, 1])
     assert done.file == out and done.format == "safetensors"
+    assert done.bytes == planned.bytes == out.stat().st_size
     assert heft.open(out)["w"].numpy().tolist() == [1.5, 3.0]
     heft.blend(pair[1], out, method="slerp", base=pair[0], t=1, force=True)
     assert heft.open(out)["w"].numpy().tolist() == [3.0, 6.0]

@@ -151,6 +151,7 @@ heft_status heft_error_set_list(heft_error *err, heft_status s, uint64_t offset,
     err->rule = NULL;
     err->expected_bytes = 0;
     err->about = HEFT_ABOUT_NOTHING;
+    err->input = 0;
     line l = { .at = err->message, .left = CAPACITY };
     for (heft_str rest = heft_lit(fmt); rest.len;) {
         size_t n = 1;
@@ -251,6 +252,7 @@ heft_error *heft_error_begin(heft_error *err, heft_error *own)
     err->rule = NULL;
     err->expected_bytes = 0;
     err->about = HEFT_ABOUT_NOTHING;
+    err->input = 0;
     return err;
 }
 
@@ -272,5 +274,12 @@ heft_status heft_error_about(heft_error *err, heft_status st, heft_about about)
     heft_error_end(err, st);
     if (!err->about)
         err->about = about;
+    return st;
+}
+
+heft_status heft_error_input(heft_error *err, heft_status st, uint32_t input)
+{
+    if (err && st)
+        err->input = input;
     return st;
 }

@@ -33,6 +33,10 @@ heft_status heft_error_os(heft_error *err, heft_status s, int os);
 /* Add whose fault the error is that was just set, unless that is known; return st.  If the callback
  * of the user that failed has set no message, set one. */
 heft_status heft_error_about(heft_error *err, heft_status st, heft_about about);
+/* Set the number of the file, from 1, that the error is about, if st is one; return st.  The
+ * function that the user called has the last word. */
+heft_status heft_error_input(heft_error *err, heft_status st, uint32_t input);
+enum { HEFT_INPUT_FIRST = 1, HEFT_INPUT_SECOND = 2 };
 /* Append ", in FILE" to the message of the error that was just set, unless the name is empty or the
  * message ends with the name of a file; return s. */
 heft_status heft_error_in(heft_error *err, heft_status s, heft_str file);

@@ -64,6 +64,14 @@ static const char *shape_text(char buf[SHAPE], const heft_combine_input *in)
     return buf;
 }
 
+/* The error that was just set is about a model. */
+static heft_status refuse_model(const heft_blend *b, uint32_t model, const char *rule,
+                                heft_status st)
+{
+    heft_error_rule(b->err, st, rule);
+    return heft_error_input(b->err, st, model + 1);
+}
+
 static heft_status check_shape(const heft_blend *b, const heft_combine_input *base,
                                const heft_combine_input *in, uint32_t model)
 {
@@ -73,13 +81,12 @@ static heft_status check_shape(const heft_blend *b, const heft_combine_input *ba
         same = base->dims[i] == in->dims[i];
     if (same)
         return HEFT_OK;
-    return heft_error_rule(b->err,
-                           heft_error_plain(b->err, HEFT_E_ARGUMENT,
-                                            "tensor %q: the shape is [%s] in %q, but [%s] in %q",
-                                            base->name, shape_text(has, base),
-                                            b->s->model[b->s->base].name, shape_text(other, in),
-                                            b->s->model[model].name),
-                           "heft/blend-shape");
+    return refuse_model(b, model, "heft/blend-shape",
+                        heft_error_plain(b->err, HEFT_E_ARGUMENT,
+                                         "tensor %q: the shape is [%s] in %q, but [%s] in %q",
+                                         base->name, shape_text(has, base),
+                                         b->s->model[b->s->base].name, shape_text(other, in),
+                                         b->s->model[model].name));
 }
 
 static bool has_floats(heft_dtype t)
@@ -92,9 +99,11 @@ static heft_status check_type(const heft_blend *b, const heft_combine_input *in,
 {
     if (has_floats(in->dtype))
         return HEFT_OK;
-    return heft_error_plain(b->err, HEFT_E_UNSUPPORTED,
-                            "tensor %q of %q has %s, and only floating-point numbers are blended",
-                            in->name, b->s->model[model].name, heft_dtype_name(in->dtype));
+    return refuse_model(
+        b, model, NULL,
+        heft_error_plain(b->err, HEFT_E_UNSUPPORTED,
+                         "tensor %q of %q has %s, and only floating-point numbers are blended",
+                         in->name, b->s->model[model].name, heft_dtype_name(in->dtype)));
 }
 
 static bool is_blended(const heft_blend *b, uint32_t model)
@@ -116,7 +125,8 @@ static heft_status add_input(heft_blend *b, heft_blend_tensor *t, uint32_t model
     heft_str name = t->base.name;
     heft_str first = heft_ix_name(&b->base->x, b->tied[b->s->base][t->place]);
     double weight;
-    HEFT_TRY(heft_combine_input_open(&in.in, b->files[model], tensor, b->opt.verify, b->err));
+    HEFT_TRY(
+        heft_combine_input_open(&in.in, b->files[model], model + 1, tensor, b->opt.verify, b->err));
     HEFT_TRY(check_type(b, &in.in, model));
     HEFT_TRY(check_shape(b, &t->base, &in.in, model));
     HEFT_TRY(get_value(&weight, b, model, HEFT_BLEND_WEIGHT, name));
@@ -132,13 +142,12 @@ static heft_status add_input(heft_blend *b, heft_blend_tensor *t, uint32_t model
 
 static heft_status refuse_missing(const heft_blend *b, heft_str name, uint32_t model)
 {
-    return heft_error_rule(b->err,
-                           heft_error_plain(b->err, HEFT_E_ARGUMENT,
-                                            "tensor %q is missing in %q: say whether a missing "
-                                            "tensor is taken from the base, blended from the "
-                                            "models that have it, or tied to another",
-                                            name, b->s->model[model].name),
-                           "heft/blend-missing");
+    return refuse_model(b, model, "heft/blend-missing",
+                        heft_error_plain(b->err, HEFT_E_ARGUMENT,
+                                         "tensor %q is missing in %q: say whether a missing "
+                                         "tensor is taken from the base, blended from the "
+                                         "models that have it, or tied to another",
+                                         name, b->s->model[model].name));
 }
 
 /* Add the tensors of all models; *is_whole: none is missing. */
@@ -225,7 +234,7 @@ static heft_status add_blended(heft_blend *b, uint32_t i)
 {
     heft_blend_tensor t = { .place = i, .first = b->inputs.len };
     bool is_whole;
-    HEFT_TRY(heft_combine_input_open(&t.base, b->base, i, b->opt.verify, b->err));
+    HEFT_TRY(heft_combine_input_open(&t.base, b->base, b->s->base + 1, i, b->opt.verify, b->err));
     t.dtype = b->s->dtype ? b->s->dtype : t.base.dtype;
     HEFT_TRY(add_inputs(b, &t, &is_whole));
     if (!is_whole && (b->s->missing == HEFT_BLEND_MISSING_BASE || !t.count)) {
@@ -329,7 +338,8 @@ static heft_status find_tied(heft_blend *b)
         b->tied[m] = heft_mem_alloc(&b->mem, count * sizeof **b->tied);
         if (!b->tied[m])
             return heft_error_no_memory(b->err, purpose);
-        HEFT_TRY(heft_tensor_find_tied(b->tied[m], b->files[m], b->err));
+        HEFT_TRY(heft_error_input(b->err, heft_tensor_find_tied(b->tied[m], b->files[m], b->err),
+                                  m + 1));
     }
     return HEFT_OK;
 }
@@ -443,7 +453,7 @@ static heft_status plan_entered(heft_blend *b)
         heft_file_enter(b->files[m]);
     heft_status st = plan(b);
     for (uint32_t m = 0; m < b->s->model_count; m++)
-        st = heft_file_leave_after(b->files[m], st, b->err);
+        st = heft_file_leave_input(b->files[m], m + 1, st, b->err);
     return st;
 }
 

@@ -53,7 +53,8 @@ static const struct key {
 
 typedef struct reader {
     heft_blend_settings *s;
-    uint32_t seen; /* a bit for each number of a key */
+    uint32_t seen;      /* a bit for each number of a key */
+    bool has_out_dtype; /* "dtype" says nothing any more: it is that of the computation */
     heft_error *err;
 } reader;
 
@@ -180,6 +181,8 @@ static bool is_ignored(const reader *r, heft_str key)
 static heft_status read_parameters(const reader *r, heft_blend_rules *to, uint32_t i)
 {
     heft_value v = value_at(r, i);
+    if (v.kind == HEFT_KIND_NULL) /* YAML: a key without a value */
+        return HEFT_OK;
     if (v.kind != HEFT_KIND_MAP)
         return wrong(r, v.key, "an object is expected here");
     for (uint32_t k = i + 1; k < v.as.container.end; k = heft_settings_next(r->s->json, k)) {
@@ -322,7 +325,7 @@ static heft_status read_method(const reader *r, const heft_value *v)
                             v->kind == HEFT_KIND_STR ? v->as.s : heft_lit(""), list);
 }
 
-static heft_status read_dtype(const reader *r, const heft_value *v)
+static heft_status read_dtype(reader *r, const heft_value *v)
 {
     static const struct {
         const char *name;
@@ -335,7 +338,10 @@ static heft_status read_dtype(const reader *r, const heft_value *v)
     if (t != HEFT_F16 && t != HEFT_BF16 && t != HEFT_F32)
         return heft_error_plain(r->err, HEFT_E_ARGUMENT,
                                 "settings: %q: the type of the result is f32, bf16 or f16", v->key);
-    r->s->dtype = t;
+    bool is_stored = heft_str_is(v->key, "out_dtype");
+    if (is_stored || !r->has_out_dtype)
+        r->s->dtype = t;
+    r->has_out_dtype = r->has_out_dtype || is_stored;
     return HEFT_OK;
 }
 
@@ -374,7 +380,7 @@ static heft_status read_text(const reader *r, heft_str *to, const heft_value *v)
     return HEFT_OK;
 }
 
-static heft_status read_key(const reader *r, uint32_t i, heft_str *base)
+static heft_status read_key(reader *r, uint32_t i, heft_str *base)
 {
     heft_blend_settings *s = r->s;
     heft_value v = value_at(r, i);
@@ -386,7 +392,7 @@ static heft_status read_key(const reader *r, uint32_t i, heft_str *base)
     if (heft_str_is(key, "slices"))
         return read_slices(r, i);
     if (heft_str_is(key, "base_model"))
-        return read_text(r, base, &v);
+        return v.kind == HEFT_KIND_NULL ? HEFT_OK : read_text(r, base, &v);
     if (heft_str_is(key, "parameters"))
         return read_parameters(r, s->common, i);
     if (heft_str_is(key, "dtype") || heft_str_is(key, "out_dtype"))

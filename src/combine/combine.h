@@ -26,14 +26,15 @@ typedef struct heft_combine_input {
     uint32_t rank;
     const uint64_t *dims; /* borrowed from the index */
     uint64_t count;       /* elements */
+    uint32_t number;      /* heft_error.input gets it */
 } heft_combine_input;
 
-/* Describe a tensor as an input.  verify: compare the checksum that the file stores for it first,
- * by reading its bytes.
+/* Describe a tensor of file number `number` as an input.  verify: compare the checksum that the
+ * file stores for it first, by reading its bytes.
  *   HEFT_E_UNSUPPORTED  the tensor is sparse or has no elements of a known type
  *   HEFT_E_FORMAT       its size does not match its shape */
-heft_status heft_combine_input_open(heft_combine_input *out, const heft_file *f, uint32_t tensor,
-                                    bool verify, heft_error *err);
+heft_status heft_combine_input_open(heft_combine_input *out, const heft_file *f, uint32_t number,
+                                    uint32_t tensor, bool verify, heft_error *err);
 /* Return whether f32 represents all values of the type: floating-point numbers of up to 32 bits,
  * also in blocks. */
 bool heft_combine_is_exact(heft_dtype t);

@@ -18,8 +18,8 @@ bool heft_combine_is_exact(heft_dtype t)
     return heft_cast_batch_fits_f32(t) || heft_dtype_kind_of(t) == HEFT_DTYPE_BLOCK;
 }
 
-heft_status heft_combine_input_open(heft_combine_input *out, const heft_file *f, uint32_t tensor,
-                                    bool verify, heft_error *err)
+static heft_status describe(heft_combine_input *out, const heft_file *f, uint32_t tensor,
+                            bool verify, heft_error *err)
 {
     heft_tensor t = heft_tensor_at(f, tensor);
     uint32_t part = heft_part_find(f, tensor, HEFT_STR("data"));
@@ -42,6 +42,14 @@ heft_status heft_combine_input_open(heft_combine_input *out, const heft_file *f,
         return heft_error_plain(err, HEFT_E_FORMAT,
                                 "tensor %q: the size of its data does not match its shape", t.name);
     return verify ? heft_part_verify(NULL, f, part, err) : HEFT_OK;
+}
+
+heft_status heft_combine_input_open(heft_combine_input *out, const heft_file *f, uint32_t number,
+                                    uint32_t tensor, bool verify, heft_error *err)
+{
+    heft_status st = describe(out, f, tensor, verify, err);
+    out->number = number;
+    return heft_error_input(err, st, number);
 }
 
 /* ---- bytes ---- */
@@ -75,9 +83,10 @@ heft_status heft_combine_read_bytes(heft_combine_reader *r, const heft_combine_i
     if (r->in != in)
         stop(r);
     r->in = in;
-    if (heft_ix_part_row_at(&in->f->x, in->part)->encoding == HEFT_RAW)
-        return heft_read_unchecked(buf, in->f, in->part, from, len, err);
-    return read_stream(r, from, buf, len, err);
+    bool is_raw = heft_ix_part_row_at(&in->f->x, in->part)->encoding == HEFT_RAW;
+    heft_status st = is_raw ? heft_read_unchecked(buf, in->f, in->part, from, len, err)
+                            : read_stream(r, from, buf, len, err);
+    return heft_error_input(err, st, in->number);
 }
 
 /* ---- numbers ---- */
@@ -104,10 +113,11 @@ static heft_status read_some(heft_combine_reader *r, const heft_combine_input *i
     (void)heft_dtype_bytes(&len, in->dtype, count);
     const uint8_t *lent = in_place(in, at, len);
     if (lent) {
-        HEFT_TRY(heft_file_count_read(in->f, in->part, len, err));
+        HEFT_TRY(
+            heft_error_input(err, heft_file_count_read(in->f, in->part, len, err), in->number));
         heft_file_enter(in->f);
         convert(out, in->dtype, lent, count);
-        return heft_file_leave(in->f, err);
+        return heft_file_leave_input(in->f, in->number, HEFT_OK, err);
     }
     HEFT_TRY(heft_combine_read_bytes(r, in, at, r->buf, (size_t)len, err));
     convert(out, in->dtype, r->buf, count);

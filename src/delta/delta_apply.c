@@ -151,11 +151,11 @@ static heft_status add_row(applied *a, uint32_t i, heft_error *err)
     }
     a->count++;
     if (item->part[0] != HEFT_NONE)
-        r->change = heft_delta_input(a->d->f, item->row.tensor, item->part[0]);
+        r->change = heft_delta_input(a->d->f, HEFT_INPUT_SECOND, item->row.tensor, item->part[0]);
     if (change == HEFT_CHANGE_WHOLE || change == HEFT_CHANGE_ADDED)
         return HEFT_OK;
     const heft_ix_tensor_row *base = heft_ix_row(&a->base->x, t);
-    r->base = heft_delta_input(a->base, t, base->first_part);
+    r->base = heft_delta_input(a->base, HEFT_INPUT_FIRST, t, base->first_part);
     if (change == HEFT_CHANGE_XOR)
         return r->change.count == r->base.count
                    ? HEFT_OK
@@ -184,10 +184,13 @@ static void settle(void *arg, size_t i)
     if (heft_progress_halted(&a->progress))
         return;
     bool is_sparse = heft_delta_item_at(a->d, r->item)->row.change == HEFT_CHANGE_SPARSE;
-    heft_status st = is_sparse     ? heft_delta_settle(&r->settled, a->d, r->item, a->base,
-                                                       a->tensors[r->item], a->verifies, &err)
-                     : r->change.f ? heft_part_verify(NULL, a->d->f, r->change.part, &err)
-                                   : HEFT_OK;
+    heft_status st = HEFT_OK;
+    if (is_sparse)
+        st = heft_delta_settle(&r->settled, a->d, r->item, a->base, a->tensors[r->item],
+                               a->verifies, &err);
+    else if (r->change.f)
+        st = heft_error_input(&err, heft_part_verify(NULL, a->d->f, r->change.part, &err),
+                              HEFT_INPUT_SECOND);
     if (st)
         heft_progress_fail(&a->progress, st, &err);
 }
@@ -364,8 +367,8 @@ heft_status heft_delta_apply(heft_file **out, const heft_file *base, const heft_
         free_applied(a);
     else
         st = combine(out, a, err);
-    st = heft_file_leave_after(d->f, st, err);
-    st = heft_file_leave_after(base, st, err);
+    st = heft_file_leave_input(d->f, HEFT_INPUT_SECOND, st, err);
+    st = heft_file_leave_input(base, HEFT_INPUT_FIRST, st, err);
     if (st) {
         heft_file_close(*out);
         *out = NULL;

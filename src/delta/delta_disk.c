@@ -9,6 +9,7 @@
 #include "core/read/progress.h"
 #include "core/read/stream.h"
 #include "core/write/plan/plan.h"
+#include "delta/delta_pair.h"
 #include "delta/delta_settle.h"
 #include "grammar/json.h"
 
@@ -61,9 +62,9 @@ static heft_status read_pair(pair *p, uint32_t old_part, uint32_t new_part)
     p->new = p->old + p->length;
     heft_status st = heft_read_checked(p->old, a, old_part, heft_part_checksum(a, old_part, false),
                                        p->err);
-    return st ? st
-              : heft_read_checked(p->new, b, new_part, heft_part_checksum(b, new_part, false),
-                                  p->err);
+    HEFT_TRY(heft_error_input(p->err, st, HEFT_INPUT_FIRST));
+    st = heft_read_checked(p->new, b, new_part, heft_part_checksum(b, new_part, false), p->err);
+    return heft_error_input(p->err, st, HEFT_INPUT_SECOND);
 }
 
 static heft_status put_checksum(frame *f, const pair *p)
@@ -206,8 +207,7 @@ static heft_status note_metadata(const maker *m)
 
 static heft_status check_models(maker *m)
 {
-    HEFT_TRY(heft_file_is_complete(m->old, m->err));
-    HEFT_TRY(heft_file_is_complete(m->new, m->err));
+    HEFT_TRY(heft_delta_are_complete(m->old, m->new, m->err));
     for (uint32_t t = 0; t < heft_ix_tensors(&m->new->x); t++)
         HEFT_TRY(check_tensor(m, t));
     for (uint32_t t = 0; t < heft_ix_tensors(&m->old->x); t++)
@@ -385,8 +385,7 @@ static heft_status make(maker *m)
     HEFT_TRY(choose(m));
     HEFT_TRY(check_models(m));
     HEFT_TRY(make_frames(m));
-    HEFT_TRY(heft_file_is_unchanged(m->old, m->err));
-    HEFT_TRY(heft_file_is_unchanged(m->new, m->err));
+    HEFT_TRY(heft_delta_are_unchanged(m->old, m->new, m->err));
     if (m->sums.tensors[HEFT_CHANGE_SPARSE])
         HEFT_TRY(write_file(m));
     return write_index(m);
@@ -408,8 +407,8 @@ heft_status heft_delta_make_disk(heft_delta_sums *out, const heft_file *old_mode
     heft_file_enter(old_model);
     heft_file_enter(new_model);
     heft_status st = make(&m);
-    st = heft_file_leave_after(new_model, st, err);
-    st = heft_file_leave_after(old_model, st, err);
+    st = heft_file_leave_input(new_model, HEFT_INPUT_SECOND, st, err);
+    st = heft_file_leave_input(old_model, HEFT_INPUT_FIRST, st, err);
     for (uint32_t i = 0; m.frames && i < m.count; i++)
         heft_free(m.host->allocator, m.frames[i].bytes, m.frames[i].room, 64);
     heft_mem_free(&m.mem, m.frames, ((size_t)m.count + 1) * sizeof *m.frames);

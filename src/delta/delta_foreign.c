@@ -67,6 +67,7 @@ static heft_status read_disk(heft_delta *d, const heft_delta_keys *k, heft_error
         return unsupported(err, "compression", compression);
     if (!d->algorithm)
         return unsupported(err, "checksum", checksum);
+    d->sums.changed_bytes = HEFT_UNKNOWN_LENGTH; /* they are compressed */
     for (uint32_t t = 0; t < heft_ix_tensors(&d->f->x); t++)
         HEFT_TRY(add_disk_tensor(d, k, t, is_xor ? HEFT_DELTA_DISK_XOR : HEFT_DELTA_DISK_OVERWRITE,
                                  err));

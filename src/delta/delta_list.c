@@ -50,6 +50,7 @@ heft_status heft_delta_note_attributes(heft_delta_maker *m, const heft_delta_lis
 
 static heft_status compare_parts(heft_delta_maker *m, uint32_t old, uint32_t new, bool *is_same)
 {
+    const heft_delta_pair p = { .old = m->old, .new = m->new, .old_part = old, .new_part = new };
     heft_stream *a = NULL, *b = NULL;
     heft_chunks c, d;
     uint64_t length = heft_ix_part_row_at(&m->new->x, new)->length;
@@ -59,13 +60,9 @@ static heft_status compare_parts(heft_delta_maker *m, uint32_t old, uint32_t new
                                          m->err);
     st = st ? st : other;
     if (!st)
-        st = heft_stream_open(&a, m->old, old, m->err);
-    if (!st)
-        st = heft_stream_open(&b, m->new, new, m->err);
+        st = heft_delta_open_both(&a, &b, &p, m->err);
     while (!st && *is_same && heft_chunks_next(&c) && heft_chunks_next(&d)) {
-        st = heft_stream_read(c.buf, a, c.len, m->err);
-        if (!st)
-            st = heft_stream_read(d.buf, b, d.len, m->err);
+        st = heft_delta_read_both(c.buf, a, d.buf, b, c.len, m->err);
         *is_same = !st && !memcmp(c.data, d.data, c.len);
     }
     heft_stream_close(a);

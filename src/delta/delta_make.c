@@ -25,10 +25,12 @@ static heft_status copy_part(heft_delta_maker *m, uint32_t to, uint32_t part)
     heft_stream *in;
     heft_chunks c;
     uint64_t length = heft_ix_part_row_at(&m->new->x, part)->length;
-    HEFT_TRY(heft_stream_open_checked(&in, m->new, part, m->err));
-    heft_status st = heft_chunks_open(&c, m->host->allocator, NULL, length, m->err);
+    heft_status st = heft_stream_open_checked(&in, m->new, part, m->err);
+    HEFT_TRY(heft_error_input(m->err, st, HEFT_INPUT_SECOND));
+    st = heft_chunks_open(&c, m->host->allocator, NULL, length, m->err);
     while (!st && heft_chunks_next(&c)) {
-        st = heft_stream_read(c.buf, in, c.len, m->err);
+        st = heft_error_input(m->err, heft_stream_read(c.buf, in, c.len, m->err),
+                              HEFT_INPUT_SECOND);
         if (!st)
             st = heft_writer_write(m->writer, to, c.data, c.len, m->err);
     }
@@ -120,9 +122,7 @@ static heft_status write_xors(heft_delta_maker *m, uint32_t to, const heft_delta
     heft_status other = heft_chunks_open(&b, m->host->allocator, NULL, p->length, m->err);
     st = st ? st : other;
     while (!st && heft_chunks_next(&a) && heft_chunks_next(&b)) {
-        st = heft_stream_read(a.buf, old, a.len, m->err);
-        if (!st)
-            st = heft_stream_read(b.buf, new, b.len, m->err);
+        st = heft_delta_read_both(a.buf, old, b.buf, new, a.len, m->err);
         if (!st) {
             heft_delta_xor(b.buf, a.data, a.len);
             st = heft_writer_write(m->writer, to, b.data, b.len, m->err);
@@ -139,9 +139,7 @@ static heft_status write_xor(heft_delta_maker *m, uint32_t tensor, const heft_de
     heft_stream *old = NULL, *new = NULL;
     uint32_t to;
     HEFT_TRY(add_object(&to, m, tensor, HEFT_DELTA_XOR, HEFT_U8, &part, 1));
-    heft_status st = heft_stream_open(&old, p->old, p->old_part, m->err);
-    if (!st)
-        st = heft_stream_open(&new, p->new, p->new_part, m->err);
+    heft_status st = heft_delta_open_both(&old, &new, p, m->err);
     if (!st)
         st = write_xors(m, to, p, old, new);
     heft_stream_close(old);
@@ -202,7 +200,9 @@ static heft_status compare_dense(heft_delta_maker *m, heft_delta_listed *row)
 static heft_status hash_one(heft_delta_maker *m, heft_hash *out, const heft_file *f,
                             uint32_t tensor)
 {
-    heft_status st = heft_tensor_hash_many(out, f, &tensor, 1, NULL, NULL, m->err);
+    heft_status st = heft_error_input(m->err,
+                                      heft_tensor_hash_many(out, f, &tensor, 1, NULL, NULL, m->err),
+                                      f == m->new ? HEFT_INPUT_SECOND : HEFT_INPUT_FIRST);
     heft_progress_add(&m->progress, heft_tensor_bytes(f, tensor));
     return st                                   ? st
            : heft_progress_halted(&m->progress) ? heft_progress_end(&m->progress, m->err)
@@ -309,9 +309,7 @@ static heft_status open_writer(heft_delta_maker *m, heft_sink *take)
 
 static heft_status make(heft_delta_maker *m, heft_sink *take)
 {
-    heft_status st = heft_file_is_complete(m->old, m->err);
-    if (!st)
-        st = heft_file_is_complete(m->new, m->err);
+    heft_status st = heft_delta_are_complete(m->old, m->new, m->err);
     if (st || m->opt.dry_run) {
         if (take)
             heft_sink_discard(take);
@@ -324,11 +322,7 @@ static heft_status make(heft_delta_maker *m, heft_sink *take)
         st = compare_all(m);
     if (!st)
         st = heft_delta_write_list(m);
-    if (!st)
-        st = heft_file_is_unchanged(m->old, m->err);
-    if (!st)
-        st = heft_file_is_unchanged(m->new, m->err);
-    return st;
+    return st ? st : heft_delta_are_unchanged(m->old, m->new, m->err);
 }
 
 heft_status heft_delta_make(heft_delta_sums *out, const heft_file *old_model,
@@ -354,8 +348,8 @@ heft_status heft_delta_make(heft_delta_sums *out, const heft_file *old_model,
     heft_file_enter(old_model);
     heft_file_enter(new_model);
     st = make(&m, take);
-    st = heft_file_leave_after(new_model, st, err);
-    st = heft_file_leave_after(old_model, st, err);
+    st = heft_file_leave_input(new_model, HEFT_INPUT_SECOND, st, err);
+    st = heft_file_leave_input(old_model, HEFT_INPUT_FIRST, st, err);
     if (!st && m.writer)
         st = heft_writer_finish(m.writer, err);
     else

@@ -7,8 +7,9 @@ static const char purpose[] = "to compare the base with a delta";
 
 static heft_status wrong_base(heft_error *err, heft_str tensor, const char *why)
 {
-    return heft_error_plain(err, HEFT_E_ARGUMENT,
-                            "tensor %q %s: the delta was made from another model", tensor, why);
+    heft_status st = heft_error_plain(
+        err, HEFT_E_ARGUMENT, "tensor %q %s: the delta was made from another model", tensor, why);
+    return heft_error_input(err, st, HEFT_INPUT_FIRST);
 }
 
 static bool is_same_shape(const heft_index *x, uint32_t i, const heft_index *y, uint32_t k)
@@ -72,7 +73,7 @@ heft_status heft_delta_match(uint32_t *tensors, const heft_delta *d, const heft_
     if (!is_used)
         return heft_error_no_memory(err, purpose);
     memset(is_used, 0, bytes);
-    heft_status st = heft_file_is_complete(base, err);
+    heft_status st = heft_error_input(err, heft_file_is_complete(base, err), HEFT_INPUT_FIRST);
     if (!st)
         st = match_all(tensors, is_used, d, base, err);
     heft_free(al, is_used, bytes, 16);
@@ -112,9 +113,8 @@ heft_status heft_delta_verify_base(const uint32_t *tensors, const heft_delta *d,
         chosen[count++] = tensors[i];
     }
     if (!st && count)
-        st = heft_error_about(
-            err, heft_tensor_hash_many(hashes, base, chosen, count, opt->progress, opt->ctx, err),
-            HEFT_ABOUT_SOURCE);
+        st = heft_tensor_hash_many(hashes, base, chosen, count, opt->progress, opt->ctx, err);
+    st = heft_error_input(err, st, HEFT_INPUT_FIRST);
     if (!st)
         st = compare(d, items, hashes, count, err);
     heft_mem_free(&mem, chosen, all * sizeof *chosen);

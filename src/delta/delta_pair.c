@@ -5,7 +5,9 @@
 #include "core/read/stream.h"
 #include "delta/delta_scan.h"
 
-enum { PIECE = 1 << 20, BLOCKS = PIECE / HEFT_DELTA_BLOCK, ALIGN_UNIT = 8, MOST_SLOTS = 32 };
+/* The width of a host may be that of the largest machine, and each slot takes 6 MiB: the first use
+ * of their pages took a fifth of the time with twice as many slots. */
+enum { PIECE = 1 << 20, BLOCKS = PIECE / HEFT_DELTA_BLOCK, MOST_SLOTS = 16 };
 static const char purpose[] = "to compare tensors";
 
 typedef struct heft_delta_slot {
@@ -65,6 +67,34 @@ void heft_delta_slots_close(heft_delta_slots *s)
     heft_mem_free(s->mem, s->slots, s->count * sizeof *s->slots);
 }
 
+heft_status heft_delta_are_complete(const heft_file *old, const heft_file *new, heft_error *err)
+{
+    HEFT_TRY(heft_error_input(err, heft_file_is_complete(old, err), HEFT_INPUT_FIRST));
+    return heft_error_input(err, heft_file_is_complete(new, err), HEFT_INPUT_SECOND);
+}
+
+heft_status heft_delta_are_unchanged(const heft_file *old, const heft_file *new, heft_error *err)
+{
+    HEFT_TRY(heft_error_input(err, heft_file_is_unchanged(old, err), HEFT_INPUT_FIRST));
+    return heft_error_input(err, heft_file_is_unchanged(new, err), HEFT_INPUT_SECOND);
+}
+
+heft_status heft_delta_open_both(heft_stream **old, heft_stream **new, const heft_delta_pair *p,
+                                 heft_error *err)
+{
+    heft_status st = heft_stream_open(old, p->old, p->old_part, err);
+    HEFT_TRY(heft_error_input(err, st, HEFT_INPUT_FIRST));
+    st = heft_stream_open(new, p->new, p->new_part, err);
+    return heft_error_input(err, st, HEFT_INPUT_SECOND);
+}
+
+heft_status heft_delta_read_both(void *to_old, heft_stream *old, void *to_new, heft_stream *new,
+                                 size_t len, heft_error *err)
+{
+    HEFT_TRY(heft_error_input(err, heft_stream_read(to_old, old, len, err), HEFT_INPUT_FIRST));
+    return heft_error_input(err, heft_stream_read(to_new, new, len, err), HEFT_INPUT_SECOND);
+}
+
 unsigned heft_delta_unit(heft_dtype t)
 {
     const heft_dtype_info *d = heft_dtype_get(t);
@@ -120,8 +150,10 @@ static void compare_piece(void *arg, size_t i)
     heft_status st = HEFT_OK;
     if (!b->is_read)
         st = fetch(&s->old, s->old_buffer, p->old, p->old_part, s, &err);
+    st = heft_error_input(&err, st, HEFT_INPUT_FIRST);
     if (!st && !b->is_read)
-        st = fetch(&s->new, s->new_buffer, p->new, p->new_part, s, &err);
+        st = heft_error_input(&err, fetch(&s->new, s->new_buffer, p->new, p->new_part, s, &err),
+                              HEFT_INPUT_SECOND);
     if (st) {
         heft_progress_fail(p->progress, st, &err);
         return;
@@ -175,8 +207,10 @@ static heft_status read_slots(heft_delta_slots *s, uint32_t n, heft_stream *old,
     for (uint32_t i = 0; i < n; i++) {
         heft_delta_slot *slot = &s->slots[i];
         const void *a, *b;
-        HEFT_TRY(heft_stream_view(&a, old, slot->old_buffer, slot->length, err));
-        HEFT_TRY(heft_stream_view(&b, new, slot->new_buffer, slot->length, err));
+        heft_status st = heft_stream_view(&a, old, slot->old_buffer, slot->length, err);
+        HEFT_TRY(heft_error_input(err, st, HEFT_INPUT_FIRST));
+        st = heft_stream_view(&b, new, slot->new_buffer, slot->length, err);
+        HEFT_TRY(heft_error_input(err, st, HEFT_INPUT_SECOND));
         slot->old = a;
         slot->new = b;
     }
@@ -221,11 +255,8 @@ heft_status heft_delta_pair_compare(heft_delta_pair *p, heft_delta_slots *s, hef
     heft_blake3_init(&p->old_digest);
     heft_blake3_init(&p->new_digest);
     heft_blake3_init(&p->replaced);
-    if (!is_random(p->old, p->old_part) || !is_random(p->new, p->new_part)) {
-        st = heft_stream_open(&old, p->old, p->old_part, err);
-        if (!st)
-            st = heft_stream_open(&new, p->new, p->new_part, err);
-    }
+    if (!is_random(p->old, p->old_part) || !is_random(p->new, p->new_part))
+        st = heft_delta_open_both(&old, &new, p, err);
     if (!st)
         st = run_batches(p, s, old, new, err);
     heft_stream_close(old);

@@ -32,8 +32,19 @@ typedef struct heft_delta_pair {
     heft_blake3 replaced;               /* takes in the old units that differ */
 } heft_delta_pair;
 
+/* Return an error if parts of one of the models are missing, or if one was changed by another
+ * program; heft_error.input says which. */
+heft_status heft_delta_are_complete(const heft_file *old, const heft_file *new, heft_error *err);
+heft_status heft_delta_are_unchanged(const heft_file *old, const heft_file *new, heft_error *err);
+
 /* Return the size of the units of a tensor: that of an element, if that is 1, 2, 4 or 8 bytes. */
 unsigned heft_delta_unit(heft_dtype t);
+/* Open streams of both parts; the caller closes both, also after an error. */
+heft_status heft_delta_open_both(heft_stream **old, heft_stream **new, const heft_delta_pair *p,
+                                 heft_error *err);
+/* Read the next `len` bytes of both. */
+heft_status heft_delta_read_both(void *to_old, heft_stream *old, void *to_new, heft_stream *new,
+                                 size_t len, heft_error *err);
 /* Compare.  heft_delta_pair_free() must follow, even after an error. */
 heft_status heft_delta_pair_compare(heft_delta_pair *p, heft_delta_slots *s, heft_error *err);
 void heft_delta_pair_free(heft_delta_pair *p, heft_memory *mem);

@@ -273,8 +273,8 @@ heft_status heft_delta_places_open(heft_delta_places **out, const heft_file *bas
     heft_file_enter(base);
     heft_file_enter(d->f);
     heft_status st = prepare(p, opt, err);
-    st = heft_file_leave_after(d->f, st, err);
-    st = heft_file_leave_after(base, st, err);
+    st = heft_file_leave_input(d->f, HEFT_INPUT_SECOND, st, err);
+    st = heft_file_leave_input(base, HEFT_INPUT_FIRST, st, err);
     if (st) {
         heft_delta_places_close(p);
         *out = NULL;
@@ -315,6 +315,16 @@ heft_delta_place heft_delta_places_at(const heft_delta_places *p, size_t i)
                                .new = l->values + first * l->unit };
 }
 
+uint64_t heft_delta_places_bytes(const heft_delta_places *p)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < p->count; i++) {
+        const heft_delta_loaded *l = &p->rows[i].settled.loaded;
+        bytes += l->starts ? l->starts[l->blocks] * l->unit : p->rows[i].bytes;
+    }
+    return bytes;
+}
+
 heft_range heft_delta_places_range(const heft_delta_places *p)
 {
     if (!p->places.len)
@@ -335,12 +345,13 @@ static heft_status put_xor(heft_delta_places *p, const place *at, uint8_t *bytes
         heft_stream_close(p->xors);
         p->xors = NULL;
         p->xors_of = at->row;
-        HEFT_TRY(heft_stream_open_checked(&p->xors, p->d->f,
-                                          heft_delta_item_at(p->d, c->item)->part[0], err));
+        heft_status st = heft_stream_open_checked(&p->xors, p->d->f,
+                                                  heft_delta_item_at(p->d, c->item)->part[0], err);
+        HEFT_TRY(heft_error_input(err, st, HEFT_INPUT_SECOND));
     }
     for (size_t n; len; len -= n, bytes += n) {
         n = len < sizeof buf ? len : sizeof buf;
-        HEFT_TRY(heft_stream_read(buf, p->xors, n, err));
+        HEFT_TRY(heft_error_input(err, heft_stream_read(buf, p->xors, n, err), HEFT_INPUT_SECOND));
         heft_delta_xor(bytes, buf, n);
     }
     return HEFT_OK;

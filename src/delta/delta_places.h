@@ -23,6 +23,8 @@ heft_status heft_delta_places_open(heft_delta_places **out, const heft_file *bas
 /* Return the number of places, in ascending order of offsets. */
 size_t heft_delta_places_count(const heft_delta_places *p);
 heft_delta_place heft_delta_places_at(const heft_delta_places *p, size_t i);
+/* Return the number of bytes that change: all of a tensor with exclusive ors. */
+uint64_t heft_delta_places_bytes(const heft_delta_places *p);
 /* Return the range of the file that has all places. */
 heft_range heft_delta_places_range(const heft_delta_places *p);
 /* Put the new units into the bytes of a range that has the old ones.  For places without positions

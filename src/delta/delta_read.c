@@ -7,7 +7,9 @@ static const char purpose[] = "to read a delta";
 
 heft_status heft_delta_bad(heft_error *err, heft_str tensor, const char *what)
 {
-    return heft_error_plain(err, HEFT_E_FORMAT, "the delta of tensor %q %s", tensor, what);
+    heft_status st = heft_error_plain(err, HEFT_E_FORMAT, "the delta of tensor %q %s", tensor,
+                                      what);
+    return heft_error_input(err, st, HEFT_INPUT_SECOND);
 }
 
 heft_delta_item *heft_delta_add(heft_delta *d, heft_str name)
@@ -235,6 +237,7 @@ heft_status heft_delta_open(heft_delta **out, const heft_file *f, heft_error *er
         heft_delta_close(d);
         *out = NULL;
     }
+    st = heft_error_input(err, st, 0); /* there is no base */
     return heft_error_end(err, st);
 }
 

@@ -8,7 +8,8 @@
 
 static const char purpose[] = "to apply a delta";
 
-heft_combine_input heft_delta_input(const heft_file *f, uint32_t tensor, uint32_t part)
+heft_combine_input heft_delta_input(const heft_file *f, uint32_t number, uint32_t tensor,
+                                    uint32_t part)
 {
     const heft_ix_tensor_row *row = heft_ix_row(&f->x, tensor);
     return (heft_combine_input){ .f = f,
@@ -18,7 +19,8 @@ heft_combine_input heft_delta_input(const heft_file *f, uint32_t tensor, uint32_
                                  .dtype = row->dtype,
                                  .rank = row->rank,
                                  .dims = heft_ix_dims(&f->x, tensor),
-                                 .count = heft_ix_part_row_at(&f->x, part)->length };
+                                 .count = heft_ix_part_row_at(&f->x, part)->length,
+                                 .number = number };
 }
 
 /* ---- the values that are replaced ---- */
@@ -170,12 +172,14 @@ heft_status heft_delta_verify_result(const heft_delta *d, const heft_delta_item 
     uint8_t got[64], want[64];
     heft_running_digest r = { .digest = NULL };
     const heft_digest *digest = heft_delta_digest(d->f->host, d->algorithm);
-    if (!digest)
-        return heft_error_plain(
-            err, HEFT_E_UNSUPPORTED,
-            "this build cannot compute %s, the checksum of the delta (--no-verify "
-            "applies it all the same)",
-            d->algorithm);
+    if (!digest) {
+        heft_status st =
+            heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                             "this build cannot compute %s, the checksum of the delta (--no-verify "
+                             "applies it all the same)",
+                             d->algorithm);
+        return heft_error_input(err, st, HEFT_INPUT_SECOND);
+    }
     if (item->checksum.len != 2 * (size_t)digest->bytes ||
         !heft_hex_read(want, digest->bytes, item->checksum))
         return heft_delta_bad(err, item->row.name, "has a checksum of another length");
@@ -206,19 +210,20 @@ heft_status heft_delta_settle(heft_delta_settled *s, const heft_delta *d, uint32
     const heft_ix_part_row *row = heft_ix_part_row_at(&base->x, t->first_part);
     heft_delta_loaded *l = &s->loaded;
     bool needs_old = s->wants_old, has_checksum = verifies && it->checksum.len;
-    HEFT_TRY(heft_delta_load(l, d, item, t->dtype, row->length, err));
+    heft_status st = heft_delta_load(l, d, item, t->dtype, row->length, err);
+    HEFT_TRY(heft_error_input(err, st, HEFT_INPUT_SECOND));
     needs_old = needs_old || l->is_xor;
     if (!needs_old && !has_checksum)
         return HEFT_OK;
     size_t block = (size_t)HEFT_DELTA_BLOCK * l->unit;
-    heft_delta_source at = { .in = heft_delta_input(base, tensor, t->first_part),
+    heft_delta_source at = { .in = heft_delta_input(base, HEFT_INPUT_FIRST, tensor, t->first_part),
                              .reader = { .al = al } };
     if (heft_ix_is_plain(row))
         at.in_place = heft_file_map(base, row->offset, row->length);
     s->old_bytes = (size_t)(l->starts[l->blocks] * l->unit) + 1;
     s->old = needs_old ? heft_alloc(al, s->old_bytes, 64) : NULL;
     uint8_t *buf = heft_alloc(al, block, 64);
-    heft_status st = buf && (s->old || !needs_old) ? HEFT_OK : heft_error_no_memory(err, purpose);
+    st = buf && (s->old || !needs_old) ? HEFT_OK : heft_error_no_memory(err, purpose);
     if (!st && s->old)
         st = heft_delta_gather(s->old, l, &at, buf, err);
     if (!st && l->is_xor)

@@ -11,8 +11,9 @@ typedef struct heft_delta_source { /* the bytes of a tensor of the base */
     const uint8_t *in_place; /* NULL: they are read */
 } heft_delta_source;
 
-/* Describe the bytes of a part as an input. */
-heft_combine_input heft_delta_input(const heft_file *f, uint32_t tensor, uint32_t part);
+/* Describe the bytes of a part of file number `number` as an input. */
+heft_combine_input heft_delta_input(const heft_file *f, uint32_t number, uint32_t tensor,
+                                    uint32_t part);
 /* Take the old units at the positions of the changes.  buf: room for a block. */
 heft_status heft_delta_gather(uint8_t *old, const heft_delta_loaded *l, heft_delta_source *at,
                               uint8_t *buf, heft_error *err);

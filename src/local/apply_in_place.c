@@ -12,8 +12,6 @@
 #include "delta/delta_places.h"
 #include "port/save/value_journal.h"
 
-/* Bytes between places that are mapped together; bytes from which on that is faster. */
-enum { NEAR = 64 << 10, WORTH_MAPPING = 1 << 20 };
 static const char interrupted[] = "interrupted: the file is unchanged";
 
 typedef struct work {
@@ -88,57 +86,12 @@ static uint64_t count_bytes(const work *w, size_t from, size_t end)
     return bytes;
 }
 
-typedef struct run { /* places that lie close together */
-    size_t from, end;
-    uint64_t at; /* offset in the file of the first */
-    size_t bytes;
-} run;
-
-static run find_run(const work *w, size_t from, size_t end)
-{
-    heft_delta_place p = heft_delta_places_at(w->places, from);
-    run r = { .from = from, .at = p.at };
-    uint64_t last;
-    do {
-        last = p.at + p.length;
-        if (++from < end)
-            p = heft_delta_places_at(w->places, from);
-    } while (from < end && p.at - last <= NEAR);
-    r.end = from;
-    r.bytes = (size_t)(last - r.at);
-    return r;
-}
-
-/* Change the bytes in memory, without copying them out and in. */
-static heft_status change_mapped(const work *w, const run *r, heft_mapped_range *m, heft_error *err)
-{
-    heft_status st = HEFT_OK;
-    for (size_t i = r->from; i < r->end && !st; i++) {
-        uint64_t at = heft_delta_places_at(w->places, i).at - r->at;
-        st = heft_delta_places_put(w->places, i, m->bytes + (size_t)at, err);
-    }
-    bool is_lost = w->t->disk->unmap(m);
-    return is_lost && !st ? heft_os_error(err, errno, "writing failed") : st;
-}
-
 static heft_status rewrite(const work *w, size_t i, uint8_t *buf, heft_error *err)
 {
     heft_delta_place p = heft_delta_places_at(w->places, i);
     HEFT_TRY(heft_disk_read_all(w->t->disk, w->t->fd, p.at, buf, p.length, err));
     HEFT_TRY(heft_delta_places_put(w->places, i, buf, err));
     return heft_target_write(w->t, w->t->fd, p.at, buf, p.length, err);
-}
-
-static heft_status change(const work *w, const run *r, uint8_t *buf, heft_error *err)
-{
-    const heft_target *t = w->t;
-    heft_mapped_range m;
-    if (r->bytes >= WORTH_MAPPING && t->disk->map &&
-        !t->disk->map(&m, t->fd, (off_t)r->at, r->bytes))
-        return change_mapped(w, r, &m, err);
-    for (size_t i = r->from; i < r->end; i++)
-        HEFT_TRY(rewrite(w, i, buf, err));
-    return HEFT_OK;
 }
 
 static void run_task(void *arg, size_t task)
@@ -152,10 +105,8 @@ static void run_task(void *arg, size_t task)
         return;
     uint8_t *buf = malloc(HEFT_PLACE_BYTES);
     heft_status st = buf ? HEFT_OK : heft_error_no_memory(&err, "to change values");
-    for (run r; from < end && !st; from = r.end) {
-        r = find_run(w, from, end);
-        st = change(w, &r, buf, &err);
-    }
+    for (; from < end && !st; from++)
+        st = rewrite(w, from, buf, &err);
     free(buf);
     end_task(w, st, &err, bytes);
 }
@@ -177,7 +128,7 @@ static heft_status change_all(work *w, heft_error *err)
 static heft_status apply(const heft_target *t, heft_delta_places *places,
                          const heft_apply_options *o, heft_error *err)
 {
-    enum { TASK = 16 };
+    enum { TASK = 64 };
     heft_value_journal j;
     work w = {
         .t = t, .places = places, .opt = o, .per_task = TASK, .lock = PTHREAD_MUTEX_INITIALIZER
@@ -206,6 +157,8 @@ static heft_status open_places(heft_delta_places **out, heft_delta_sums *sums, c
     HEFT_TRY(heft_file_open(&base, t->path, &open, err));
     heft_status st = heft_delta_places_open(out, base, d, o, err);
     *sums = heft_delta_sum(d);
+    if (!st)
+        sums->changed_bytes = heft_delta_places_bytes(*out);
     heft_file_close(base); /* unmap the file before it changes */
     return st;
 }

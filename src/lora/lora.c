@@ -98,8 +98,10 @@ static heft_status plan_all(heft_lora *l, const heft_lora_adapter *adapters, uin
                                   (uint64_t)i + 1);
     for (uint32_t i = 0; i < count && !st; i++) {
         heft_file_enter(adapters[i].f); /* names are mapped */
-        st = heft_file_leave_after(adapters[i].f, heft_lora_plan(l, &adapters[i], i, &base),
-                                   l->err);
+        st = heft_lora_plan(l, &adapters[i], i, &base);
+        if (!l->err->input)
+            st = heft_error_input(l->err, st, heft_lora_input(i));
+        st = heft_file_leave_input(adapters[i].f, heft_lora_input(i), st, l->err);
     }
     heft_lora_base_free(&base);
     if (!st)
@@ -129,7 +131,7 @@ heft_status heft_lora_open(heft_lora **out, const heft_file *base,
         st = plan_all(l, adapters, count);
     if (!st)
         st = open_file(l, adapters, count);
-    st = heft_file_leave_after(base, st, err);
+    st = heft_file_leave_input(base, HEFT_INPUT_FIRST, st, err);
     l->err = NULL;
     if (st)
         heft_lora_close(l);

@@ -105,13 +105,15 @@ static heft_status add_tensor(heft_extraction *x, uint32_t i)
         row.item.reason = "another shape";
         return add_row(x, &row);
     }
-    HEFT_TRY(heft_combine_input_open(&row.tuned, x->tuned, i, x->opt.verify, x->err));
-    HEFT_TRY(heft_combine_input_open(&row.base, x->base, other, x->opt.verify, x->err));
+    HEFT_TRY(
+        heft_combine_input_open(&row.tuned, x->tuned, HEFT_INPUT_SECOND, i, x->opt.verify, x->err));
+    HEFT_TRY(heft_combine_input_open(&row.base, x->base, HEFT_INPUT_FIRST, other, x->opt.verify,
+                                     x->err));
     HEFT_TRY(compare(&row, &differs, x->err));
     if (!differs)
         return HEFT_OK;
-    HEFT_TRY(heft_refuse_cast(x->tuned, i, x->err));
-    HEFT_TRY(heft_refuse_cast(x->base, other, x->err));
+    HEFT_TRY(heft_error_input(x->err, heft_refuse_cast(x->tuned, i, x->err), HEFT_INPUT_SECOND));
+    HEFT_TRY(heft_error_input(x->err, heft_refuse_cast(x->base, other, x->err), HEFT_INPUT_FIRST));
     row.item.reason = reason_of(&row);
     if (!row.item.reason)
         set_weight(x, &row);
@@ -287,8 +289,8 @@ heft_status heft_extraction_open(heft_extraction **out, const heft_file *base,
     st = st ? st : add_tensors(x);
     st = st ? st : list_weights(x);
     st = st ? st : open_file(x);
-    st = heft_file_leave_after(tuned, st, err);
-    st = heft_file_leave_after(base, st, err);
+    st = heft_file_leave_input(tuned, HEFT_INPUT_SECOND, st, err);
+    st = heft_file_leave_input(base, HEFT_INPUT_FIRST, st, err);
     x->err = NULL;
     if (st)
         heft_extraction_close(x);

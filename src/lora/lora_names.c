@@ -58,6 +58,8 @@ static const suffix suffixes[] = {
     { ".oft_r.weight", HEFT_LORA_FOREIGN, "OFT" },
     { ".diff_b", HEFT_LORA_FOREIGN, "a difference of a bias" },
     { ".set_weight", HEFT_LORA_FOREIGN, "a weight that is set" },
+    { ".scalar", HEFT_LORA_FOREIGN, "LyCORIS with a factor that is learned" },
+    { ".reshape_weight", HEFT_LORA_FOREIGN, "a weight that gets another shape" },
     { ".lora_ia3_l", HEFT_LORA_FOREIGN, "IA3" },
     { ".ia3_l", HEFT_LORA_FOREIGN, "IA3" },
     { ".vera_lambda_b", HEFT_LORA_FOREIGN, "VeRA" },

@@ -34,9 +34,9 @@ static heft_status no_memory(const plan *p)
 static heft_status open_part(const plan *p, heft_combine_input *out, uint32_t tensor)
 {
     *out = (heft_combine_input){ .f = NULL };
-    return tensor == HEFT_NONE
-               ? HEFT_OK
-               : heft_combine_input_open(out, p->a->f, tensor, p->l->opt.verify, p->err);
+    return tensor == HEFT_NONE ? HEFT_OK
+                               : heft_combine_input_open(out, p->a->f, heft_lora_input(p->number),
+                                                         tensor, p->l->opt.verify, p->err);
 }
 
 /* ---- targets ---- */
@@ -52,7 +52,7 @@ static void set_shape(heft_lora_target *t, uint32_t rank, const uint64_t *dims)
 
 static heft_status check_type(const plan *p, const heft_combine_input *in)
 {
-    HEFT_TRY(heft_refuse_cast(in->f, in->tensor, p->err));
+    HEFT_TRY(heft_error_input(p->err, heft_refuse_cast(in->f, in->tensor, p->err), in->number));
     bool is_block = heft_dtype_kind_of(in->dtype) == HEFT_DTYPE_BLOCK;
     bool is_plain = heft_dtype_size(in->dtype);
     if (heft_combine_is_exact(in->dtype) && (is_block ? p->l->opt.block_type : is_plain))
@@ -61,6 +61,7 @@ static heft_status check_type(const plan *p, const heft_combine_input *in)
                                       "tensor %q is %s: adapters are merged into floating-point "
                                       "numbers of up to 32 bits",
                                       in->name, heft_dtype_name(in->dtype));
+    heft_error_input(p->err, st, in->number);
     return heft_error_rule(p->err, st, "heft/quantised");
 }
 
@@ -71,7 +72,8 @@ static heft_lora_target *target_of(const plan *p, uint32_t tensor, heft_status *
     if (l->target_of[tensor])
         return heft_lora_target_at(l, l->target_of[tensor] - 1);
     heft_lora_target t = { .tensor = tensor, .first = HEFT_NONE, .last = HEFT_NONE };
-    *st = heft_combine_input_open(&t.base, l->base, tensor, l->opt.verify, p->err);
+    *st = heft_combine_input_open(&t.base, l->base, HEFT_INPUT_FIRST, tensor, l->opt.verify,
+                                  p->err);
     if (*st)
         return NULL;
     t.name = t.base.name;
@@ -373,7 +375,7 @@ static heft_status add_experts(plan *p, const heft_lora_module *m, pair *both, b
         if (tensor == HEFT_NONE)
             continue;
         *is_there = true;
-        HEFT_TRY(heft_combine_input_open(&in, p->l->base, tensor, false, p->err));
+        HEFT_TRY(heft_combine_input_open(&in, p->l->base, HEFT_INPUT_FIRST, tensor, false, p->err));
         try_experts(both, &step, &in, &fit);
         found = fit ? tensor : found;
         name = fit ? whole : name;

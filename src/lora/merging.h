@@ -141,6 +141,11 @@ static inline heft_lora_target *heft_lora_target_at(const heft_lora *l, uint32_t
     return (heft_lora_target *)l->targets.ptr + i;
 }
 
+/* Return the number of an adapter for heft_error.input: the base is the first. */
+static inline uint32_t heft_lora_input(uint32_t adapter)
+{
+    return HEFT_INPUT_SECOND + adapter;
+}
 /* Return the square root of a number of f64, to the last digits. */
 double heft_lora_square_root(double x);
 /* Add the steps of an adapter; lora_plan.c. */

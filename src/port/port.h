@@ -125,8 +125,8 @@ heft_status heft_hdf5_open(heft_container **out, heft_source *bytes, uint64_t me
 /* ---- mappings of files that may be truncated, mapping_guard.c ---- */
 
 typedef struct heft_guard heft_guard;
-/* Register a mapping; returns NULL if there is no memory.  is_written: bytes change there. */
-heft_guard *heft_guard_new(void *base, size_t len, bool is_written);
+/* Register a mapping; returns NULL if there is no memory. */
+heft_guard *heft_guard_new(void *base, size_t len);
 void heft_guard_free(heft_guard *g);
 /* While the guard is armed, an access past the end of the file trips the guard instead of ending
  * the program. */

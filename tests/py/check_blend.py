@@ -331,6 +331,27 @@ tokenizer_source: base
                                    lambda i, v: v if i else trim(v, density(n)), True, True, .5)))
 
 
+def settings_as_they_are_published(b):
+    """The type that is stored wins over that of the computation, wherever they are; keys may lack
+    values."""
+    mean = every(lambda n: linear([b.models["base"][n], b.models["a"][n]], [1, .5]))
+    for first, second in ("dtype: bfloat16", "out_dtype: float32"), ("out_dtype: float32",
+                                                                    "dtype: bfloat16"):
+        (b.folder / "published.yaml").write_text(f"""
+{first}
+models:
+  - model: base.safetensors
+    parameters: {{weight: 1.0}}
+  - model: a.zt
+    parameters: {{weight: 5e-1}}
+base_model:
+parameters:
+merge_method: linear
+{second}
+""")
+        compare(b("--settings", "published.yaml", "base.safetensors", "a.zt"), mean)
+
+
 def missing_and_tied_tensors(b):
     part = dict(b.models["b"])
     del part["lm_head.weight"]
@@ -363,6 +384,7 @@ CHECKS = {
     "the largest differences are those of numpy": largest_differences,
     "random differences are those of the documented generator": random_differences,
     "settings in YAML and JSON": settings_in_yaml_and_json,
+    "settings as they are published": settings_as_they_are_published,
     "missing and tied tensors are what the options say": missing_and_tied_tensors,
     "any number of threads gives the same bytes": any_number_of_threads,
 }

@@ -148,6 +148,38 @@ def counts_are_those_of_numpy(scratch):
                       read_model(scratch / "new.safetensors"), f"model {n}")
 
 
+def bytes_that_change_are_those_of_numpy(scratch):
+    """A tensor of which most elements change counts as a whole, unless it is for other programs."""
+    old, new = models(scratch, more=False)
+    elements = {name: np.count_nonzero(old[name][1].view(f"u{old[name][1].itemsize}") !=
+                                       new[name][1].view(f"u{old[name][1].itemsize}"))
+                for name in old}
+    units = {name: old[name][1].itemsize for name in old}
+    sparse = sum(elements[name] * units[name] for name in old if name != "dense")
+    whole = sparse + old["dense"][1].nbytes
+    single = sum(np.count_nonzero(old[name][1].reshape(-1).view("u1") !=
+                                  new[name][1].reshape(-1).view("u1")) for name in old)
+
+    def require_bytes(want, *args):
+        got = heft_json(*args)["changed_bytes"]
+        require(got == want, f"{args}: {got} bytes, numpy counts {want}")
+
+    a, b, target = (scratch / f"{name}.safetensors" for name in ("old", "new", "x"))
+    require_bytes(whole, "delta", a, b, "-n")
+    require_bytes(whole, "delta", a, b, "-o", scratch / "d.zt")
+    require_bytes(whole, "apply", a, scratch / "d.zt", "-o", target)
+    for encoding, want in ("xor", sparse + elements["dense"] * 4), ("overwrite", single):
+        folder = scratch / encoding
+        require_bytes(single, "delta", "--disk", encoding, a, b, "-o", folder)
+        require_bytes(None, "apply", a, folder, "-o", target, "-f")
+        for more in ["-n"], []:
+            shutil.copy(a, target)
+            require_bytes(want, "apply", target, folder, "--in-place", *more)
+        require_model(read_model(target), read_model(b), encoding)
+    shutil.copy(a, target)
+    require_bytes(whole, "apply", target, scratch / "d.zt", "--in-place")
+
+
 def changed_attributes_are_reported(scratch):
     """ONNX packs elements of 4 bits: the shape is an attribute, an array of numbers."""
     for name, shape in (("old", (2, 3)), ("same", (2, 3)), ("new", (3, 2))):
@@ -504,6 +536,13 @@ def disk_deltas_are_made(scratch):
     heft("delta", "--disk", "xor", "old.safetensors", "old.safetensors", "-o", "same", cwd=scratch)
     require([f.name for f in (scratch / "same").iterdir()] == ["model.safetensors.index.json"],
             "there are files without changes")
+    got = heft_json("apply", scratch / "old.safetensors", scratch / "same", "-o",
+                    scratch / "still.safetensors")
+    require(not any(got["tensors"].values()), got)
+    require_model(read_model(scratch / "still.safetensors"),
+                  read_model(scratch / "old.safetensors"), "no change")
+    heft("apply", scratch / "still.safetensors", scratch / "same", "--in-place")
+    heft("verify", scratch / "same")
     for args, code in ((["--disk", "add"], 2), (["--disk", "xor", "--checksum", "md5"], 2),
                        (["--disk", "xor", "-n"], 2), (["--checksum", "blake3"], 2),
                        (["--disk", "xor", "--delta-version", 1000000], 2)):
@@ -573,7 +612,8 @@ def patches_are_applied(scratch):
 
 CHECKS = [
     numpy_applies_what_heft_makes, digests_are_those_of_hash, heft_applies_what_it_makes,
-    counts_are_those_of_numpy, changed_attributes_are_reported, formats_may_differ,
+    counts_are_those_of_numpy, bytes_that_change_are_those_of_numpy,
+    changed_attributes_are_reported, formats_may_differ,
     values_change_in_place, one_percent_takes_at_most_three, the_wrong_base_is_refused,
     damage_of_the_base_is_not_called_damage_of_the_delta,
     deltas_by_hand_are_applied, damaged_deltas_are_refused, checksums_of_a_delta_are_compared,

@@ -57,6 +57,15 @@ def next_step(names):
     return bytes(data[:-320]) + safetensors(names, seed=0.5)[-320:]
 
 
+def wide(value):
+    """A model of three blocks of 65,536 units, of which some in each are the value."""
+    data = bytearray(3 << 16)
+    data[7::5000] = bytes([value]) * len(data[7::5000])
+    header = json.dumps({"w": {"dtype": "U8", "shape": [3, 1 << 16],
+                               "data_offsets": [0, len(data)]}}).encode()
+    return struct.pack("<Q", len(header)) + header + data
+
+
 def contents(folder):
     return {
         str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*"))
@@ -153,7 +162,10 @@ def make_models(runner, folder):
     made = [["convert", "--allow-loss", *ONE_TENSOR.get(t, []), "n.safetensors", f"f.{t}"]
             for t in TARGETS]
     (folder / "step.safetensors").write_bytes(next_step(names))
+    (folder / "wide.safetensors").write_bytes(wide(1))
+    (folder / "wide-step.safetensors").write_bytes(wide(2))
     made += [["delta", "m.safetensors", "step.safetensors", "-o", "d.zt"],
+             ["delta", "wide.safetensors", "wide-step.safetensors", "-o", "wide.zt"],
              ["split", "--count", "2", "n.safetensors", "set"],
              ["split", "--count", "3", "--to", "dcp", "n.safetensors", "pieces"]]
     for args in made:
@@ -194,6 +206,8 @@ def usual_scenes(start):
                 "o.safetensors")
     yield scene("apply in place", "m.safetensors", "apply", "-j1", "m.safetensors", "d.zt",
                 "--in-place")
+    yield scene("apply in place, several blocks", "wide.safetensors", "apply", "-j1",
+                "wide.safetensors", "wide.zt", "--in-place")
     yield from (scene(f"edit {t}", f"f.{t}", "edit", *RENAMED, f"f.{t}")
                 for t in TARGETS if t != "npy")
     yield scene("edit by a new file", "f.safetensors", "edit", "--set", "zz=" + LONG,

@@ -16,6 +16,7 @@ typedef struct heft_shard { /* a shard; opened or not */
     const char *rule;          /* rule of the finding for error; NULL: derived from status */
     heft_file *model;          /* parsed shard, owner of source; NULL for plain data */
     heft_status status;
+    uint32_t input;    /* number for heft_error.input, of files that were joined; 0: it has none */
     bool is_borrowed;  /* source is not closed with the file */
     bool is_assembled; /* no file: assembled tensors */
     /* Set after a system error: the shard may well be intact, so verify fails instead of reporting
@@ -195,6 +196,13 @@ heft_status heft_file_leave(const heft_file *f, heft_error *err);
 static inline heft_status heft_file_leave_after(const heft_file *f, heft_status st, heft_error *err)
 {
     heft_status source_st = heft_file_leave(f, err);
+    return source_st ? source_st : st;
+}
+/* heft_file_leave_after() in a function that reads several files: it is number `number`. */
+static inline heft_status heft_file_leave_input(const heft_file *f, uint32_t number, heft_status st,
+                                                heft_error *err)
+{
+    heft_status source_st = heft_error_input(err, heft_file_leave(f, err), number);
     return source_st ? source_st : st;
 }
 /* heft_file_leave_after() and heft_file_is_unchanged(): a result never mixes two versions of the

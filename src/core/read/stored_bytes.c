@@ -15,9 +15,12 @@ heft_status heft_file_error_in(const heft_file *f, uint32_t number, heft_status 
 {
     if (!st || !number)
         return st;
+    const heft_shard *shard = &f->opened_shards[number - 1];
     heft_file_enter(f); /* the name may be mapped */
-    heft_error_in(err, st, f->opened_shards[number - 1].name);
+    heft_error_in(err, st, shard->name);
     heft_file_disarm(f);
+    if (shard->input)
+        heft_error_input(err, st, shard->input);
     return st;
 }
 

@@ -60,6 +60,8 @@ static heft_status add_files(heft_file *f, const heft_file *const *files, uint32
     f->x.err = err;
     for (uint32_t i = 0; i < count; i++)
         HEFT_TRY(add_file(f, files[i], err));
+    for (uint32_t i = 0; count > 1 && i < f->opened_shard_count; i++)
+        f->opened_shards[i].input = 0; /* of another join */
     return HEFT_OK;
 }
 
@@ -124,6 +126,17 @@ heft_status heft_join_end(heft_file **out, heft_status st, heft_error *err)
     return heft_error_end(err, st);
 }
 
+/* Let errors say which file they are about. */
+static void number_inputs(heft_file *f)
+{
+    for (uint32_t m = 0, i = 0; m < f->joined_count; m++) {
+        uint32_t end = m + 1 < f->joined_count ? f->joined_files[m + 1].first_shard - 1
+                                               : f->opened_shard_count;
+        for (; i < end; i++)
+            f->opened_shards[i].input = m + 1;
+    }
+}
+
 heft_status heft_file_join(heft_file **out, const heft_file *const *files, uint32_t count,
                            const heft_join_options *opt, heft_error *err)
 {
@@ -136,7 +149,9 @@ heft_status heft_file_join(heft_file **out, const heft_file *const *files, uint3
     heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
     if (!st)
         st = heft_join_begin(out, files, count, 0, err);
-    if (!st)
+    if (!st) {
+        number_inputs(*out);
         st = heft_join_files(*out, &o, err);
+    }
     return heft_join_end(out, st, err);
 }

@@ -296,6 +296,15 @@ static heft_status check_extents(heft_file *f)
     return st;
 }
 
+/* An index of what changed between two models (docs/delta.md) lists nothing if nothing did. */
+static bool lists_changes(const heft_index *x)
+{
+    for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i))
+        if (heft_str_is(heft_ix_value(x, i)->key, "delta_encoding"))
+            return true;
+    return false;
+}
+
 heft_status heft_join_shards(heft_file *f, heft_error *err)
 {
     bool is_set = false;
@@ -307,7 +316,7 @@ heft_status heft_join_shards(heft_file *f, heft_error *err)
         if (is_model && f->opened_shards[i].status)
             heft_file_set_missing(f, f->opened_shards[i].error);
     }
-    if (f->x.is_shard_index && !f->opened_shard_count)
+    if (f->x.is_shard_index && !f->opened_shard_count && !lists_changes(&f->x))
         return heft_join_note(f, HEFT_FAULT, "heft/shard-index", HEFT_NOWHERE, HEFT_NONE,
                               "the weight_map of the index lists no tensor and no shard: write the "
                               "index anew, or remove it to open the shards by their numbers")

@@ -215,6 +215,7 @@ bool heft_hdf5_error_is_sound(heft_error *e, heft_status st, uint32_t rule)
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         is_known = is_known || st == known[i];
     e->status = st;
+    e->input = 0;
     e->rule = ok ? rules[rule] : NULL;
     return ok && is_known;
 }

@@ -37,7 +37,7 @@ static heft_status map_scratch(heft_scratch *base, const void **out, heft_error 
     if (!map)
         return heft_os_error(err, errno, "a temporary file cannot be mapped");
     s->map = map;
-    s->guard = heft_guard_new(map, (size_t)s->written, false);
+    s->guard = heft_guard_new(map, (size_t)s->written);
     if (!s->guard)
         return heft_error_no_memory(err, "to guard a mapping");
     heft_guard_arm(s->guard);

@@ -13,13 +13,6 @@
 
 #include "port/port.h"
 
-typedef struct heft_mapped_range { /* a range of a file that changes in memory */
-    uint8_t *bytes;
-    void *map;     /* The pages have the range. */
-    size_t length; /* The pages have these bytes. */
-    heft_guard *guard;
-} heft_mapped_range;
-
 /* Every entry returns the result of its system call: -1 with errno set after a failure. */
 typedef struct heft_disk {
     ssize_t (*read)(int fd, void *buf, size_t len, off_t at);
@@ -44,10 +37,6 @@ typedef struct heft_disk {
     int (*remove)(int dir, const char *name);
     ssize_t (*copy)(int from, off_t at, int to, off_t to_at, size_t len);
     int (*reflink)(int from, off_t at, int to, off_t to_at, size_t len); /* share the blocks */
-    /* Map a range of a file, so that its bytes change in memory.  NULL, or a failure: the range is
-     * to be read and written instead. */
-    int (*map)(heft_mapped_range *out, int fd, off_t at, size_t len);
-    int (*unmap)(heft_mapped_range *m); /* fails if bytes of the range could not change */
 } heft_disk;
 extern const heft_disk heft_system_disk;
 

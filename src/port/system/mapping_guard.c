@@ -19,7 +19,7 @@
 struct heft_guard {
     _Atomic(uintptr_t) base; /* 0: no mapping */
     atomic_size_t len;
-    atomic_int armed, tripped, in_use, is_written;
+    atomic_int armed, tripped, in_use;
     _Atomic(heft_guard *) next;
 };
 
@@ -57,9 +57,8 @@ static void on_fault(int sig, siginfo_t *info, void *context)
         uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = address & ~(page - 1);
         uintptr_t end = atomic_load(&g->base) + atomic_load(&g->len);
         int flags = MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-        int may = atomic_load(&g->is_written) ? PROT_READ | PROT_WRITE : PROT_READ;
         atomic_store(&g->tripped, 1);
-        zeros = mmap((void *)from, end - from, may, flags, -1, 0);
+        zeros = mmap((void *)from, end - from, PROT_READ, flags, -1, 0);
     }
     if (zeros == MAP_FAILED)
         forward_signal(sig, info, context);
@@ -88,7 +87,7 @@ static heft_guard *free_slot(void)
     return g;
 }
 
-heft_guard *heft_guard_new(void *base, size_t len, bool is_written)
+heft_guard *heft_guard_new(void *base, size_t len)
 {
     pthread_once(&once, install);
     heft_guard *g = free_slot();
@@ -96,7 +95,6 @@ heft_guard *heft_guard_new(void *base, size_t len, bool is_written)
         return NULL;
     atomic_store(&g->armed, 0);
     atomic_store(&g->tripped, 0);
-    atomic_store(&g->is_written, is_written);
     atomic_store(&g->len, len);
     atomic_store(&g->base, (uintptr_t)base);
     return g;

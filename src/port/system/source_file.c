@@ -278,7 +278,7 @@ static heft_status map_file(file_source *f, heft_access access, heft_error *err)
     if (!map)
         return is_required ? heft_os_error(err, errno, "cannot be mapped") : HEFT_OK;
     f->map = map;
-    f->guard = heft_guard_new(map, (size_t)f->base.size, false);
+    f->guard = heft_guard_new(map, (size_t)f->base.size);
     return f->guard ? HEFT_OK : heft_error_no_memory(err, "to guard a mapping");
 }
 

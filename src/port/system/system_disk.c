@@ -8,12 +8,9 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
-
-enum { POPULATE_WRITE = 23 }; /* MADV_POPULATE_WRITE of Linux 5.14; musl does not define the name */
 
 /* Return true if the blocks that a file of `size` bytes lacks are more than the file system has. */
 static bool is_too_large(int fd, off_t size)
@@ -99,39 +96,6 @@ static int reflink_bytes(int from, off_t at, int to, off_t to_at, size_t len)
     return ioctl(to, FICLONERANGE, &r);
 }
 
-/* Make the pages of the range writable at once: a fault for each page takes longer than reading
- * and writing it.  A system or a file system that cannot do that, and one without space, fails
- * here. */
-static int map_range(heft_mapped_range *out, int fd, off_t at, size_t len)
-{
-    size_t before = (size_t)at & (heft_page_size() - 1);
-    void *map = mmap(NULL, before + len, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-                     at - (off_t)before);
-    if (map == MAP_FAILED)
-        return -1;
-    heft_mapped_range m = { .map = map, .length = before + len };
-    bool is_ready = !madvise(m.map, m.length, POPULATE_WRITE);
-    m.guard = is_ready ? heft_guard_new(m.map, m.length, true) : NULL;
-    if (!m.guard) {
-        munmap(m.map, m.length);
-        return -1;
-    }
-    heft_guard_arm(m.guard);
-    m.bytes = (uint8_t *)m.map + before;
-    *out = m;
-    return 0;
-}
-
-static int unmap_range(heft_mapped_range *m)
-{
-    bool is_lost = heft_guard_tripped(m->guard);
-    heft_guard_disarm(m->guard);
-    heft_guard_free(m->guard);
-    munmap(m->map, m->length);
-    errno = EIO;
-    return is_lost ? -1 : 0;
-}
-
 const heft_disk heft_system_disk = {
     .read = pread,
     .write = pwrite,
@@ -152,6 +116,4 @@ const heft_disk heft_system_disk = {
     .remove = remove_file,
     .copy = copy_bytes,
     .reflink = reflink_bytes,
-    .map = map_range,
-    .unmap = unmap_range,
 };
