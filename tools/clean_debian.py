@@ -23,7 +23,7 @@ PARTS = {
             "! ls build/tests/test_text build/fuzz/fuzz_embd 2>/dev/null | grep -q .",
         "installation": INSTALL,
         "a second installation compiles nothing": INSTALL + " >log; ! grep -q Compiling log",
-        "the program of README.md": "cp first.c .dev/demo; cd .dev/demo; %s",
+        "the program of README.md": "%s",
         "removal": './dev uninstall --prefix "$HOME/.local"\n'
                    '[ -z "$(find "$HOME/.local" -type f)" ]',
     },
