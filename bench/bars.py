@@ -39,10 +39,10 @@ def at(page, name, what, column):
 
 
 def comparisons(page):
-    """Return (title, unit, [(label, value)]) of each comparison; the first label is heft's."""
+    """Return (title, unit, [(label, value)]) of each comparison; the first label is Heft's."""
     million = "1000000 tensors"
     opening = [(label, at(page, "scaling", row, million) / 1000) for label, row in (
-        ("heft", "safetensors"), ("jansson, a JSON parser", "jansson on safetensors"))]
+        ("Heft", "safetensors"), ("jansson, a JSON parser", "jansson on safetensors"))]
     hashing = cells(page, "hashing", "heft hash: speed / sha256sum")
     ratio, own = float(hashing[1].split()[0]), float(hashing[-1].split()[0])
     b3sum = float(cells(page, "hashing", "heft hash: speed / b3sum")[1].split()[0])
@@ -76,7 +76,7 @@ def draw(page):
         y += 10 + ROW * len(rows) + GAP
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y - 10}" '
             f'width="{WIDTH}" height="{y - 10}" font-family="system-ui,sans-serif" font-size="13" '
-            f'role="img">\n<title>heft beside other programs</title>\n<style>{STYLE}</style>\n'
+            f'role="img">\n<title>Heft beside other programs</title>\n<style>{STYLE}</style>\n'
             + "\n".join(body) + "\n</svg>\n")
 
 

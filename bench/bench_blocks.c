@@ -1,6 +1,6 @@
 /* blocks LIBRARY TYPE MIB TIMES - measures the decoding of a block type to f32, MIB MiB of f32, on
  * a single thread: by heft_dtype_cast() and by ggml.  LIBRARY is libggml-base.so, or a library with
- * ggml_get_type_traits().  Prints a line per run: the seconds of processor time of heft and of
+ * ggml_get_type_traits().  Prints a line per run: the seconds of processor time of Heft and of
  * ggml. */
 #include <ctype.h>
 #include <dlfcn.h>

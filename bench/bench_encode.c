@@ -1,6 +1,6 @@
 /* encode LIBRARY TYPE MIB TIMES [importance] - measures the encoding of rows of 4096 columns to a
  * block type, MIB MiB of f32, on a single thread: by heft_block_encode() and by ggml.  LIBRARY is
- * libggml-base.so.  Prints a line per run: the seconds of processor time of heft, of ggml and of
+ * libggml-base.so.  Prints a line per run: the seconds of processor time of Heft, of ggml and of
  * memcpy of the f32.  Fails if the bytes differ. */
 #include <dlfcn.h>
 #include <stdio.h>

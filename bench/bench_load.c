@@ -57,7 +57,7 @@ static heft_executor threads_for(const run *r)
     return heft_executor_threads(r->one ? 1 : r->many ? MANY : r->cold ? 2 * all : all);
 }
 
-/* ---- heft ---- */
+/* ---- Heft ---- */
 
 static const heft_host *host_for(const run *r)
 {

@@ -1,5 +1,5 @@
 /* open WHAT FILE TIMES - measures time and memory of opening FILE:
- *   heft    heft_file_open()
+ *   Heft    heft_file_open()
  *   find    heft_file_open(), then look up one name and read the first bytes of the tensor
  *   floor   lower bound: sum the bytes of the index, hash each name, write one random slot for
  *           each */

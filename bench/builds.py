@@ -104,7 +104,7 @@ def make_ztensor(inputs, source):
 
 
 def verify_zt(r, inputs, peer, path, quick):
-    """Add a row for the XXH3 of all parts; heft has all processors, zt has a single thread."""
+    """Add a row for the XXH3 of all parts; Heft has all processors, zt has a single thread."""
     took = measure_in_turns(3 if quick else 7, {"heft": lambda: seconds(HEFT, "verify", path),
                                                 "zt": lambda: seconds(peer, "verify", path)})
     r.faster("verify, XXH3, ztensor 2", took["heft"], took["zt"], "zt", 1.5,

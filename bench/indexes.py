@@ -26,7 +26,7 @@ def selected_formats(formats, quick):
 
 
 # A virtual machine may reclaim memory that a previous run freed, and getting the memory back takes
-# longer than the work. Therefore the fastest of several consecutive passes counts, for heft and
+# longer than the work. Therefore the fastest of several consecutive passes counts, for Heft and
 # peers.
 
 

@@ -40,7 +40,7 @@ def write_model(folder, layers, shape):
     return folder
 
 
-def mapping(r, inputs, formats, quick):
+def maps(r, inputs, formats, quick):
     """heft convert --map of 128 experts in 48 layers, stacked in one pass, compared with cp of the
     result, 1.2 GB; processor time, with two threads elapsed time. heft ls --map of 100,000
     tensors."""

@@ -33,8 +33,9 @@ def peers():
 
 def describe(about):
     """Describe the machine in a line."""
-    return (f"{about['date']}, {about['heft']}, {about['cpu']}, {about['processors']} processors, "
-            f"{about['memory']}, {about['kernel']}, {about['file_system']}"
+    return (f"{about['date']}, {about['heft'].capitalize()}, {about['cpu']}, "
+            f"{about['processors']} processors, {about['memory']}, {about['kernel']}, "
+            f"{about['file_system']}"
             + (", quick run with smaller sizes" if about["quick"] else ""))
 
 
@@ -48,7 +49,7 @@ def table(rows):
             f"{number(row['min'])} – {number(row['max'])}" if row["runs"] > 1 else ""
             for row in rows
         ], "limit": [bound_of(row).replace(">=", "≥").replace("<=", "≤") for row in rows],
-        "": [verdict_of(row).replace("OVER", "**over**") for row in rows], "heft itself": [
+        "": [verdict_of(row).replace("OVER", "**over**") for row in rows], "Heft itself": [
             f"{number(row['own'])} {row['own_unit']}" if row["own"] is not None else ""
             for row in rows
         ]

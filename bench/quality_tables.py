@@ -4,7 +4,7 @@
 What each block type and each scheme loses on the numbers of a model, and how fast a core encodes
 and decodes block types. MODEL is any model with floating-point weights of at least two dimensions;
 their numbers become matrices of 256 columns in the order in which they are stored, since few small
-models have rows that all types can store. TITLE names it in the page. heft itself measures the
+models have rows that all types can store. TITLE names it in the page. Heft itself measures the
 losses (--verify-quality, which tests judge by NumPy). All figures are of one run; --write puts them
 into the page, between two marks."""
 import json

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""run.py [--quick] [--only SECTION,...] [--dir DIR] [--publish] [--check]: measure heft against
+"""run.py [--quick] [--only SECTION,...] [--dir DIR] [--publish] [--check]: measure Heft against
 limits and peers.
 
 Compared programs run in turns, A B A B; the first turn is dropped. A figure is the median of the
 other turns, with the minimum and the maximum. A ratio is the median of the ratios of each turn, so
 a slow drift of the machine has no effect. Runs during which the host reclaims memory are repeated.
 Inputs are made in DIR (build/bench) and removed. Results are also written to bench/results.json. A
-row has the figure, minimum and maximum, limit, verdict, and, for ratios, the figure of heft."""
+row has the figure, minimum and maximum, limit, verdict, and, for ratios, the figure of Heft."""
 import argparse
 import os
 import signal
@@ -36,7 +36,7 @@ SECTIONS = [
     sets.sets,
     payloads.verifying, payloads.converting, payloads.replacing, payloads.sharing, payloads.memory,
     payloads.loading, payloads.cold, slow_files.slow_files, payloads.writing,
-    ranks_of_run.gathering, mapped_models.mapping, payloads.compressing, payloads.casting,
+    ranks_of_run.gathering, mapped_models.maps, payloads.compressing, payloads.casting,
     kernels.kernels, payloads.decoding, payloads.encoding,
     quantised.quantising, quantised.dequantising, quantised.dequantising_large,
     adapters.merging, blends.blending,

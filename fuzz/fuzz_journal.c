@@ -79,7 +79,7 @@ static heft_status recover(bool *rolled_back)
     return st;
 }
 
-/* ---- a journal as heft writes it ------------------------------------------------------------ */
+/* ---- a journal as Heft writes it ------------------------------------------------------------ */
 
 typedef struct edit {
     uint8_t before[MAX_FILE], after[2 * MAX_FILE], now[2 * MAX_FILE];

@@ -90,7 +90,7 @@ static void convert(const folder *d, const heft_file *f, fuzz_script *s)
     free(bytes.ptr);
 }
 
-/* ---- a set that heft writes ----------------------------------------------------------------- */
+/* ---- a set that Heft writes ----------------------------------------------------------------- */
 
 /* A script does not answer twice alike, as a split needs it. */
 static void forget_callbacks(heft_convert_options *o)

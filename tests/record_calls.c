@@ -262,7 +262,7 @@ static int record_rename(int failed, int from, const char *old, int to, const ch
 {
     record r = { .file = identity_at(to, name), .dir = identity_at(from, ".") };
     if (identity_at(to, ".") != r.dir)
-        _exit(120); /* heft renames within a folder */
+        _exit(120); /* Heft renames within a folder */
     return (int)end("rename", failed, r, old, name, -1);
 }
 

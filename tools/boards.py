@@ -1,4 +1,4 @@
-"""boards.py - the model of the programs in examples/board, written in several formats without heft,
+"""boards.py - the model of the programs in examples/board, written in several formats without Heft,
 and the outputs of the network."""
 import pathlib
 import random

@@ -69,8 +69,11 @@ def theme(site):
     for path in (site / "_static/scripts").glob("*.js"):
         if re.search(r"^import ", path.read_text(encoding="utf-8"), re.M):
             yield f"{path.name} imports another script, which a page without a server cannot"
-    if "prefers-color-scheme: dark" not in (site / "_static/styles/furo.css").read_text():
+    style = (site / "_static/styles/furo.css").read_text(encoding="utf-8")
+    if "prefers-color-scheme: dark" not in style:
         yield "furo.css has no dark colours for those who prefer them"
+    if re.search(r"@media not \w+ and \(prefers-color-scheme: dark", style):
+        yield "furo.css is dark for everybody: `not` negates the whole query"
 
 
 def main():

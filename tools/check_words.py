@@ -3,7 +3,8 @@
 
 C comments are measured, and comments and docstrings of Python. Fragments must not exceed the bounds
 in words.tsv, and the bounds may only fall. No line may be longer than 100 columns, and no two C
-files may have the same name. --lower writes measured values below the bounds. TAP on stdout.
+files may have the same name. In documents the project is Heft; heft is code, or the beginning of a
+command. --lower writes measured values below the bounds. TAP on stdout.
 
 A comment that begins with "of" or "what" is a fragment of a sentence that the reader cannot see."""
 import ast
@@ -23,8 +24,15 @@ FRAGMENT = re.compile(
     r"(of|what|which|behind|those|that|whether|who|how|where|the same|so|as|but|and|or|for|not"
     r"|with|from|to whom|in which)\b", re.I)
 LONGEST = 100
+# Code in Markdown: fenced and indented blocks, spans, targets of links. Then what may follow heft.
+CODE = re.compile(r"^```.*?^```$|^ {4}.*?$|`[^`]*`|\]\([^)]*\)", re.M | re.S)
+COMMANDS = ROOT / "cli/commands/commands.def"
 # Directories whose Python is measured; all others are measured by their C sources.
 PYTHON = ("tests/py", "tests/cli", "tools", "bench")
+
+
+def documents():
+    return sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "examples/README.md"])
 
 
 def c_files(directory):
@@ -117,6 +125,17 @@ def long_lines(paths):
                 yield f"{path.relative_to(ROOT)}:{n}: {len(line)} columns"
 
 
+def bare_names(pages):
+    """Yield the places in documents where the project has the name of the command."""
+    commands = "|".join(re.findall(r"^X\((\w+)", COMMANDS.read_text(), re.M))
+    bare = re.compile(rf"(?<![\w/.@-])heft(?! (?:{commands})\b|[\w/._-])")
+    for page in pages:
+        text = CODE.sub(lambda m: "\n" * m[0].count("\n"), page.read_text())
+        for n, line in enumerate(text.splitlines(), 1):
+            if bare.search(line):
+                yield f"{page.relative_to(ROOT)}:{n}: Heft, or `heft` for the command: {line[:70]}"
+
+
 def repeated_names(paths):
     seen = {}
     for path in paths:
@@ -138,6 +157,7 @@ def main():
         ("bounds only fall", list(raised(bounds, committed()))),
         (f"no line is longer than {LONGEST} columns",
          list(long_lines([*sources, *python, ROOT / "dev"]))),
+        ("documents call the project Heft", list(bare_names(documents()))),
         ("no file name occurs twice", list(repeated_names(sources))),
     ])
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""demo.py HEFT [MODEL]: convert a model to every format that heft writes, and back to safetensors.
+"""demo.py HEFT [MODEL]: convert a model to every format that Heft writes, and back to safetensors.
 
 Without MODEL a small model is made. If a format cannot represent the model, tensors are cast to f32
 or left out, and the row of the format says so. The files stay in .dev/demo."""

@@ -21,9 +21,10 @@ SHOWN = ("examples", "examples/board", "include/heft")
 # The order of the site; documents without a place here are at the end.
 PLACES = [
     ("Use", ["guide", "cli", "python", "web", "api", "examples"]),
-    ("Formats", ["formats", "formats/*", "casting", "quantisation", "gguf", "maps"]),
+    ("Formats", ["formats", "formats/*", "casting", "quantisation", "gguf", "maps",
+                 "blend", "delta"]),
     ("Large models", ["shards", "remote", "scale", "params", "performance"]),
-    ("What heft says", ["findings", "profiles", "hash", "edit"]),
+    ("What Heft says", ["findings", "profiles", "hash", "edit"]),
     ("Elsewhere", ["windows", "platforms", "boards"]),
     ("The project", ["CHANGELOG", "SECURITY", "reliability", "conformance", "abi", "glossary",
                      "architecture", "CONTRIBUTING", "STYLE", "testing", "adding-*"]),
@@ -143,12 +144,18 @@ class Site:
         """Return the text of a page whose links lead to the pages of the site."""
         pieces = re.split(r"(^```.*?^```$)", self.pages[page], flags=re.M | re.S)
         for i in range(0, len(pieces), 2):
-            pieces[i] = re.sub(r'^<picture>.*<img src="(.+?)" alt="(.+?)".*', r"\n![\2](\1)",
-                               pieces[i], flags=re.M)
+            pieces[i] = re.sub(r'^<picture>.* srcset="(.+?)"><img src="(.+?)" alt="(.+?)".*',
+                               lambda m: self.pictures(page, *m.groups()), pieces[i], flags=re.M)
             pieces[i] = re.sub(r"(?<=\]\()([^)\s]+)(?=\))",
                                lambda m: self.target(page, m[1]), pieces[i])
             pieces[i] = re.sub(r"^<img src=.*\n", "", pieces[i], flags=re.M)
         return "".join(pieces)
+
+    def pictures(self, page, dark, light, alt):
+        """Return a picture for dark pages and one for light pages, which the theme chooses from."""
+        return "".join(f"\n```{{image}} {self.target(page, path)}\n"
+                       f':alt: "{alt}"\n:class: {kind}\n```\n'
+                       for path, kind in ((light, "only-light"), (dark, "only-dark")))
 
     def target(self, page, link):
         if re.match(r"[a-z]+:", link):
@@ -268,7 +275,8 @@ def mend_theme(folder):
         dark = re.search(r'@media not print \{\s*(body\[data-theme="dark"\] \{.*?\})', text,
                          re.S)[1]
         auto = dark.replace('"dark"', '"auto"')
-        style.write_text(f"{text}\n@media not print and (prefers-color-scheme: dark) {{{auto}}}\n",
+        # "not print and (...)" would negate both, and make every page dark.
+        style.write_text(f"{text}\n@media screen and (prefers-color-scheme: dark) {{{auto}}}\n",
                          encoding="utf-8")
 
 

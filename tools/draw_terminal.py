@@ -48,15 +48,15 @@ def printed(heft):
 
 
 def wrapped(line):
-    """Yield a line as a terminal shows it, which goes on below at the last column."""
+    """Return the rows of a line, which goes on below before the word that has no room."""
     rows, wide = [""], 0
-    for piece in re.findall(r"\x1b\[\d*m|.", line):
-        if not piece.startswith("\x1b"):
-            if wide == COLUMNS:
-                rows.append("")
-                wide = 0
-            wide += 1
-        rows[-1] += piece
+    for word in re.findall(r" *[^ ]+", line):
+        length = len(re.sub(r"\x1b\[\d*m", "", word))
+        if wide + length > COLUMNS:
+            rows.append("  ")
+            word, length, wide = word.lstrip(" "), len(word.lstrip(" ")), 2
+        rows[-1] += word
+        wide += length
     return rows
 
 
@@ -88,7 +88,7 @@ def draw(heft):
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" '
             f'height="{high}" font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,'
             f'DejaVu Sans Mono,monospace" font-size="13" role="img">\n'
-            f"<title>heft on a terminal</title>\n<style>{STYLE}</style>\n"
+            f"<title>Heft on a terminal</title>\n<style>{STYLE}</style>\n"
             f'<rect x=".5" y=".5" width="{wide - 1}" height="{high - 1}" rx="8" class="w"/>\n'
             f"{dots}\n" + "\n".join(rows) + "\n</svg>\n")
 

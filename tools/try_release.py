@@ -2,25 +2,21 @@
 """try_release.py FOLDER [KIND...]: install and use each file of a release where nothing else is.
 
 FOLDER has what release_files.py has made. Each kind gets a new Debian of its own below
-FOLDER/../try, made by mmdebstrap, with the packages of its row; the static program gets an empty
+FOLDER/../try, made by clean_root.py, with the packages of its row; the static program gets an empty
 folder. What runs there has no network, except apt. TAP on stdout."""
-import os
 import pathlib
-import re
 import shutil
-import subprocess
 import sys
 
+import clean_root
 import tap
 import try_image
+from clean_root import ROOT, inside, run
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-CLEAN = {"HOME": "/root", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}
 USE = """ls model.safetensors >/dev/null
 {0} convert --force model.safetensors model.gguf
 {0} verify model.gguf
 {0} diff model.safetensors model.gguf"""
-ENTER = 'mount -t proc proc "$0/proc" && exec chroot "$0" /bin/sh -euc "$1"'
 PROGRAM = """#include "heft.h"
 #include <stdio.h>
 int main(void)
@@ -34,6 +30,14 @@ int main(void)
 }
 """
 LOAD = "import heft; print(len(heft.load('model.gguf', framework=None)))"
+MODULE = """import { open } from "@libheft/heft";
+const m = await open("model.safetensors");
+if ([...m].length !== 40) process.exit(1);
+await m.close();
+"""
+# Files that each system gets beside the model.
+TEXTS = {"app.c": PROGRAM, "try.mjs": MODULE,
+         "package.json": '{"type": "module", "private": true}\n'}
 # Packages of Debian in the clean system, the pattern of the files, what needs a network, and the
 # rest.
 KINDS = {
@@ -49,34 +53,13 @@ KINDS = {
     "one-file": (["gcc", "libc6-dev", "xz-utils"], "*-one-file.tar.xz", "",
                  "tar -xf *-one-file.tar.xz --strip-components=1\n"
                  "cc -O1 app.c heft.c -lm -pthread -o app; ./app | grep '40 tensors'"),
+    "npm": (["nodejs", "npm"], "*.tgz", "",
+            "npm install --offline --no-audit --no-fund ./*.tgz; node try.mjs"),
 }
-
-
-def run(*command, cwd=None, env=None):
-    """Run a command; return its output if it fails."""
-    p = subprocess.run([str(c) for c in command], cwd=cwd, env=env, stdin=subprocess.DEVNULL,
-                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-                       errors="replace")
-    return p.stdout.splitlines()[-30:] + [f"ended with {p.returncode}"] if p.returncode else []
 
 
 def model(folder):
     return run(sys.executable, ROOT / "tools/make_model.py", folder / "model.safetensors")
-
-
-def system(work, packages):
-    """Make a clean Debian with these packages; return (folder, complaints)."""
-    suite = re.search(r"^VERSION_CODENAME=(\w+)", pathlib.Path("/etc/os-release").read_text(), re.M)
-    wanted = ",".join(["ca-certificates", *packages])
-    found = run("mmdebstrap", "--quiet", "--variant=minbase", f"--include={wanted}", suite[1], work)
-    return work, found
-
-
-def inside(root, script, *isolation):
-    """Run a script in a clean system, in /srv. Without /proc no program finds a library that lies
-    beside it."""
-    return run("unshare", "--mount", "--pid", "--fork", "--kill-child", *isolation, "sh", "-c",
-               ENTER, root, f"cd /srv\n{script}", env=CLEAN)
 
 
 def try_system(files, work, kind):
@@ -84,15 +67,16 @@ def try_system(files, work, kind):
     chosen = [p for p in files.glob(pattern) if kind == "one-file" or "one-file" not in p.name]
     if not chosen:
         return [f"there is no {pattern}"]
-    root, found = system(work / kind, packages)
+    root = work / kind
+    found = clean_root.make(root, packages)
     if found:
         return found
     for path in chosen:
         shutil.copy(path, root / "srv")
     model(root / "srv")
-    (root / "srv/app.c").write_text(PROGRAM)
-    shutil.copy("/etc/resolv.conf", root / "etc")
-    return (inside(root, online) if online else []) or inside(root, script, "--net")
+    for name, text in TEXTS.items():
+        (root / "srv" / name).write_text(text)
+    return (inside(root, online, network=True) if online else []) or inside(root, script)
 
 
 def try_static(files, work):
@@ -106,25 +90,10 @@ def try_static(files, work):
     for args in (["ls", "/model.safetensors"],
                  ["convert", "/model.safetensors", "/model.gguf", "--quiet"],
                  ["verify", "/model.gguf"], ["diff", "/model.safetensors", "/model.gguf"]):
-        found = run("unshare", "-n", "chroot", root, "/heft", *args, env={"PATH": CLEAN["PATH"]})
+        found = run("unshare", "-n", "chroot", root, "/heft", *args, env=clean_root.ENV)
         if found:
             return [" ".join(args), *found]
     return []
-
-
-def try_npm(files, work):
-    """Install the package into an empty project, with an empty cache, and open a model."""
-    root = work / "npm"
-    root.mkdir()
-    model(root)
-    (root / "package.json").write_text('{"type": "module", "private": true}\n')
-    (root / "try.mjs").write_text(
-        'import { open } from "@libheft/heft";\nconst m = await open("model.safetensors");\n'
-        "if ([...m].length !== 40) process.exit(1);\nawait m.close();\n")
-    env = {**os.environ, "HOME": str(root), "npm_config_cache": str(root / "cache")}
-    return run("npm", "install", "--offline", "--no-audit", "--no-fund",
-               next(files.glob("*.tgz")), cwd=root, env=env) or run(
-                   "node", "try.mjs", cwd=root, env=env)
 
 
 def try_container(files, work):
@@ -133,16 +102,14 @@ def try_container(files, work):
     sources = try_image.unpacked(archive, work / "container")
 
     def new_system(name):
-        root, found = system(work / name, [])
-        (root / "srv").mkdir(parents=True, exist_ok=True)
-        shutil.copy("/etc/resolv.conf", root / "etc")
-        return root, found
-    root, user, found = try_image.build(sources / "examples/ci/Dockerfile", sources, new_system,
-                                        inside)
+        return work / name, clean_root.make(work / name)
+    root, user, found = try_image.build(
+        sources / "examples/ci/Dockerfile", sources, new_system,
+        lambda root, script: inside(root, script, network=True))
     if not found:
         model(root / "models")
         found = run("unshare", "-n", "chroot", f"--userspec={user}", root, "/usr/bin/heft",
-                    "verify", "/models/model.safetensors", env=CLEAN)
+                    "verify", "/models/model.safetensors", env=clean_root.ENV)
     for name in ("image-build", "image-last"):
         shutil.rmtree(work / name, ignore_errors=True)
     return found
@@ -160,11 +127,15 @@ def told(files):
 
 def main():
     files = pathlib.Path(sys.argv[1]).resolve()
-    kinds = sys.argv[2:] or [*KINDS, "static", "npm", "container"]
+    kinds = sys.argv[2:] or [*KINDS, "static", "container"]
+    reason = clean_root.refusal()
+    if reason:
+        print(f"release: its files cannot be tried: {reason}", file=sys.stderr)
+        return 1
     work = files.parent / "try"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
-    own = {"static": try_static, "npm": try_npm, "container": try_container}
+    own = {"static": try_static, "container": try_container}
     results = [("sums and signature agree", told(files))]
     for kind in kinds:
         try:

@@ -1,5 +1,5 @@
 /**
- * heft - read model weights of every format that Heft reads, in Node 18+ and in browsers.
+ * Heft - read model weights of every format that Heft reads, in Node 18+ and in browsers.
  *
  * `open()` reads the index of a file and never the data of the tensors. Everything about the index
  * is then available without waiting; bytes and values of a tensor are read when they are asked for.

@@ -1,4 +1,4 @@
-/** heft - read model weights of every format that Heft reads. heft.d.ts documents the interface. */
+/** Heft - read model weights of every format that Heft reads. heft.d.ts documents the interface. */
 import { browser } from "./browser.mjs";
 import { usePlatform } from "./platform.mjs";
 

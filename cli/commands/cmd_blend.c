@@ -286,7 +286,7 @@ const command command_blend = {
         "sums, spherical interpolation, or sums of differences to a base. Models may have\n"
         "different formats. Numbers are computed in f32 and rounded once to the type of the\n"
         "base. A tensor that not all models have, and shapes that differ, are errors.",
-    .example = "heft blend --method linear --weight 0.7,0.3 a.safetensors b.gguf out.safetensors",
+    .example = "heft blend --method linear --weight 0.7,0.3 a.safetensors b.gguf c.gguf",
     .group = GROUP_CHANGE,
     .traits = COMMAND_WRITES | COMMAND_REPORTS_LOSSES,
     .operands = { 0, -2, -1, STDOUT_OUTPUT },

@@ -130,7 +130,7 @@ static bool makes_folder(const void *of)
     return r->disk;
 }
 
-/* ---- a delta of heft ---- */
+/* ---- a delta of Heft ---- */
 
 static int make(request *r, const heft_file *old, const heft_file *new)
 {

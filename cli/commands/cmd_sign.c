@@ -260,7 +260,7 @@ static int sign(request *r)
 static const opt options[] = {
     { "key", 'k', OPT_SECRET, AT(request, key), "KEY", "private key on a NIST curve, a PEM file" },
     { "password-file", 0, OPT_SECRET, AT(request, password), "FILE",
-      "file with the password of the key; otherwise heft asks on the terminal" },
+      "file with the password of the key; otherwise Heft asks on the terminal" },
     { "certificate", 0, OPT_FILE, AT(request, certificate), "CERT",
       "certificate of the key, a PEM file; the signature will contain it" },
     { "chain", 0, OPT_FILE, AT(request, chain), "CHAIN",

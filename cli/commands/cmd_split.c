@@ -15,7 +15,7 @@ static int choose_target(job *j, const heft_file *f)
     j->target = j->to ? heft_format_find(heft_str_from(j->to)) : heft_file_format(f);
     const char *writer = j->to ? foreign_format_writer(j->to) : NULL;
     if (!j->target && writer)
-        return say_usage("split", "'%s' is not written by heft: %s", j->to, writer);
+        return say_usage("split", "'%s' is not written by Heft: %s", j->to, writer);
     if (!j->target)
         return say_usage("split", "unknown format '%s': `heft formats` lists what is supported",
                          j->to);

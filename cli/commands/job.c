@@ -358,7 +358,7 @@ int job_choose_target(job *j)
     const char *cmd = j->command, *writer = foreign_format_writer(j->to ? j->to : j->out);
     j->target = j->to ? find_format(j->to) : heft_format_for_path(j->out);
     if (!j->target && writer)
-        return say_usage(cmd, "'%s' is not written by heft: %s", j->to ? j->to : j->out, writer);
+        return say_usage(cmd, "'%s' is not written by Heft: %s", j->to ? j->to : j->out, writer);
     if (!j->target && j->to)
         return say_usage(cmd, "unknown format '%s'%s `heft formats` lists what is supported", j->to,
                          *suggest_format(hint, j->to) ? hint : ":");

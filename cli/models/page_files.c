@@ -11,7 +11,7 @@
 #include "process/textfile.h"
 
 static const char hint[] =
-    "there is no page to serve: `./dev web --build` makes it in build-web/page, packages of heft "
+    "there is no page to serve: `./dev web --build` makes it in build-web/page, packages of Heft "
     "have it in share/heft/page, and HEFT_PAGE names its folder";
 
 int served_add(served_list *l, const char *type, char *take_path, char *take_location,

@@ -74,7 +74,7 @@ const command *command_find(const char *name)
 int command_say_left_out(const char *what, const char *module)
 {
     return say_status(HEFT_E_UNSUPPORTED, NULL,
-                      "%s needs the module '%s', which this build of heft does not have; rebuild "
+                      "%s needs the module '%s', which this build of Heft does not have; rebuild "
                       "heft with '%s' among -Dmodules",
                       what, module, module);
 }

@@ -33,7 +33,7 @@ export class Treemap {
     this.kinds = new Set();
     const flat = (list) => list.flatMap((p) => [p, ...(p.isFrame ? flat(p.placed) : [])]);
     this.isMixed = new Set(flat(placed).filter((p) => !p.isFrame).map((p) => p.kind)).size > 1;
-    const svg = shape("svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Map of bytes by module" },
+    const svg = shape("svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Bytes by module" },
                       ...placed.map((p, i) => this.piece(p, i, 1)));
     const empty = element("p", { class: "quiet" }, "No bytes.");
     this.into.replaceChildren(...(placed.length ? [svg, this.legend(), this.rest(pieces)] : [empty]));

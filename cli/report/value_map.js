@@ -73,7 +73,7 @@ export class ValueMap {
     const ramp = element("span", { class: "ramp" });
     ramp.style.background = `linear-gradient(to right, ${[-1, -0.5, 0, 0.5, 1].map(cssOf).join(", ")})`;
     this.legend.replaceChildren(`${realText(-this.scale)} `, ramp, ` ${realText(this.scale)}`, marks && `  ${marks}`);
-    this.readout.textContent = `${what}; point at the map for values`;
+    this.readout.textContent = `${what}; point at the picture for values`;
   }
 
   // ---- values at a place

@@ -2,7 +2,7 @@
 # check_models.sh [FILE...]: verify models, scan them for code, and bound their size.
 #
 # Without files every model below this folder is checked. MODEL_BUDGET is the most bytes of one file
-# (2 GiB). The exit status is 1 if anything is wrong, 2 without heft; a line on stderr says what.
+# (2 GiB). The exit status is 1 if anything is wrong, 2 without Heft; a line on stderr says what.
 set -u
 command -v heft >/dev/null || { echo "check_models: there is no heft in the PATH" >&2; exit 2; }
 budget=${MODEL_BUDGET:-2147483648}
@@ -32,7 +32,7 @@ check()
     judge $? "$1" "is not intact"
 }
 
-# judge STATUS FILE WORDS: turn the exit status of heft into a complaint: WORDS if it found
+# judge STATUS FILE WORDS: turn the exit status of Heft into a complaint: WORDS if it found
 # something, another one if it could not look: it cannot read the file, or lacks a library.
 judge()
 {

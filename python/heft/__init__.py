@@ -1,6 +1,6 @@
 """Model weights in every format: open, read, write, verify, convert.
 
-heft.open(path) gives a mapping from names to tensors, which are read on demand. The commands of heft
+heft.open(path) gives a mapping from names to tensors, which are read on demand. The commands of Heft
 are functions: convert, verify, sign, sbom, doctor, scan, diff, hash, stats, edit, delta, apply,
 split, merge, blend, append, info."""
 from collections.abc import Mapping

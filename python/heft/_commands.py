@@ -1,4 +1,4 @@
-"""The commands of heft as functions: convert, verify, sign, sbom, doctor, scan, diff, hash, stats,
+"""The commands of Heft as functions: convert, verify, sign, sbom, doctor, scan, diff, hash, stats,
 edit, delta, apply, split, merge, blend, append and info run the command that is part of the package and give
 dataclasses."""
 import inspect

@@ -72,7 +72,7 @@ DESCRIBED = (
     ("key", "sign",
      "secret", "private key on a NIST curve, a PEM file"),
     ("password-file", "sign",
-     "secret", "file with the password of the key; otherwise heft asks on the terminal"),
+     "secret", "file with the password of the key; otherwise Heft asks on the terminal"),
     ("certificate", "sign",
      "file", "certificate of the key, a PEM file; the signature will contain it"),
     ("chain", "sign",

@@ -1,4 +1,4 @@
-"""The commands of heft as functions: options, results, errors, warnings."""
+"""The commands of Heft as functions: options, results, errors, warnings."""
 import concurrent.futures
 import dataclasses
 import errno

@@ -168,7 +168,7 @@ static heft_status read_version(const heft_value *v, heft_error *err)
     if (version == HEFT_DELTA_VERSION)
         return HEFT_OK;
     return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                            "the delta has version %U, this heft reads version %U", version,
+                            "the delta has version %U, this Heft reads version %U", version,
                             (uint64_t)HEFT_DELTA_VERSION);
 }
 

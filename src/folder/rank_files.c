@@ -80,11 +80,11 @@ const char *heft_rank_files_main(const heft_folder_listing *l)
 
 static const char zero[] =
     "the folder has %q of DeepSpeed ZeRO-3, which cuts all tensors into pieces, and no files "
-    "*_optim_states.pt with the elements, which zero_to_fp32.py and heft join: copy them, too";
+    "*_optim_states.pt with the elements, which zero_to_fp32.py and Heft join: copy them, too";
 static const char parallel[] =
     "the checkpoint of DeepSpeed is of tensor or pipeline parallelism: files such as %q "
-    "have parts of tensors, and heft does not know how they are cut; ds_to_universal.py of "
-    "DeepSpeed makes a universal checkpoint, which heft joins";
+    "have parts of tensors, and Heft does not know how they are cut; ds_to_universal.py of "
+    "DeepSpeed makes a universal checkpoint, which Heft joins";
 static const char universal[] =
     "the folder is a universal checkpoint of DeepSpeed, with the folder 'zero', but without its "
     "files zero/NAME/fp32.pt, or %q with the shapes: copy it whole";

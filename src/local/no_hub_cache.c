@@ -5,7 +5,7 @@
 
 #include "local/hub_cache.h"
 
-const char heft_no_remote[] = "has no module 'remote'; rebuild heft with it among -Dmodules";
+const char heft_no_remote[] = "has no module 'remote'; rebuild Heft with it among -Dmodules";
 
 bool heft_is_hub_name(const char *path)
 {
@@ -14,7 +14,7 @@ bool heft_is_hub_name(const char *path)
 
 static heft_status fail(heft_error *err)
 {
-    return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build of heft %s", heft_no_remote);
+    return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build of Heft %s", heft_no_remote);
 }
 
 heft_status heft_hub_path(char *out, size_t capacity, const char *name, heft_error *err)

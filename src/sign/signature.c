@@ -176,7 +176,7 @@ heft_status heft_signature_root(uint8_t out[32], const heft_signature *s, const 
     heft_memory mem = { s->host->allocator, UINT64_MAX, 0 };
     if (!sha256)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                                "this build of heft has no SHA-256; rebuild heft with "
+                                "this build of Heft has no SHA-256; rebuild Heft with "
                                 "-Dopenssl=enabled");
     HEFT_TRY(heft_digest_load(sha256, err));
     void *state = heft_mem_alloc(&mem, sha256->state_bytes);

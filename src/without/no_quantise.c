@@ -7,7 +7,7 @@
 #include "model/quality.h"
 
 #define NEEDS_MODULE                                                                          \
-    "needs the module 'quantise', which this build of heft does not have; rebuild heft with " \
+    "needs the module 'quantise', which this build of Heft does not have; rebuild Heft with " \
     "'quantise' among -Dmodules"
 
 const char heft_no_encoders[] = ": encoding blocks " NEEDS_MODULE;

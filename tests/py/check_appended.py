@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """check_appended.py COMMANDS: append tensors to samples, and read the results independently.
 
-Each sample of gen_*.py is written in its own format, and heft appends tensors. The readers in
+Each sample of gen_*.py is written in its own format, and Heft appends tensors. The readers in
 tests/py must find the old tensors unchanged and the appended ones complete. TAP on stdout."""
 import concurrent.futures
 import json

@@ -102,7 +102,7 @@ def named(**variables):
 
 
 def opened_rows(measure, peer_seconds):
-    """Return the rows of a measurement of opening, and the tensor counts that heft opened: heft
+    """Return the rows of a measurement of opening, and the tensor counts that Heft opened: Heft
     takes 0.1 s, the peer `peer_seconds`."""
     counts = []
     inputs = types.SimpleNamespace(drop=lambda *_: None,

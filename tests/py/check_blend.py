@@ -24,7 +24,7 @@ NAMES = ["model.embed.weight", "model.layers.0.self_attn.w", "model.layers.1.mlp
 SHAPES = [(300, 41), (70, 33), (64, 70), (64, 70), (70,), (300, 41)]
 
 
-# ---- files: safetensors written here, other formats by heft ----
+# ---- files: safetensors written here, other formats by Heft ----
 
 def save(path, tensors):
     kinds = {"float32": "F32", "float16": "F16", "int64": "I64", "uint16": "BF16"}

@@ -2,9 +2,9 @@
 """check_burnpack.py HEFT: convert quantized tensors between all generations of Burn.
 
 SCHEMES_BY_GENERATION has a row for each quantization scheme, with its spelling in each generation.
-Each row is converted from every generation that has the scheme to every generation that heft
+Each row is converted from every generation that has the scheme to every generation that Heft
 writes. If the target has the scheme, a reader of the target generation must find the scheme and
-unchanged bytes; otherwise heft must refuse and name the generations that have the scheme. TAP on
+unchanged bytes; otherwise Heft must refuse and name the generations that have the scheme. TAP on
 stdout."""
 import hashlib
 import pathlib
@@ -83,7 +83,7 @@ SCHEMES_BY_GENERATION = [
     ("lines in 0.22 padded", (3, 3), 16, new("Q4S", {"PackedU32": 0}, "F32")),
     ("a table", (2, 16), 12, new("Q2F", {"PackedU32": 0}, "F32", mode="Lookup")),
 ]
-# Accepted spellings that heft does not write: source generation, scheme, target, expected scheme.
+# Accepted spellings that Heft does not write: source generation, scheme, target, expected scheme.
 OTHER_SPELLINGS = [
     ("no scale is one of F32", "0.22", new("Q8F", {"PackedU32": 0}, None)["0.22"], "0.21",
      old(["0.21"], "Q8F", "F32", {"PackedU32": 0}, "Tensor")["0.21"]),

@@ -2,7 +2,7 @@
 """check_clauses.py HEFT: clauses of the specifications that a single sample cannot show.
 
 They concern limits that need large files, and the results of conversions. Independent readers check
-the files that heft writes. TAP on stdout."""
+the files that Heft writes. TAP on stdout."""
 import collections
 import json
 import pathlib
@@ -429,7 +429,7 @@ def densified(stored=None):
     return check
 
 
-# heft's name, PyTorch's name, struct code, values at positions 1, 0 and 1, dense tensor
+# Heft's name, PyTorch's name, struct code, values at positions 1, 0 and 1, dense tensor
 TWICE = [("f32", "float32", "f", [1.5, 8, 2], [8, 3.5]),
          ("f16", "float16", "e", [1.5, 8, 2], [8, 3.5]),
          ("i16", "int16", "h", [-3, 7, 300], [7, 297]), ("u8", "uint8", "B", [200, 1, 100], [1,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """check_conversion_shares.py HEFT [TEST...]: shares must give the bytes of a single process.
 
-The judge is heft without shares. Shares are killed, find the disk full, start again, belong to a
+The judge is Heft without shares. Shares are killed, find the disk full, start again, belong to a
 different plan, or find damaged records. Where mpirun is installed, shares run under Open MPI. TAP
 on stdout."""
 import contextlib

@@ -22,7 +22,7 @@ MORE = [  # other byte orders, encodings and checksums of the same generation
     "ztensor12_crc.zt", "small.weights", "special_before.weights", "legacy_protocol4.pt",
     "python2_lines.pt", "old_f16.mpk.gz"
 ]
-OPTIONS = {  # further files of a generation that heft writes
+OPTIONS = {  # further files of a generation that Heft writes
     ("ztensor", "1.0"): (["--digest", "sha256", "--compress", "zstd"],),
     ("ztensor", "1.1"): (["--digest", "crc32c"],),
     ("ztensor", "1.2"): (["--digest", "crc32c"], ["--digest", "sha256", "--compress", "zstd"]),
@@ -31,7 +31,7 @@ OPTIONS = {  # further files of a generation that heft writes
 
 
 def written(heft, folder):
-    """Yield files that heft writes: every generation, with OPTIONS."""
+    """Yield files that Heft writes: every generation, with OPTIONS."""
     model = folder / "model.safetensors"
     values = bytes(range(1, 25))
     model.write_bytes(gen.pack({"a": ("F32", [2, 3], values), "b": ("F16", [4], values[:8])}))

@@ -43,7 +43,7 @@ def heft(*args, code=0):
     return p
 
 
-# ---- what heft makes of a folder ----
+# ---- what Heft makes of a folder ----
 
 def read_safetensors(path):
     data = path.read_bytes()
@@ -797,7 +797,7 @@ def files_of_pytorch(scratch):
             heft("convert", "-f", path / judge, scratch / "judge.safetensors")
             expected = read_safetensors(scratch / "judge.safetensors")
             heft("convert", "-f", *key, path / "dcp", scratch / "out.safetensors")
-            out = {name: tensor # heft leaves the state of an optimizer in a .pt file out
+            out = {name: tensor # Heft leaves the state of an optimizer in a .pt file out
                    for name, tensor in read_safetensors(scratch / "out.safetensors").items()
                    if name in expected or not name.startswith("optim.state.")}
             require(out == expected, f"{path}, {judge}: {set(out) ^ set(expected)}")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_dcp_written.py HEFT: distributed checkpoints (DCP) that heft writes, read by PyTorch.
+"""check_dcp_written.py HEFT: distributed checkpoints (DCP) that Heft writes, read by PyTorch.
 
 The index is unpickled by Python, with classes that stand for those of torch.distributed.checkpoint,
 and each item is read by torch.load(), as PyTorch's FileSystemReader reads it. Skipped without

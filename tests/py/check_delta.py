@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""check_delta.py HEFT: deltas that heft makes are applied by numpy, those that are written without
-heft are applied by heft, and so are the deltas of other programs; what is wrong is refused. TAP on
+"""check_delta.py HEFT: deltas that Heft makes are applied by numpy, those that are written without
+Heft are applied by Heft, and so are the deltas of other programs; what is wrong is refused. TAP on
 stdout."""
 import json
 import os

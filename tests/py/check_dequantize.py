@@ -2,7 +2,7 @@
 """check_dequantize.py HEFT [--seconds S --seed N]: judge `heft convert --dequantize` by the
 definitions of the schemes.
 
-Stored tensors are drawn at random, recognised by heft, converted to each type from one file and
+Stored tensors are drawn at random, recognised by Heft, converted to each type from one file and
 from two shards, and compared with numbers that NumPy computes: to the bit, but any NaN equals any
 other.  Models that cannot be decoded must be refused, by name.  The judge is itself tested with
 numbers that were derived by hand.  With --seconds, models are drawn again and again, from other

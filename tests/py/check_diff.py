@@ -22,7 +22,7 @@ except ImportError:
     print("1..0 # SKIP NumPy is not here")
     sys.exit(0)
 
-# heft's name: name in safetensors, type of NumPy ("bf16" is stored as the upper half of f32)
+# Heft's name: name in safetensors, type of NumPy ("bf16" is stored as the upper half of f32)
 PLAIN = {
     "u8": ("U8", "u1"), "i8": ("I8", "i1"), "u16": ("U16", "<u2"), "i16": ("I16", "<i2"),
     "u32": ("U32", "<u4"), "i32": ("I32", "<i4"), "u64": ("U64", "<u8"), "i64": ("I64", "<i8"),
@@ -30,9 +30,9 @@ PLAIN = {
 }
 FLOATS = ("f16", "bf16", "f32", "f64")
 BLOCKS = ("q4_0", "q5_1", "q8_0", "q6_k", "q2_k", "q2_0")
-OPAQUE = {"later": 43}  # a type that heft does not know: its number in GGUF
+OPAQUE = {"later": 43}  # a type that Heft does not know: its number in GGUF
 MANTISSA = {"f16": (10, -14), "bf16": (7, -126), "f32": (23, -126), "f64": (52, -1022)}
-SHAPE = (3, 23333)  # more elements than heft compares at a time
+SHAPE = (3, 23333)  # more elements than Heft compares at a time
 RNG = np.random.default_rng(5)
 
 
@@ -126,7 +126,7 @@ def differs(a, b, tolerance=None):
 
 
 def expect(change, a, b, mask):
-    """Compare the numbers of heft with NumPy's."""
+    """Compare the numbers of Heft with NumPy's."""
     if change is None:
         assert not mask.any(), f"heft finds no difference, NumPy {mask.sum()}"
         return

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """check_doctor.py HEFT: heft doctor names every kind of damage, and salvages the intact tensors.
 
-The test writes and damages files, and reads salvaged safetensors files without heft. TAP on
+The test writes and damages files, and reads salvaged safetensors files without Heft. TAP on
 stdout."""
 import gzip
 import io
@@ -173,7 +173,7 @@ def models(folder):
 
 
 def stored_ends(path):
-    """Return {name: offset after the last byte of the tensor}, as listed by heft."""
+    """Return {name: offset after the last byte of the tensor}, as listed by Heft."""
     code, out, err = heft("ls", "--json", path)
     assert not code, err
     return {t["name"]: max(p["offset"] + p["stored"] for p in t["parts"])

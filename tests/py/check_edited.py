@@ -90,7 +90,7 @@ def renamed(want, old, new):
     meta = {
         k.replace("/" + old, "/" + new) if k.startswith("heft.") and k.endswith("/" + old) else k: v
         for k, v in meta.items()
-    }  # attributes that heft stores as metadata because the format has no field
+    }  # attributes that Heft stores as metadata because the format has no field
     return {
         **want, "tensors": sorted(tensors, key=lambda t: t["name"]),
         **({"metadata": meta} if meta else {})

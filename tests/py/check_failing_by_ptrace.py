@@ -2,7 +2,7 @@
 """check_failing_by_ptrace.py HEFT COMMANDS RECORDER [--seconds N] [--seed N] [--only TEXT]: fail
 system calls of each command that writes files with strace, at the boundary of the kernel.
 
-The library of check_failing_system.py sees the calls that heft makes by the functions of the C
+The library of check_failing_system.py sees the calls that Heft makes by the functions of the C
 library. strace also sees the calls that other libraries and the C library itself make, and calls
 without a function. The results are judged alike. TAP and figures on stdout."""
 import collections

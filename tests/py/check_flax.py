@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""check_flax.py HEFT GENERATOR [PIECES]: compare heft with another reader and writer of Flax's
+"""check_flax.py HEFT GENERATOR [PIECES]: compare Heft with another reader and writer of Flax's
 MessagePack.
 
-Debian's python3-msgpack reads what heft writes, as flax.serialization does, and writes trees that
-heft reads. PIECES writes arrays in small pieces; tests/flax_pieces.c. TAP on stdout."""
+Debian's python3-msgpack reads what Heft writes, as flax.serialization does, and writes trees that
+Heft reads. PIECES writes arrays in small pieces; tests/flax_pieces.c. TAP on stdout."""
 import hashlib
 import json
 import pathlib
@@ -310,7 +310,7 @@ def index(scratch):
 
 
 def split(scratch):
-    """A model that heft splits is what transformers' flax_shard_checkpoint() writes."""
+    """A model that Heft splits is what transformers' flax_shard_checkpoint() writes."""
     folder, path = scratch / "split", scratch / "large.npz"
     arrays = {f"model/layers_{i}/kernel": numpy.full((40, 40 + i), i, "float32") for i in range(5)}
     numpy.savez(path, **arrays)

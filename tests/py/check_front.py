@@ -131,6 +131,9 @@ def site():
     known = set(re.findall(r"^\| \[`heft (\w+)", (ROOT / "docs/cli.md").read_text(), re.M))
     yield from (f"heft {name} has no page" for name in sorted(known) if f"cli/{name}" not in
                 made.pages)
+    yield from (f"{name} is not on the site"
+                for name in ("docs/page-light.png", "docs/page-dark.png", "docs/terminal.svg")
+                if name not in made.copied)
     if not made.names().get("heft_file_open", "").startswith("api/heft-h.html#"):
         yield "heft_file_open has no entry"
 

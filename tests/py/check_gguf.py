@@ -32,7 +32,7 @@ def heft(*args, codes=(0,)):
 
 
 def as_json(kind, value):
-    """Return a metadata value as heft prints it in JSON."""
+    """Return a metadata value as Heft prints it in JSON."""
     if kind == "arr":
         return [as_json(value[0], v) for v in value[1]]
     if kind in ("f32", "f64"):
@@ -164,7 +164,7 @@ def many_texts():
 
 
 def shared_files():
-    """Check published files next to the checkout; heft must report the first damaged byte."""
+    """Check published files next to the checkout; Heft must report the first damaged byte."""
     for path, at in (("damaged/ggml-vocab-bert-bge.gguf", 208), ("damaged/ggml-vocab-gpt-2.gguf",
                                                                  335)):
         if not (SHARED / path).exists():

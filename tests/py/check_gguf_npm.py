@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_gguf_npm.py HEFT DIR: read the GGUF files of heft with packages from npm.
+"""check_gguf_npm.py HEFT DIR: read the GGUF files of Heft with packages from npm.
 
 The samples of gen_gguf.py are converted to GGUF; each reader in DIR must list the tensors and
 metadata that read_gguf.py finds. TAP on stdout."""

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """check_hash.py HEFT: compute the content digests of docs/hash.md for a safetensors file.
 
-heft hash must print the same digests for the file and for a copy that heft converts. TAP on
+heft hash must print the same digests for the file and for a copy that Heft converts. TAP on
 stdout."""
 import json
 import pathlib
@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
 CHUNK = 1 << 20
-TENSORS = {  # name: safetensors type, heft type, shape, bytes
+TENSORS = {  # name: safetensors type, Heft type, shape, bytes
     "vector": ("F32", "f32", [5], bytes(range(20))),
     "scalar": ("F16", "f16", [], b"\x00\x3c"),
     "none": ("F32", "f32", [0, 4], b""),

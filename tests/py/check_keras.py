@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""check_keras.py HEFT: compare heft with h5py, which Keras writes and reads its weights with.
+"""check_keras.py HEFT: compare Heft with h5py, which Keras writes and reads its weights with.
 
 Debian's python3-h5py makes files in the layouts of Keras 2 and 3, and files that are hostile or
-damaged; heft must list the arrays that h5py reads, or refuse the file. TAP on stdout."""
+damaged; Heft must list the arrays that h5py reads, or refuse the file. TAP on stdout."""
 import base64
 import ctypes
 import hashlib
@@ -428,7 +428,7 @@ def bombs(scratch):
 
 
 def cut_and_changed(scratch):
-    """A file that ends early, or has any byte changed, is refused or read; heft does not crash."""
+    """A file that ends early, or has any byte changed, is refused or read; Heft does not crash."""
     rng = numpy.random.default_rng(9)
     whole, path = scratch / "whole.h5", scratch / "changed.h5"
     with h5py.File(whole, "w") as f:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """check_lora_extract.py HEFT: judge `heft convert --extract-lora` by the singular values of NumPy.
 
-The adapter must leave hardly more of the difference than the best one of its rank, heft must state
+The adapter must leave hardly more of the difference than the best one of its rank, Heft must state
 what it leaves, and merging the adapter must lead from one model to the other. TAP on stdout."""
 import json
 import pathlib

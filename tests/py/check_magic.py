@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""check_magic.py HEFT SAMPLES: compare file(1), with share/heft/magic, to heft.
+"""check_magic.py HEFT SAMPLES: compare file(1), with share/heft/magic, to Heft.
 
-Every sample that heft opens must get the MIME type of the format, and the generation if the text
+Every sample that Heft opens must get the MIME type of the format, and the generation if the text
 names generations; other files must get no such type. TAP on stdout; skipped without file."""
 import collections
 import json
@@ -17,7 +17,7 @@ import tap  # noqa: E402
 
 MAGIC = ROOT / "share/heft/magic"
 TYPES = {"npy": "npy", "npz": "npz", "torch": "pytorch"}
-# Texts of file for versions of heft, where the two differ.
+# Texts of file for versions of Heft, where the two differ.
 VERSIONS = {
     ("ztensor", "1.1"): "1.1 or 1.2", ("ztensor", "1.2"): "1.1 or 1.2",
     ("ztensor", "2"): "version 2", ("embd", "simple"): "simple stream",
@@ -92,7 +92,7 @@ def samples(heft, folder):
 
 
 def written(heft, scratch):
-    """Yield a result for each generation that heft writes: none may be missed."""
+    """Yield a result for each generation that Heft writes: none may be missed."""
     model = scratch / "model.safetensors"
     run(sys.executable, ROOT / "tools/make_model.py", model, "--layers", "1", "--hidden", "16")
     formats = json.loads(run(heft, "formats", "--json").stdout)["formats"]

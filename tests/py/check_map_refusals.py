@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_map_refusals.py HEFT: maps and models that heft must refuse, each with the error that names
+"""check_map_refusals.py HEFT: maps and models that Heft must refuse, each with the error that names
 the line, the tensors and the numbers.  Nothing may be written.  TAP on stdout."""
 import json
 import pathlib

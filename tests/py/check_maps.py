@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """check_maps.py HEFT: apply every shipped map to a made model of its architecture.
 
-map_models.py computes what the model is in the other framework; heft must give the same bytes,
+map_models.py computes what the model is in the other framework; Heft must give the same bytes,
 choose the map by config.json, and give the model back by the inverse.  TAP on stdout."""
 import json
 import pathlib

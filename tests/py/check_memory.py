@@ -46,7 +46,7 @@ def save(path, **arrays):
 
 
 def peak(*args, **env):
-    """Run heft; return (exit status, stderr, peak of anonymous memory in bytes)."""
+    """Run Heft; return (exit status, stderr, peak of anonymous memory in bytes)."""
     max_memory = 0
     with tempfile.TemporaryFile() as messages, subprocess.Popen(
         [HEFT, *map(str, args)], stdout=subprocess.DEVNULL, stderr=messages,
@@ -255,7 +255,7 @@ def check_full(root, temporary):
 
 
 def check_killed(root, _):
-    """Kill heft while the temporary file exists."""
+    """Kill Heft while the temporary file exists."""
     for _ in range(5):
         p = subprocess.Popen([HEFT, "convert", root / "f.npz", root / "k.safetensors"])
         seen = 0

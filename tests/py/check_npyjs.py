@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_npyjs.py HEFT DIR: read .npy files of heft with npyjs, a package below DIR. TAP on
+"""check_npyjs.py HEFT DIR: read .npy files of Heft with npyjs, a package below DIR. TAP on
 stdout."""
 import json
 import math

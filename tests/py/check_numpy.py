@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_numpy.py HEFT COMMANDS: read NumPy's files with heft, and heft's files with NumPy.
+"""check_numpy.py HEFT COMMANDS: read NumPy's files with Heft, and Heft's files with NumPy.
 
 TAP on stdout; skipped without NumPy."""
 import hashlib

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""check_onnx.py HEFT GENERATOR: compare heft with the library of ONNX, Debian's python3-onnx.
+"""check_onnx.py HEFT GENERATOR: compare Heft with the library of ONNX, Debian's python3-onnx.
 
-The library makes models, and reads the samples of GENERATOR; heft must list the same arrays. TAP on
+The library makes models, and reads the samples of GENERATOR; Heft must list the same arrays. TAP on
 stdout."""
 import hashlib
 import json
@@ -38,7 +38,7 @@ def facts(array):
 
 
 def listed(path):
-    """Return name -> (dtype, shape, digest of the bytes) by heft."""
+    """Return name -> (dtype, shape, digest of the bytes) by Heft."""
     tensors = json.loads(heft("ls", "--json", path).stdout)["tensors"]
     return {t["name"]: (t["dtype"], t["shape"],
                         hashlib.sha256(heft("cat", path, t["name"]).stdout).hexdigest())

@@ -164,15 +164,29 @@ def check_links(pages):
                 if p not in linked and p.name != "README.md")
 
 
+def help_of(*command):
+    env = {**os.environ, "LD_LIBRARY_PATH": str(BUILD)}
+    return subprocess.run([BUILD / "heft", *command, "--help"], env=env, capture_output=True,
+                          text=True, check=True).stdout
+
+
+def check_width():
+    """Yield lines of --help that a terminal of 80 columns would break."""
+    commands = re.findall(r"^  ([a-z]+)  ", help_of(), re.M)
+    if len(commands) < 20:
+        yield f"heft --help lists {len(commands)} commands"
+    for command in ([], *([name] for name in commands)):
+        yield from (f"heft {' '.join(command)} --help: {len(line)} columns: {line}"
+                    for line in help_of(*command).splitlines() if len(line) > 80)
+
+
 def check_options():
     """Yield options of --help that docs/cli.md does not name in the section of the command."""
-    env = {**os.environ, "LD_LIBRARY_PATH": str(BUILD)}
     text = (ROOT / "docs/cli.md").read_text()
     common, *commands = re.split(r"^(?=## (?:ls|info)$)", text, maxsplit=1, flags=re.M)
     for section in re.split(r"^## ", "".join(commands), flags=re.M)[1:]:
         command = section.split("\n", 1)[0]
-        shown = subprocess.run([BUILD / "heft", command, "--help"], env=env, capture_output=True,
-                               text=True, check=True).stdout
+        shown = help_of(command)
         named = set(re.findall(r"--[a-z-]+", common + section))
         for option in dict.fromkeys(re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", shown, re.M)):
             if option not in named:
@@ -191,7 +205,8 @@ def main():
     return tap.report([*((t, [line for c in f for line in c.split("\n")]) for t, f in results),
                        ("links lead to pages, and every page is linked", list(check_links(pages))),
                        ("functions, types and constants exist", list(check_names(current))),
-                       ("docs/cli.md names every option", list(check_options()))])
+                       ("docs/cli.md names every option", list(check_options())),
+                       ("help has lines of 80 columns", list(check_width()))])
 
 
 sys.exit(main())

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """check_public_corpus.py HEFT SAMPLES: the archive of `./dev corpus`, judged as other people would.
 
-The archive is reproducible, heft passes it, NumPy passes its part, and readers that are wrong in
+The archive is reproducible, Heft passes it, NumPy passes its part, and readers that are wrong in
 one way fail. TAP on stdout."""
 import lzma
 import pathlib

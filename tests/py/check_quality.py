@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """check_quality.py HEFT: judge `heft convert --quantize NAME --verify-quality` by NumPy.
 
-What heft has written is decoded by the definitions of the schemes and of ggml's blocks, and
-compared with the source. The numbers of heft must be the same on one thread and on several, into a
+What Heft has written is decoded by the definitions of the schemes and of ggml's blocks, and
+compared with the source. The numbers of Heft must be the same on one thread and on several, into a
 file and into a pipe, and those of a tensor with many runs must be as good as those of a small one.
 TAP on stdout."""
 import json
@@ -58,7 +58,7 @@ def differ(title, got, want):
 
 
 def document_differs(document, pairs):
-    """Compare the document of heft with pairs of numbers of the source and of the file."""
+    """Compare the document of Heft with pairs of numbers of the source and of the file."""
     got = {t["name"]: t for t in document["tensors"]}
     if sorted(got) != sorted(pairs):
         yield f"tensors {sorted(got)}, not {sorted(pairs)}"
@@ -201,7 +201,7 @@ NAME = "blk.0.ffn_up.weight"
 
 
 def blocks_of(path, kind, shape):
-    """Return the numbers of the tensor NAME, decoded from the bytes that heft cuts out."""
+    """Return the numbers of the tensor NAME, decoded from the bytes that Heft cuts out."""
     data = heft("cat", path, NAME).stdout
     if kind == "q8_0":
         raw = np.frombuffer(data, np.uint8).reshape(-1, 34)

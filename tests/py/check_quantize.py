@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """check_quantize.py HEFT: judge `heft convert --quantize` by the definitions of the schemes.
 
-Weights with ordinary numbers and difficult ones are quantised by heft, on one thread and several,
-from one file and from shards, and compared with what NumPy encodes: to the bit. What heft decodes
+Weights with ordinary numbers and difficult ones are quantised by Heft, on one thread and several,
+from one file and from shards, and compared with what NumPy encodes: to the bit. What Heft decodes
 from the result is compared with what NumPy decodes. Copies between layouts are compared with the
 bytes that they come from. TAP on stdout."""
 import json

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""check_release.py: make releases of a small tree, and refuse releases that must not be made. The
-packaging check notices faults of debian/. TAP on stdout."""
+"""check_release.py: make releases of a small tree, and refuse releases that must not be made, and
+trials that cannot be made here. The packaging check notices faults of debian/. TAP on stdout."""
 import hashlib
 import os
 import pathlib
@@ -11,11 +11,12 @@ import tarfile
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
+TOOLS = ROOT / "tools"
+sys.path.insert(0, str(TOOLS))
 import release_files  # noqa: E402
 import tap  # noqa: E402
 
-RELEASE, DEBIAN = ROOT / "tools/release.py", ROOT / "tools/check_debian.py"
+RELEASE, DEBIAN = TOOLS / "release.py", TOOLS / "check_debian.py"
 TREE = {
     "meson.build": "project('heft', 'c',\n  version: '1.2.3',\n",
     "include/heft/heft.h": "#define HEFT_VERSION_MAJOR 1\n#define HEFT_VERSION_MINOR 2\n"
@@ -239,6 +240,20 @@ def contents(scratch):
     yield "each library inside is in a kind of file", missing
 
 
+def trials(scratch):
+    """Ask for trials where no clean Debian can be made: a folder of programs without mmdebstrap."""
+    before = os.environ["PATH"]
+    os.environ["PATH"] = str(scratch)
+    words = "mmdebstrap, which" if os.geteuid() == 0 else "only root"
+    yield "without mmdebstrap or root no system is made, and it is said why", expect(
+        run(TOOLS / "clean_root.py", "--can"), 1, words)
+    yield "the files of a release are not tried then", expect(
+        run(TOOLS / "try_release.py", scratch), 1, words)
+    yield "the steps of a new user are not taken then", expect(
+        run(TOOLS / "clean_debian.py", "install"), 1, words)
+    os.environ["PATH"] = before
+
+
 def results(scratch):
     root = scratch / "tree"
     root.mkdir()
@@ -248,6 +263,7 @@ def results(scratch):
     yield from refusals(root, scratch)
     if shutil.which("readelf"):
         yield from contents(scratch)
+    yield from trials(scratch)
     if (ROOT / "debian").is_dir():
         yield from packaging(scratch)
 

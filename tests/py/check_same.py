@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_same.py COMMANDS OTHER LIMIT SAMPLES...: compare two builds of heft, sample by sample.
+"""check_same.py COMMANDS OTHER LIMIT SAMPLES...: compare two builds of Heft, sample by sample.
 
 COMMANDS and OTHER are programs of tests/commands.c; OTHER may be several words, for a program that
 an emulator runs. SAMPLES are directories with samples (FORMAT/good and FORMAT/bad); of each

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_samples.py COMMANDS SOURCE...: compare heft with the expectations of samples.
+"""check_samples.py COMMANDS SOURCE...: compare Heft with the expectations of samples.
 
 A SOURCE is a directory with samples, or a program (gen_NAME.py) that writes samples. Each sample
 FILE in good/ or bad/ has a FILE.json. For good samples FILE.json lists the tensors: name, dtype,
@@ -35,7 +35,7 @@ class CheckFailed(Exception):
 
 
 def heft(*args, codes=(0,)):
-    """Run heft; return (stdout, exit status). The status must be in `codes`."""
+    """Run Heft; return (stdout, exit status). The status must be in `codes`."""
     p = HEFT.run(*args, text=False)
     if p.returncode not in codes:
         messages = (p.stderr or p.stdout).decode(errors="replace").strip()

@@ -227,7 +227,7 @@ def attacks(args):
 # ---- ordinary use ----
 
 # Shell commands, each run in a folder filled anew; "heft" is a function that adds --no-sandbox the
-# second time.  If heft refuses to open a pipe, ": <> pipe" opens it for the waiting program.
+# second time.  If Heft refuses to open a pipe, ": <> pipe" opens it for the waiting program.
 WORKING = {
     "relative paths": """cd out; heft ls ../in/a.st; heft ls ./../in//a.st""",
     "a path without a folder": """cd in; heft convert a.st c.zt; heft verify c.zt""",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """check_shards.py HEFT: open, verify, split and merge sharded models.
 
-Independent readers check the files that heft writes; the shard sets come from gen_shards.py. TAP on
+Independent readers check the files that Heft writes; the shard sets come from gen_shards.py. TAP on
 stdout."""
 import concurrent.futures
 import hashlib

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""check_sign.py HEFT loaded|linked: signatures of heft and of Python's cryptography, each checked
-by the other.  The second word says how heft gets libcrypto.
+"""check_sign.py HEFT loaded|linked: signatures of Heft and of Python's cryptography, each checked
+by the other.  The second word says how Heft gets libcrypto.
 
 The test has an implementation of DSSE and of the statement of OpenSSF Model Signing of its own. It
-makes signatures that heft must accept, and changed ones that heft must refuse with the right rule.
+makes signatures that Heft must accept, and changed ones that Heft must refuse with the right rule.
 TAP on stdout."""
 import base64
 import datetime
@@ -121,7 +121,7 @@ def bundle(what, key, hash_, material):
 
 
 def judge(path, key, hash_, files, model):
-    """Return complaints about a signature that heft wrote."""
+    """Return complaints about a signature that Heft wrote."""
     b = json.loads(path.read_text())
     public = key.public_key().public_bytes(serialization.Encoding.PEM,
                                            serialization.PublicFormat.SubjectPublicKeyInfo)
@@ -636,7 +636,7 @@ def keys(work):
 
 
 def on_terminal(words, answer):
-    """Run heft on a new terminal and answer the question, with text or a function of the process.
+    """Run Heft on a new terminal and answer the question, with text or a function of the process.
     Return the exit code, the output, and whether the terminal echoes afterwards."""
     child, terminal = pty.fork()
     if not child:
@@ -772,7 +772,7 @@ def certificates(work):
 
 
 def signing_with_certificates(work):
-    """heft signs with certificates; cryptography and heft judge the chain and the signature."""
+    """heft signs with certificates; cryptography and Heft judge the chain and the signature."""
     now = datetime.datetime.utcnow()
     root_key, middle_key, key, other = (ec.generate_private_key(ec.SECP256R1()) for _ in range(4))
     private, _ = write_keys(work, key)
@@ -902,7 +902,7 @@ def chain_of(chain, more=b""):
 
 
 def judge_chain(path, chain, model):
-    """Return complaints about a signature with certificates that heft wrote."""
+    """Return complaints about a signature with certificates that Heft wrote."""
     b = json.loads(path.read_text())
     complaints = []
     if b["verificationMaterial"] != {**chain_of(chain), "tlogEntries": []}:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_torch.py COMMANDS SHARED GENERATOR...: compare heft with PyTorch.
+"""check_torch.py COMMANDS SHARED GENERATOR...: compare Heft with PyTorch.
 
 Names, shapes, element types and bytes must be equal for samples that PyTorch loads, for files that
 PyTorch writes here, and for files next to the checkout. Skipped without PyTorch. TAP on stdout."""
@@ -66,7 +66,7 @@ def flatten(torch, value, path, found):
         found[path or "tensor"] = value
     elif isinstance(value, dict):
         if path and "state" in value and ("param_groups" in value or path.startswith("optim")):
-            return  # heft lists optimizer states separately
+            return  # Heft lists optimizer states separately
         for key, item in value.items():
             flatten(torch, item, f"{path}.{key}" if path else str(key), found)
     elif isinstance(value, (list, tuple)):
@@ -85,7 +85,7 @@ def raw(torch, t):
 
 
 def load(torch, path):
-    """Return {name: tensor} and True if heft must list no other tensors (false for TorchScript)."""
+    """Return {name: tensor} and True if Heft must list no other tensors (false for TorchScript)."""
     if path.suffix == ".jit":
         return dict(torch.jit.load(path, map_location="cpu").state_dict()), False
     found = {}
@@ -254,7 +254,7 @@ def kinds(torch, folder):
 
 
 def conversions(torch, folder):
-    """Yield (title, differences) of files that heft writes."""
+    """Yield (title, differences) of files that Heft writes."""
     for name, value in views(torch):
         path = folder / f"{name}.pt"
         if name != "checkpoint":

@@ -4,7 +4,7 @@
 An optimizer record is a Burnpack with a tensor "ID.FIELD" for each field of a parameter's state.
 The tensor has the id of the parameter. There are scalars of the same form, such as "ID.__rank", and
 since July 2026 metadata "ID" with the path of the parameter. A scheduler record has only scalars.
-The records are written and read without heft. EXAMPLE is the program of examples/burn_training.c.
+The records are written and read without Heft. EXAMPLE is the program of examples/burn_training.c.
 TAP on stdout."""
 import json
 import math

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """check_within.py COMMANDS SHARED: convert each sample and fixture to its own format.
 
-What heft prints about both files, and the decoded manifests, must be equal, or the conversion must
+What Heft prints about both files, and the decoded manifests, must be equal, or the conversion must
 have reported the difference by name. TAP on stdout."""
 import concurrent.futures
 import json
@@ -56,7 +56,7 @@ def facts_of(path):
         return None
     ls, info = json.loads(ls.stdout), json.loads(info.stdout)
     facts = {k: info.get(k) for k in ("format", "version", "vocabulary", "metadata", "generator")}
-    if not facts["generator"]:  # the generator of the output may be heft
+    if not facts["generator"]:  # the generator of the output may be Heft
         del facts["generator"]
     if facts["format"] == "burnpack":  # the content of a Burnpack decides its generation
         del facts["version"]

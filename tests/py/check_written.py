@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """check_written.py COMMANDS: convert samples to every generation of every format.
 
-Independent readers check the files. With --allow-loss, heft must name dropped content on stderr;
+Independent readers check the files. With --allow-loss, Heft must name dropped content on stderr;
 without the option there must be no output. TAP on stdout."""
 import concurrent.futures
 import json
@@ -37,7 +37,7 @@ CANNOT_CARRY = 5
 # They have no form for quantised tensors, which are refused unless the stored ones are asked for
 WITHOUT_QUANTISED = ("mag", "gptrs-checkpoint", "gptrs-archive", "embd", "burnpack", "gguf")
 OTHER_SPELLINGS = {"f8_e4m3": "f8_e4m3fn",
-           "f4": "f4_e2m1"}  # otherwise names of safetensors are those of heft in upper case
+           "f4": "f4_e2m1"}  # otherwise names of safetensors are those of Heft in upper case
 ALIGNMENTS = [None, 256]
 SHOWN = 40  # minimum number of bytes of a name that a message shows
 

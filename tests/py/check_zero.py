@@ -34,7 +34,7 @@ def heft(*args, code=0, memory=None):
     return p
 
 
-# ---- what heft makes of a folder ----
+# ---- what Heft makes of a folder ----
 
 TYPES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.int64: "I64"}
 

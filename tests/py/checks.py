@@ -29,7 +29,7 @@ def heft_json(*args, code=0):
 
 
 def read_safetensors(path):
-    """Return {name: (element type, shape, bytes)} without heft."""
+    """Return {name: (element type, shape, bytes)} without Heft."""
     data = path.read_bytes()
     start = 8 + struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8:start])

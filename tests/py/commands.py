@@ -36,7 +36,7 @@ class Server:
 
 
 class Commands:
-    """Run commands with heft, or with tests/commands.c and a server process per thread."""
+    """Run commands with Heft, or with tests/commands.c and a server process per thread."""
 
     def __init__(self, program):
         self.program, self.own, self.servers = program, threading.local(), []

@@ -1,5 +1,5 @@
 """delta_file.py - reads, applies and writes deltas as docs/delta.md describes them, with numpy and
-the command zstd, and the layouts of other programs; nothing of it knows heft."""
+the command zstd, and the layouts of other programs; nothing of it knows Heft."""
 import functools
 import json
 import struct

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gen_burnpack.py ROOT: write .bpk samples to ROOT/burnpack, without heft.
+"""gen_burnpack.py ROOT: write .bpk samples to ROOT/burnpack, without Heft.
 
 Good samples: the dialects of Burn 0.19 to 0.22, every element type, quantization schemes, orders
 and spellings of the CBOR. "rewritten" in FILE.json is the version with which a conversion must
@@ -188,7 +188,7 @@ def few():
 # ---- good ----
 
 def put(s, name, pack, rewritten="0.21", listed=None, texts=None, quantized=(), data=None):
-    """Write a good sample; `rewritten` is None if heft writes the file differently."""
+    """Write a good sample; `rewritten` is None if Heft writes the file differently."""
     metadata = None if pack.scalars else pack.metadata  # a sample lists either all metadata or none
     facts = facts_of(listed or pack.tensors, texts, pack.ids, metadata, quantized, rewritten)
     s.write("good", name + ".bpk", pack.bytes() if data is None else data, facts)

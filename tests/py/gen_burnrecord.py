@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """gen_burnrecord.py ROOT: write records of Burn's NamedMpkFileRecorder to ROOT/burn-record.
 
-The recorder existed up to Burn 0.21. The bytes are written without heft and without a library for
+The recorder existed up to Burn 0.21. The bytes are written without Heft and without a library for
 MessagePack, as rmp_serde encodes Burn's types: structs are maps by name, enum variants without a
 value are text, other variants are maps with one entry, None and constants are nil."""
 import gzip

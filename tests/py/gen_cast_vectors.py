@@ -370,7 +370,7 @@ def packed(out, rng):
                    pack(t, codes) if to == t else encode_all(to, values), lost(t, to, values))
 
 
-# heft's numbers follow the order of ggml's numbers, except q2_0
+# Heft's numbers follow the order of ggml's numbers, except q2_0
 BLOCK_NUMBERS = {t: 24 + i for i, t in enumerate(ggml_blocks.BLOCKS)}
 
 

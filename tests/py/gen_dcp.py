@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """gen_dcp.py ROOT: write indexes of distributed checkpoints of PyTorch (.metadata) to ROOT/torch.
 
-Neither heft nor PyTorch is used: the classes of gen_torch.py and of this file stand in. The samples
+Neither Heft nor PyTorch is used: the classes of gen_torch.py and of this file stand in. The samples
 are indexes alone, without the files of the ranks: each breaks a rule of the index, and one breaks
 none, so that the missing file is what verify reports."""
 import pickle

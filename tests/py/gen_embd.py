@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gen_embd.py ROOT: write EMBD .weights samples to ROOT/embd, without heft.
+"""gen_embd.py ROOT: write EMBD .weights samples to ROOT/embd, without Heft.
 
 Good samples: the specified layout with all accepted forms of sections, vocabularies and checksums,
 and the simple stream. "rewritten" in FILE.json is the version with which a conversion must produce

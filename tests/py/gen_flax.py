@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """gen_flax.py ROOT: write trees of Flax (flax.serialization.msgpack_serialize) to ROOT/flax.
 
-The bytes are written without heft and without a library for MessagePack: nested maps, with arrays
+The bytes are written without Heft and without a library for MessagePack: nested maps, with arrays
 as extension 1, numbers of NumPy as extension 3, and complex numbers of Python as extension 2."""
 import math
 import struct

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gen_gguf.py ROOT: write .gguf samples to ROOT/gguf, without heft.
+"""gen_gguf.py ROOT: write .gguf samples to ROOT/gguf, without Heft.
 
 Good samples: versions 1 to 3 and big-endian files, every type of metadata and element, alignments,
 vocabularies. Bad samples: at least one for each error of the parser, including known attacks:

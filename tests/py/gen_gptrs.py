@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gen_gptrs.py ROOT: write gpt-rs checkpoints and archives to ROOT/gptrs, without heft.
+"""gen_gptrs.py ROOT: write gpt-rs checkpoints and archives to ROOT/gptrs, without Heft.
 
 Good samples: version 2 of three writers, version 1, and the short-lived bincode index. "rewritten"
 in FILE.json is the version with which a conversion must produce the same bytes. Bad samples: at

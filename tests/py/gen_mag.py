@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gen_mag.py ROOT: write .mag samples to ROOT/mag, without heft.
+"""gen_mag.py ROOT: write .mag samples to ROOT/mag, without Heft.
 
 Good samples: both archive versions and the snapshot, every element type, every interpretation of
 the checksum. "rewritten" in FILE.json is the version with which a conversion must produce the same

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gen_npy.py ROOT: write .npy samples to ROOT/npy, without heft and NumPy.
+"""gen_npy.py ROOT: write .npy samples to ROOT/npy, without Heft and NumPy.
 
 Good samples: every element type, byte orders, orders of dimensions, versions, spellings of the
 header. Bad samples: at least one for each error of the parser, and accepted files that NumPy would

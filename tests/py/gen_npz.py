@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gen_npz.py ROOT: write .npz samples to ROOT/npz, without heft, NumPy and zipfile.
+"""gen_npz.py ROOT: write .npz samples to ROOT/npz, without Heft, NumPy and zipfile.
 
 Good samples: stored and deflated members, zip64, data descriptors, comments, orders. Bad samples:
 archives with false fields, members with unexpected content, wrong checksums."""

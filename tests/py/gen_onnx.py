@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gen_onnx.py ROOT: write ONNX models to ROOT/onnx, without heft and without ONNX's library."""
+"""gen_onnx.py ROOT: write ONNX models to ROOT/onnx, without Heft and without ONNX's library."""
 import hashlib
 import struct
 import sys

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gen_safetensors.py ROOT: write .safetensors samples to ROOT/safetensors, without heft.
+"""gen_safetensors.py ROOT: write .safetensors samples to ROOT/safetensors, without Heft.
 
 Good samples: every element type, shapes, orders, metadata, spellings of the JSON. Bad samples: at
 least one for each error of the parser, and accepted files outside the specification."""
@@ -10,7 +10,7 @@ import sys
 
 from samples import Samples
 
-# heft's name, safetensors' name, bits
+# Heft's name, safetensors' name, bits
 TYPES = [("bool", "BOOL", 8), ("f4_e2m1", "F4", 4), ("f6_e2m3", "F6_E2M3", 6),
          ("f6_e3m2", "F6_E3M2", 6), ("u8", "U8", 8), ("i8", "I8", 8), ("f8_e5m2", "F8_E5M2", 8),
          ("f8_e4m3fn", "F8_E4M3", 8), ("f8_e8m0", "F8_E8M0", 8), ("f8_e4m3fnuz", "F8_E4M3FNUZ", 8),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """gen_torch.py ROOT: write .pt samples to ROOT/torch with pickle and zipfile.
 
-Neither heft nor PyTorch is used: modules with PyTorch's names stand in. Good samples: both
+Neither Heft nor PyTorch is used: modules with PyTorch's names stand in. Good samples: both
 containers, every protocol, every element type, views, nested and shared values. PyTorch loads those
 with "judge" in FILE.json too (check_torch.py). Bad samples: one for each error of the reader, and
 pickles that would be harmful if executed."""
@@ -20,7 +20,7 @@ import zlib
 
 from samples import Samples
 
-# storage class, name in PyTorch, heft's name, bytes
+# storage class, name in PyTorch, Heft's name, bytes
 TYPES = [("FloatStorage", "float32", "f32", 4), ("HalfStorage", "float16", "f16", 2),
          ("BFloat16Storage", "bfloat16", "bf16", 2), ("DoubleStorage", "float64", "f64", 8),
          ("LongStorage", "int64", "i64", 8), ("IntStorage", "int32", "i32", 4),
@@ -1019,7 +1019,7 @@ PICKLES = [  # name, body of "x", expected result, reason
      "a file in a file"),
     ("pairs", b"ccollections\nOrderedDict\n(](NetR", "reject",
      "a dictionary of items that are not pairs"),
-    # Calls that heft must not execute.
+    # Calls that Heft must not execute.
     ("call_system", glob("posix system") + text("touch /tmp/x") + b"\x85R", "warn",
      "a call of os.system"),
     ("call_system_inst", b"(" + text("true") + b"iposix\nsystem\n", "warn",

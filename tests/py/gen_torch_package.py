@@ -12,7 +12,7 @@ import zipfile
 from gen_torch import archive, described, gather, noise, plain, program, rebuilt, persistent, zipped
 from samples import Samples
 
-# number in the schema, heft's name, bytes
+# number in the schema, Heft's name, bytes
 TYPES = [(1, "u8", 1), (2, "i8", 1), (3, "i16", 2), (4, "i32", 4), (5, "i64", 8), (6, "f16", 2),
          (7, "f32", 4), (8, "f64", 8), (9, "u32", 4), (10, "c64", 8), (11, "c128", 16),
          (12, "bool", 1), (13, "bf16", 2), (28, "u16", 2), (29, "f8_e4m3fn", 1),

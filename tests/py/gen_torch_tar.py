@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """gen_torch_tar.py ROOT: write tar archives of PyTorch before 0.1.11 to ROOT/torch.
 
-The archives are made with pickle and tarfile, without heft and PyTorch, by the layout that
+The archives are made with pickle and tarfile, without Heft and PyTorch, by the layout that
 legacy_load() in torch/serialization.py reads. PyTorch loads those with "judge" in FILE.json too
 (check_torch.py)."""
 import collections
@@ -13,7 +13,7 @@ import tarfile
 
 from samples import Samples
 
-# class prefix, heft's name, bytes
+# class prefix, Heft's name, bytes
 TYPES = [("Float", "f32", 4), ("Double", "f64", 8), ("Half", "f16", 2), ("Long", "i64", 8),
          ("Int", "i32", 4), ("Short", "i16", 2), ("Char", "i8", 1), ("Byte", "u8", 1)]
 SIZE = {name: (short, size) for name, short, size in TYPES}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gen_ztensor1.py ROOT: write zTensor 0.1, 1.0, 1.1 and 1.2 samples to ROOT/ztensor, without heft.
+"""gen_ztensor1.py ROOT: write zTensor 0.1, 1.0, 1.1 and 1.2 samples to ROOT/ztensor, without Heft.
 
 CBOR and zstd frames (stored and repeated blocks) are made here in plain Python."""
 import hashlib

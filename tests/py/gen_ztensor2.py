@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gen_ztensor2.py ROOT: write zTensor 2 samples to ROOT/ztensor, without heft.
+"""gen_ztensor2.py ROOT: write zTensor 2 samples to ROOT/ztensor, without Heft.
 
 CBOR, XXH3, XXH64 and zstd frames (stored blocks) are made here in plain Python."""
 import hashlib

@@ -1,4 +1,4 @@
-"""lora_large.py - adapters whose weights exceed what heft computes at once: rows of many columns,
+"""lora_large.py - adapters whose weights exceed what Heft computes at once: rows of many columns,
 many rows, high ranks, many experts.  cases(m) gives rows (title, base, adapter) for the module
 check_lora, `m`."""
 import math

@@ -1,7 +1,7 @@
 """map_models.py: small models of each architecture, and what they are in another framework.
 
 The other form is computed with numpy, element by element where rows move, from the definitions of
-the frameworks; no map of heft is read.  A tensor is (element type, array of float32), whose numbers
+the frameworks; no map of Heft is read.  A tensor is (element type, array of float32), whose numbers
 are multiples of 1/64, so that bf16 and sums with 1 are exact."""
 import numpy as np
 

@@ -2,7 +2,7 @@
 import random
 import struct
 
-# heft's name: NumPy's letter, bytes per element, bytes per number
+# Heft's name: NumPy's letter, bytes per element, bytes per number
 TYPES = {
     "bool": ("b", 1, 1), "u8": ("u", 1, 1), "i8": ("i", 1, 1), "u16": ("u", 2, 2),
     "i16": ("i", 2, 2), "f16": ("f", 2, 2), "u32": ("u", 4, 4), "i32": ("i", 4, 4),

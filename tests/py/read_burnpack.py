@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""read_burnpack.py [--generation V] FILE...: read .bpk files without heft, as strictly as Burn
+"""read_burnpack.py [--generation V] FILE...: read .bpk files without Heft, as strictly as Burn
 writes.
 
 Accepted files have CBOR in its shortest form, keys in order, zeros between data, and no trailing

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""read_embd.py FILE: check an EMBD .weights file of heft and print the content as JSON.
+"""read_embd.py FILE: check an EMBD .weights file of Heft and print the content as JSON.
 
 This independent reader is stricter than the format: every byte must have a meaning."""
 import json

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """read_gguf.py FILE: read a GGUF file and print the content as JSON.
 
-This reader is independent of heft. read() also checks files of heft more strictly than the format
+This reader is independent of Heft. read() also checks files of Heft more strictly than the format
 requires: every byte has a meaning, data are in the order of tensors, padding is zero."""
 import hashlib
 import json
@@ -132,7 +132,7 @@ def vocabulary(meta):
 
 
 def check_written_layout(data, end, infos, align, meta, wanted_align):
-    """Check the promises of heft for written files."""
+    """Check the promises of Heft for written files."""
     require(wanted_align in (None, align), f"the alignment is {align}, not {wanted_align}")
     require(align >= 8 and not align & (align - 1), f"an alignment of {align}")
     require(all(isinstance(k, str) and 0 < len(k.encode()) <= 65535 for k, _, _ in meta),

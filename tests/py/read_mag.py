@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""read_mag.py FILE: check a .mag file of heft and print the content as JSON.
+"""read_mag.py FILE: check a .mag file of Heft and print the content as JSON.
 
 This independent reader is stricter than the format: every byte must have a meaning."""
 import json

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""read_npz.py FILE...: read .npy and .npz files of heft, without heft, NumPy and zipfile.
+"""read_npz.py FILE...: read .npy and .npz files of Heft, without Heft, NumPy and zipfile.
 
 Accepted files follow the formats and the promises of heft: version 1.0, row-major, little-endian;
 members stored, in order, without gaps, aligned, with consistent headers, directory and descriptors.

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""read_safetensors.py [--writer] FILE...: read .safetensors files without heft.
+"""read_safetensors.py [--writer] FILE...: read .safetensors files without Heft.
 
 The reader is as strict as the reference (the Rust crate safetensors) and, where the crate is
-lenient, as the specification. --writer also checks the promises of heft for written files. Prints a
+lenient, as the specification. --writer also checks the promises of Heft for written files. Prints a
 JSON document per file: metadata, and tensors with name, dtype, shape, nbytes, sha256. Ends with
 status 1 at the first invalid file."""
 import hashlib
@@ -115,7 +115,7 @@ def compact(document):
 
 
 def check_writer(text, header, n, places):
-    """Check the promises of heft for written files."""
+    """Check the promises of Heft for written files."""
     body = text.rstrip(" ")
     require(body == compact(header), "the header is not compact JSON")
     require((8 + n) % 8 == 0, "the data do not begin at a multiple of 8")

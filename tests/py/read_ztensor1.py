@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""read_ztensor1.py FILE: check a zTensor 1.0, 1.1 or 1.2 file of heft and print it as JSON.
+"""read_ztensor1.py FILE: check a zTensor 1.0, 1.1 or 1.2 file of Heft and print it as JSON.
 
 This independent reader is stricter than the format: the manifest must be encoded like that of the
 reference writer, and the bytes between components must be zero and no more than the alignment

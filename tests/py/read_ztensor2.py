@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""read_ztensor2.py FILE: check a zTensor 2 file of heft and print it as JSON.
+"""read_ztensor2.py FILE: check a zTensor 2 file of Heft and print it as JSON.
 
 This independent reader is stricter than the format: the manifest has the canonical encoding, bytes
 between blobs are zero, equal content is stored once, and blobs are packed in the order of names."""

@@ -1,5 +1,5 @@
 """loopback.py - what the checks of files on servers share: a server of the loopback interface that
-answers by plan, a call of heft without the settings of the user, and results as TAP."""
+answers by plan, a call of Heft without the settings of the user, and results as TAP."""
 import http.server
 import json
 import os

@@ -1,5 +1,5 @@
 /**
- * node web/bench/open.mjs [TENSORS]: open the index of a safetensors file with heft, and with JSON.parse and a loop
+ * node web/bench/open.mjs [TENSORS]: open the index of a safetensors file with Heft, and with JSON.parse and a loop
  * that builds the same list; and take each tensor of the open model. Prints the medians of 15 runs in turns, after 3
  * that do not count.
  */

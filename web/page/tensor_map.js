@@ -27,7 +27,7 @@ export class TensorMap {
     this.tools = element("div", { class: "row map-tools" });
     this.box = element("div");
     this.problem = element("p", { class: "fault", hidden: "" });
-    this.node = element("div", {}, element("h3", {}, "Map of the values"), this.tools, this.problem, this.box);
+    this.node = element("div", {}, element("h3", {}, "Heat map"), this.tools, this.problem, this.box);
     this.showWhole();
   }
 

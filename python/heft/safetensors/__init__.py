@@ -1,4 +1,4 @@
-"""The interface of the package safetensors, for files of every format that heft reads.
+"""The interface of the package safetensors, for files of every format that Heft reads.
 
 Replace `import safetensors` by `import heft.safetensors`, and `safetensors.torch` or `.numpy` by
 `heft.safetensors.torch` or `.numpy`. What is written is equal byte for byte."""

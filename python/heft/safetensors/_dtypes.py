@@ -1,6 +1,6 @@
-"""Element types: names in safetensors, in heft, and in numpy and torch."""
+"""Element types: names in safetensors, in Heft, and in numpy and torch."""
 
-# (name in safetensors, name in heft, name in numpy and torch), in the order in which safetensors
+# (name in safetensors, name in Heft, name in numpy and torch), in the order in which safetensors
 # writes tensors, the last first.
 _ROWS = (
     ("BOOL", "bool", "bool"), ("F4", "f4_e2m1", "float4_e2m1fn_x2"), ("U8", "u8", "uint8"),
@@ -21,5 +21,5 @@ ORDER = {heft: i for i, (_, heft, _) in enumerate(_ROWS)}
 
 
 def code_of(tensor):
-    """Return the name in safetensors; heft's name for a type that safetensors has not."""
+    """Return the name in safetensors; Heft's name for a type that safetensors has not."""
     return CODES.get(tensor.dtype, tensor.dtype)

@@ -1,4 +1,4 @@
-"""SafetensorError, and the errors of heft as users of safetensors expect them."""
+"""SafetensorError, and the errors of Heft as users of safetensors expect them."""
 import contextlib
 import errno
 
@@ -21,7 +21,7 @@ def _of_system(error, path):
 
 @contextlib.contextmanager
 def translated(what, path=None):
-    """Raise the errors of heft as SafetensorError("WHAT: text"), those of the system as OSError."""
+    """Raise the errors of Heft as SafetensorError("WHAT: text"), those of the system as OSError."""
     try:
         yield
     except NoMemoryError:

@@ -277,15 +277,14 @@ heft_status heft_edit_check_file(const heft_file *f, heft_error *err)
     if (!(f->format->caps & HEFT_CAN_WRITE))
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "%s files are not edited: change the model in the program that "
-                                "made it, or let heft convert write a file of another format, and "
-                                "edit that",
+                                "made it, or convert it to another format and edit that",
                                 f->format->title);
     if (!heft_registry_writer(f->format))
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot write %s",
                                 f->format->name);
     if (!(f->format->caps & HEFT_CAN_EDIT))
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                                "%s files are not edited: use heft convert to write a new one",
+                                "%s files are not edited: use 'heft convert' to write a new one",
                                 f->format->title);
     const heft_archive_member *member = heft_archive_of(f);
     if (member)

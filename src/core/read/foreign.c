@@ -9,7 +9,7 @@ static const char download[] = "download the file again",
                   log_in[] = "log in to the hub, accept the terms of the model, and download the "
                              "file again",
                   unpack[] = "unpack it first", decrypt[] = "decrypt it first",
-                  to_onnx[] = "tf2onnx writes it as ONNX, which heft reads",
+                  to_onnx[] = "tf2onnx writes it as ONNX, which Heft reads",
                   resave[] = "save the tensors as safetensors in the program that wrote them",
                   name_weights[] = "name the file of weights";
 

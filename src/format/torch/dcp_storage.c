@@ -165,7 +165,7 @@ static heft_status read_transforms(const heft_dcp *d, const heft_dcp_item *item,
     }
     is_text = heft_pickle_is(p, first, HEFT_PICKLE_TEXT);
     return heft_error_set(d->x->err, HEFT_E_UNSUPPORTED, heft_pickle_offset(p, first),
-                          "%q is stored with the transform %q, which heft does not undo: save the "
+                          "%q is stored with the transform %q, which Heft does not undo: save the "
                           "checkpoint without it",
                           item->name, is_text ? heft_pickle_at(p, first)->as.s : heft_lit("?"));
 }

@@ -62,7 +62,7 @@ heft_status heft_dcp_check_calls(const heft_dcp *d)
             return heft_dcp_fail(d, i, "the pickle calls a function without a name");
         return heft_dcp_fail(d, i,
                              "the pickle calls %q of the module %q, which is not a class of "
-                             "DCP: heft does not call it, and Python would",
+                             "DCP: Heft does not call it, and Python would",
                              heft_pickle_name(p, v->as.object.callable),
                              heft_pickle_module(p, v->as.object.callable));
     }

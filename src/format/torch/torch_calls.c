@@ -298,7 +298,7 @@ void heft_torch_report(heft_torch *t, uint32_t object)
     }
     if (!heft_pickle_is(p, callable, HEFT_PICKLE_GLOBAL)) {
         heft_ix_note(t->x, HEFT_WARNING, "torch/call", at, HEFT_NONE,
-                     "a call of a function without a name, which heft does not make");
+                     "a call of a function without a name, which Heft does not make");
         return;
     }
     if (heft_str_begins(heft_pickle_module(p, callable), "__torch__")) {
@@ -310,7 +310,7 @@ void heft_torch_report(heft_torch *t, uint32_t object)
     const char *text = format_report(
         t, callable,
         is_class ? ": an unknown class; tensors in its attributes are listed"
-                 : ": a function that Python would call while loading the file; heft does not");
+                 : ": a function that Python would call while loading the file; Heft does not");
     if (text)
         heft_ix_note(t->x, is_class ? HEFT_NOTE : HEFT_WARNING,
                      is_class ? "torch/class" : "torch/call", at, HEFT_NONE, text);

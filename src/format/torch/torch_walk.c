@@ -368,7 +368,7 @@ static heft_status visit(walk *w, uint32_t value)
     case HEFT_TORCH_PIECE:
         if (is_argument(w))
             return leave_out(w, HEFT_LEFT_OUT, "torch/unreadable", at,
-                             "a tensor in the arguments of a call that heft does not make");
+                             "a tensor in the arguments of a call that Heft does not make");
         if (w->depth && w->frames[w->depth - 1].skips_listed &&
             heft_pickle_at(&w->t->p, m.value)->mark)
             return HEFT_OK;

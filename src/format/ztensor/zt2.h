@@ -31,7 +31,7 @@ const char *heft_zt2_bad_name(heft_str name);
 
 extern const char heft_zt2_zstd[]; /* name of the seekable zstd encoding */
 
-/* Translate layout names between the file and heft: "zt.sparse_csr/1" is "sparse_csr". Return
+/* Translate layout names between the file and Heft: "zt.sparse_csr/1" is "sparse_csr". Return
  * other names unchanged. */
 heft_str heft_zt2_layout_from_file(heft_str spelled);
 heft_str heft_zt2_layout_to_file(heft_str known);
@@ -100,7 +100,7 @@ const char *heft_zt2_value_fault(const heft_index *x, uint32_t tensor, uint32_t 
 bool heft_zt2_has_values(heft_zt2_values *v, uint32_t tensor);
 /* Write the attributes as a map with sorted keys. */
 void heft_zt2_put_values(heft_zt2_values *v, heft_out *o, uint32_t tensor);
-/* Get the element type of a part as it was read, if heft does not know the type; otherwise
+/* Get the element type of a part as it was read, if Heft does not know the type; otherwise
  * return false. */
 bool heft_zt2_preserved_type(const heft_index *x, uint32_t tensor, uint32_t part, heft_str *storage,
                              heft_str *logical);

@@ -139,7 +139,7 @@ static heft_status read_value(heft_cbor *c, heft_cbor_kind k, heft_str key, heft
     return st;
 }
 
-/* Attributes that heft stores for other formats return to their index columns. */
+/* Attributes that Heft stores for other formats return to their index columns. */
 heft_status heft_zt_read_attribute(heft_cbor *c, heft_cbor_kind k, heft_str key, heft_index *x,
                                    uint32_t tensor)
 {

@@ -124,7 +124,7 @@ heft_status heft_zt1_parse(heft_window *in, heft_index *x);
 /* Read the next tensor and its name if both use the canonical spelling; otherwise consume
  * nothing and clear *read. */
 heft_status heft_zt1_read_canonical(heft_cbor *c, heft_index *x, bool is_10, bool *read);
-/* Return true if heft writes exactly this version string in the container of 1.0 (is_10) or of
+/* Return true if Heft writes exactly this version string in the container of 1.0 (is_10) or of
  * 1.1. */
 bool heft_zt1_writes(heft_str version, bool is_10);
 heft_status heft_zt1_plan(heft_plan *p);

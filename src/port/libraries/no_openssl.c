@@ -6,8 +6,8 @@
 static heft_status fail(heft_error *err)
 {
     return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                            "this build of heft has no OpenSSL, which computes digests and "
-                            "signatures; rebuild heft with -Dopenssl=enabled");
+                            "this build of Heft has no OpenSSL, which computes digests and "
+                            "signatures; rebuild Heft with -Dopenssl=enabled");
 }
 
 bool heft_md5(uint8_t out[HEFT_MD5_BYTES], const void *data, size_t len)

@@ -8,6 +8,6 @@ heft_status heft_yaml_to_json(heft_blob *out, heft_str yaml, const heft_host *ho
     (void)yaml, (void)host;
     *out = (heft_blob){ .size = 0 };
     return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                            "this build of heft has no libyaml, which reads settings in YAML: "
-                            "write them in JSON, or rebuild heft with -Dyaml=enabled");
+                            "this build of Heft has no libyaml, which reads settings in YAML: "
+                            "write them in JSON, or rebuild Heft with -Dyaml=enabled");
 }

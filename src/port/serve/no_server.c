@@ -8,7 +8,7 @@ heft_status heft_server_open(heft_server **out, uint16_t port, heft_error *err)
     (void)port;
     *out = NULL;
     return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                            "this build of heft has no libmicrohttpd, which serves pages: rebuild "
+                            "this build of Heft has no libmicrohttpd, which serves pages: rebuild "
                             "heft with -Dmicrohttpd=enabled");
 }
 
@@ -21,7 +21,7 @@ const char *heft_server_address(const heft_server *s)
 heft_status heft_server_run(heft_server *s, const heft_served_set *set, heft_error *err)
 {
     (void)s, (void)set;
-    return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build of heft has no libmicrohttpd");
+    return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build of Heft has no libmicrohttpd");
 }
 
 void heft_server_close(heft_server *s)

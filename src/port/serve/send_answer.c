@@ -73,7 +73,7 @@ static bool is_link_of_others(heft_server *s, struct MHD_Connection *c)
 /* The start is percent-encoded, except for '&' before the second model. */
 static struct MHD_Response *make_step(const heft_http *h, const char *start)
 {
-    static const char head[] = "<!DOCTYPE html><title>heft</title><meta http-equiv=\"refresh\" "
+    static const char head[] = "<!DOCTYPE html><title>Heft</title><meta http-equiv=\"refresh\" "
                                "content=\"0; url=";
     size_t size = sizeof head + strlen(start) + sizeof "\">";
     char *text = malloc(size);
