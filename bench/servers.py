@@ -13,7 +13,8 @@ import time
 from harness import HEFT, measure_in_turns, seconds, speed
 
 COUNTS = (4, 8)
-DELAY, RATE, WINDOW = 0.05, 250 * 1000**2, 6 << 20  # of the link: seconds, bytes per second, bytes
+# The link: seconds, bytes per second, and bytes on the way.
+DELAY, RATE, WINDOW = 0.05, 250 * 1000**2, 6 << 20
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/bin")
 
 
@@ -113,7 +114,8 @@ def remote(r, inputs, formats, quick):
     if not NGINX or not shutil.which("curl"):
         r.missing("safetensors from a server", "curl")
         return
-    path, large = inputs.model("safetensors", 144 if quick else 1008), inputs.path("one.safetensors")
+    path = inputs.model("safetensors", 144 if quick else 1008)
+    large = inputs.path("one.safetensors")
     size, one = os.path.getsize(path), (100 if quick else 1000) * 1000**2
     write_one_tensor(large, one)
     folder = os.path.dirname(os.path.abspath(path))

@@ -1,4 +1,4 @@
-"""slow_link.py PORT DELAY RATE WINDOW: a link to a server of this machine, on the loopback interface.
+"""slow_link.py PORT DELAY RATE WINDOW: a link to a server, on the loopback interface.
 
 Prints the number of its port. Bytes arrive DELAY seconds after they were sent, in both directions;
 answers share RATE bytes per second; of each connection at most WINDOW bytes are on the way, as a
