@@ -10,7 +10,7 @@ CHUNK = 64 << 10
 
 
 class Link:
-    """What all connections share: when the link has sent what it was given."""
+    """The line that all connections share, and when it is free again."""
 
     def __init__(self, delay, rate, window):
         self.delay, self.rate, self.window, self.free_at = delay, rate, window, 0.0
