@@ -102,7 +102,7 @@ def package(r, inputs, formats, quick):
 
 def hashing(r, inputs, formats, quick):
     """heft hash, a content id by BLAKE3, compared with sha256sum and b3sum; on all processors
-    and on a single processor; 512 MiB."""
+    and on a single processor; 512 MiB. hash() of the npm package in Node."""
     path = inputs.model(formats[0], 144 if quick else 504)
     one = ["taskset", "--cpu-list", "0"]
     runs = {"heft": [HEFT, "hash"], "sha256sum": ["sha256sum"], "b3sum": ["b3sum"],
@@ -118,7 +118,22 @@ def hashing(r, inputs, formats, quick):
             r.faster(label, took[ours], took[peer], peer, 1.0, own=own)
         else:
             r.missing(label, peer, 1.0, own=own)
+    hashing_in_node(r, path, one, quick)
     inputs.drop(path)
+
+
+def hashing_in_node(r, path, one, quick):
+    """The npm package has 128-bit vectors and a worker for each processor."""
+    what, peer = "npm package, a worker for each processor", "heft hash, one processor"
+    script = ROOT / "web/bench/hash.mjs"
+    if not shutil.which("node") or not (ROOT / "build-web/package").is_dir():
+        r.missing(what, peer, 0.6)
+        return
+    took = measure_in_turns(2 if quick else 4, {
+        "node": lambda: read_numbers("node", script, path)[0][0],
+        "heft": lambda: seconds(*one, HEFT, "hash", path)})
+    r.faster(what, took["node"], took["heft"], peer, 0.6,
+             own=(speed(os.path.getsize(path), took["node"]), "GB/s"))
 
 
 def summarising(r, inputs, formats, quick):
