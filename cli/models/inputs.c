@@ -99,18 +99,19 @@ static int say_formless(const heft_quantised *q, const session *s, const char *p
     heft_error err = { .status = HEFT_E_UNSUPPORTED,
                        .rule = "heft/quantised",
                        .offset = HEFT_NOWHERE };
-    snprintf(
-        err.message, sizeof err.message,
-        "tensor '%.*s' is quantised (%.*s), for which %s files have no form. "
-        "--dequantize decodes it%s",
-        (int)q->name.len, q->name.ptr, (int)q->scheme.len, q->scheme.ptr, heft_format_name(target),
-        has_option && !is_qfloat(q) ? "; --raw-tensors stores the parts as tensors of their own"
-                                    : "");
+    snprintf(err.message, sizeof err.message,
+             "tensor '%.*s' is quantised (%.*s), for which %s files have no form. "
+             "--dequantize decodes it%s",
+             (int)q->name.len, q->name.ptr, (int)q->scheme.len, q->scheme.ptr,
+             heft_format_name(target),
+             is_qfloat(q) ? "; --allow-loss leaves it out"
+             : has_option ? "; --raw-tensors stores the parts as tensors of their own"
+                          : "");
     return say_error(path, &err);
 }
 
 int dequantise_check_target(const session *s, const heft_file *f, const char *path,
-                            const heft_format *target)
+                            const heft_format *target, bool allow_loss)
 {
     heft_schemes *found = NULL;
     if (target == heft_file_format(f) ||
@@ -119,7 +120,8 @@ int dequantise_check_target(const session *s, const heft_file *f, const char *pa
     int code = quantised_open(&found, f, path);
     for (uint32_t i = 0; !code && i < heft_schemes_count(found); i++) {
         heft_quantised q = heft_schemes_at(found, i);
-        if (!has_form(target, &q))
+        bool is_left_out = allow_loss && is_qfloat(&q); /* as any layout that a target lacks */
+        if (!has_form(target, &q) && !is_left_out)
             code = say_formless(&q, s, path, target);
     }
     heft_schemes_close(found);
@@ -321,17 +323,17 @@ int inputs_dequantise(inputs *in, const char *type)
                              in->paths[in->distinct_index[0]], type, true);
 }
 
-int inputs_check_target(const inputs *in, const heft_format *target)
+int inputs_check_target(const inputs *in, const heft_format *target, bool allow_loss)
 {
     int code = CODE_DONE;
     if (in->decoded.model)
         return code;
     for (uint32_t i = 0; i < in->distinct_count && !code; i++)
         code = dequantise_check_target(in->session, in->distinct[i],
-                                       in->paths[in->distinct_index[i]], target);
+                                       in->paths[in->distinct_index[i]], target, allow_loss);
     if (!code && in->joined) /* parts may be in several files */
         code = dequantise_check_target(in->session, in->joined, in->paths[in->distinct_index[0]],
-                                       target);
+                                       target, allow_loss);
     return code;
 }
 

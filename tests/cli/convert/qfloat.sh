@@ -37,3 +37,4 @@ $HEFT convert m.bpk no.gguf || echo "= $?"
 $HEFT convert --cast f16 m.bpk no.bpk || echo "= $?"
 $HEFT merge model/model.safetensors m.bpk --duplicates first no.bpk || echo "= $?"
 ls no.* 2>/dev/null || echo "nothing is written"
+$HEFT convert --allow-loss m.bpk loss.safetensors; echo "= $?"; $HEFT ls --raw loss.safetensors
