@@ -14,7 +14,7 @@ static int check_target(const job *j, const inputs *from)
     heft_file *f;
     if (j->rules.raw_tensors || model_try_open(j->session, &f, j->out, NULL))
         return CODE_DONE;
-    int code = inputs_check_target(from, heft_file_format(f), j->allow_loss);
+    int code = inputs_check_target(from, heft_file_format(f));
     heft_file_close(f);
     return code;
 }

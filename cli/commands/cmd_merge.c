@@ -67,7 +67,7 @@ static int prepare(request *r)
     if (!code && j->dequantize)
         code = inputs_dequantise(&r->in, j->dequantize);
     if (!code)
-        code = inputs_check_target(&r->in, j->target, j->allow_loss);
+        code = inputs_check_target(&r->in, j->target);
     if (!code)
         job_set_options(j,
                         r->in.distinct_count == 1 ? r->in.paths[r->in.distinct_index[0]] : j->out);

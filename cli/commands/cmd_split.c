@@ -53,7 +53,7 @@ static int run(const session *s, void *ctx)
     if (!code && j->dequantize)
         code = dequantise(&d, s, f, j->source, j->dequantize, true);
     if (!code && !d.model)
-        code = dequantise_check_target(s, f, j->source, j->target, j->allow_loss);
+        code = dequantise_check_target(s, f, j->source, j->target);
     if (!code)
         code = job_split(j, f, d.model ? d.model : f);
     dequantised_release(&d);

@@ -231,7 +231,7 @@ static int quantise_model(convert_request *r, stages *t)
     bool is_as_stored = !t->decoded.model && !t->kept.plan && !t->quantised.plan &&
                         !j->rules.raw_tensors;
     if (!code && is_as_stored)
-        code = dequantise_check_target(j->session, t->last, r->in, j->target, j->allow_loss);
+        code = dequantise_check_target(j->session, t->last, r->in, j->target);
     if (t->quantised.plan)
         t->last = quantised_file(&t->quantised);
     return code;

@@ -69,27 +69,18 @@ int dequantise(dequantised *d, const session *s, const heft_file *f, const char 
     return code;
 }
 
-static bool is_qfloat(const heft_quantised *q)
-{
-    return str_same(q->scheme, HEFT_STR("qfloat"));
-}
-
-/* QFloat is one tensor with a layout, which zTensor has, too.  GGUF has nvfp4 with a factor. */
+/* nvfp4 with a factor is in GGUF, too. */
 static bool has_form(const heft_format *target, const heft_quantised *q)
 {
-    const char *name = heft_format_name(target);
-    if (is_qfloat(q))
-        return !strcmp(name, "burnpack") || !strcmp(name, "ztensor");
     return heft_format_caps(target) & HEFT_CAN_SCHEMES ||
            str_same(q->variant, str_of(heft_format_title(target)));
 }
 
-static bool has_layout(const heft_file *f, heft_str layout)
+/* Formats have a layout or lack it: the conversion says so. */
+static bool has_own_layout(const heft_file *f, const heft_schemes *found, uint32_t i)
 {
-    for (uint32_t i = 0; i < heft_tensor_count(f); i++)
-        if (str_same(heft_tensor_layout_name(f, i), layout))
-            return true;
-    return false;
+    uint32_t tensor = heft_schemes_part_at(found, i, 0).tensor;
+    return heft_tensor_at(f, tensor).layout != HEFT_DENSE;
 }
 
 static int say_formless(const heft_quantised *q, const session *s, const char *path,
@@ -104,24 +95,20 @@ static int say_formless(const heft_quantised *q, const session *s, const char *p
              "--dequantize decodes it%s",
              (int)q->name.len, q->name.ptr, (int)q->scheme.len, q->scheme.ptr,
              heft_format_name(target),
-             is_qfloat(q) ? "; --allow-loss leaves it out"
-             : has_option ? "; --raw-tensors stores the parts as tensors of their own"
-                          : "");
+             has_option ? "; --raw-tensors stores the parts as tensors of their own" : "");
     return say_error(path, &err);
 }
 
 int dequantise_check_target(const session *s, const heft_file *f, const char *path,
-                            const heft_format *target, bool allow_loss)
+                            const heft_format *target)
 {
     heft_schemes *found = NULL;
-    if (target == heft_file_format(f) ||
-        (heft_format_caps(target) & HEFT_CAN_SCHEMES && !has_layout(f, HEFT_STR("burn.qfloat"))))
+    if (target == heft_file_format(f) || heft_format_caps(target) & HEFT_CAN_SCHEMES)
         return CODE_DONE;
     int code = quantised_open(&found, f, path);
     for (uint32_t i = 0; !code && i < heft_schemes_count(found); i++) {
         heft_quantised q = heft_schemes_at(found, i);
-        bool is_left_out = allow_loss && is_qfloat(&q); /* as any layout that a target lacks */
-        if (!has_form(target, &q) && !is_left_out)
+        if (!has_form(target, &q) && !has_own_layout(f, found, i))
             code = say_formless(&q, s, path, target);
     }
     heft_schemes_close(found);
@@ -323,17 +310,17 @@ int inputs_dequantise(inputs *in, const char *type)
                              in->paths[in->distinct_index[0]], type, true);
 }
 
-int inputs_check_target(const inputs *in, const heft_format *target, bool allow_loss)
+int inputs_check_target(const inputs *in, const heft_format *target)
 {
     int code = CODE_DONE;
     if (in->decoded.model)
         return code;
     for (uint32_t i = 0; i < in->distinct_count && !code; i++)
         code = dequantise_check_target(in->session, in->distinct[i],
-                                       in->paths[in->distinct_index[i]], target, allow_loss);
+                                       in->paths[in->distinct_index[i]], target);
     if (!code && in->joined) /* parts may be in several files */
         code = dequantise_check_target(in->session, in->joined, in->paths[in->distinct_index[0]],
-                                       target, allow_loss);
+                                       target);
     return code;
 }
 

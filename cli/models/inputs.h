@@ -17,10 +17,10 @@ typedef struct dequantised {
 int dequantise(dequantised *d, const session *s, const heft_file *f, const char *path,
                const char *type, bool with_blocks);
 /* Refuse a target format in which the parts of a quantised tensor would be tensors of their own,
- * with the ways on. f is not refused in its own format. With allow_loss a tensor with a layout of
- * its own is not refused either: the conversion leaves it out. Return an exit code. */
+ * with the ways on. f is not refused in its own format, and a tensor with a layout of its own is
+ * left to the conversion. Return an exit code. */
 int dequantise_check_target(const session *s, const heft_file *f, const char *path,
-                            const heft_format *target, bool allow_loss);
+                            const heft_format *target);
 void dequantised_release(dequantised *d);
 
 typedef struct input {
@@ -70,7 +70,7 @@ int inputs_join(inputs *in, const heft_join_options *options, const char *name);
 int inputs_dequantise(inputs *in, const char *type);
 /* Refuse a target that has no form for a quantised tensor of the inputs, unless they have been
  * decoded. Return an exit code. */
-int inputs_check_target(const inputs *in, const heft_format *target, bool allow_loss);
+int inputs_check_target(const inputs *in, const heft_format *target);
 void inputs_close(inputs *in);
 /* Return the joined model, or the only one, or what it represents. */
 const heft_file *inputs_model(const inputs *in);

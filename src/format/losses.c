@@ -33,17 +33,24 @@ static void put_pattern(heft_out *o, heft_str name)
     }
 }
 
-heft_status heft_loss_tensor(heft_plan *p, const char *rule, uint32_t tensor, const char *why)
-{
-    heft_plan_drop(p, tensor);
-    return heft_plan_loss(p, HEFT_FAULT, rule, tensor, why);
-}
-
 static heft_status check_quantised(heft_plan *p, uint32_t tensor, bool *is_part)
 {
     *is_part = false;
     return p->source.check_quantised ? p->source.check_quantised(p->source.ctx, tensor, is_part)
                                      : HEFT_OK;
+}
+
+heft_status heft_loss_tensor(heft_plan *p, const char *rule, uint32_t tensor, const char *why)
+{
+    bool is_quantised = false;
+    heft_plan_drop(p, tensor);
+    if (!heft_loss_is_plain(p->x, tensor))
+        HEFT_TRY(check_quantised(p, tensor, &is_quantised));
+    return is_quantised ? heft_loss_report(p, HEFT_FAULT, rule, tensor,
+                                           "%s (it is quantised; decode it: heft convert "
+                                           "--dequantize)",
+                                           why)
+                        : heft_plan_loss(p, HEFT_FAULT, rule, tensor, why);
 }
 
 /* Return true if f32 represents every value of the type. */

@@ -118,7 +118,7 @@ static bool recognise_qfloat(heft_scheme_group *g)
 {
     uint32_t tensor = heft_group_part(g, "weight");
     heft_qfloat_scheme s;
-    if (!heft_str_is(heft_ix_layout(g->x, tensor), "burn.qfloat"))
+    if (!heft_str_is(heft_ix_layout(g->x, tensor), heft_scheme_qfloat.layout))
         return false;
     if (!heft_qfloat_scheme_read(&s, heft_ix_stored_dtype(g->x, tensor)))
         return true;
@@ -137,5 +137,6 @@ const heft_scheme heft_scheme_qfloat = {
     .names = burn_names,
     .name_count = 1,
     .attribute = "stored_dtype",
+    .layout = "burn.qfloat",
     .recognise = recognise_qfloat,
 };

@@ -12,8 +12,8 @@ static heft_status find_part(heft_decoding *d, const heft_quantised_part *q, hef
             continue;
         uint32_t part = heft_ix_part_find(x, q->tensor, heft_ix_data);
         const heft_ix_part_row *row = part == HEFT_NONE ? NULL : heft_ix_part_row_at(x, part);
-        bool is_own = d->scheme == &heft_scheme_qfloat; /* a layout that this scheme has read */
-        if (!row || (t->layout != HEFT_DENSE && !is_own) || row->length == HEFT_UNKNOWN_LENGTH)
+        bool is_known = t->layout == HEFT_DENSE || d->scheme->layout;
+        if (!row || !is_known || row->length == HEFT_UNKNOWN_LENGTH)
             return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                     "tensor %q: its %s %q is not dense: it cannot be decoded",
                                     d->name, q->role, heft_ix_name(x, q->tensor));

@@ -137,9 +137,9 @@ static const char kernel_layout[] = "its numbers are in the order of one GPU ker
 static const char before[] = "start from the model before it was quantised";
 
 #define ROW(title, names, recognise, advice) \
-    { title, names, sizeof(names) / sizeof *(names), NULL, false, advice, recognise }
+    { title, names, sizeof(names) / sizeof *(names), NULL, NULL, false, advice, recognise }
 #define VAGUE_ROW(title, names, recognise, advice) \
-    { title, names, sizeof(names) / sizeof *(names), NULL, true, advice, recognise }
+    { title, names, sizeof(names) / sizeof *(names), NULL, NULL, true, advice, recognise }
 static const heft_scheme others[] = {
     ROW("sparse-24", sparse_24, always, "decompress it with compressed-tensors first"),
     ROW("marlin", marlin, has_packed_weight, kernel_layout),

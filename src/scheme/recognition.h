@@ -46,7 +46,8 @@ typedef struct heft_scheme {
     uint32_t name_count;
     /* A scheme of single tensors: the attribute that such a tensor has.  NULL: none. */
     const char *attribute;
-    bool is_vague; /* a method that the settings name is the better name */
+    const char *layout; /* of that tensor; NULL: dense */
+    bool is_vague;      /* a method that the settings name is the better name */
     /* Way on with a model of a scheme that is not decoded.  NULL: it is decoded. */
     const char *advice;
     /* Return true if element types and shapes are those of the scheme; set bits and block. */
