@@ -45,6 +45,12 @@ static inline uint64_t heft_div(uint64_t a, uint64_t b)
     return quotient;
 }
 
+/* Return a / b, rounded up; b must not be 0. */
+static inline uint64_t heft_div_up(uint64_t a, uint64_t b)
+{
+    return a ? heft_div(a - 1, b) + 1 : 0;
+}
+
 /* Round a up to a multiple of align, a power of two. */
 static inline bool heft_align_up(uint64_t *out, uint64_t a, uint64_t align)
 {

@@ -77,7 +77,7 @@ static void put_cut(const heft_delta_loaded *l, uint64_t unit, uint64_t from, ui
 /* Put the changes into bytes [from, from + len) of the base's tensor. */
 static void put_changes(const heft_delta_loaded *l, uint64_t from, uint8_t *out, size_t len)
 {
-    uint64_t first = heft_div(from + l->unit - 1, l->unit), end = heft_div(from + len, l->unit);
+    uint64_t first = heft_div_up(from, l->unit), end = heft_div(from + len, l->unit);
     if (first * l->unit != from)
         put_cut(l, first - 1, from, out, len);
     if (end * l->unit != from + len && end + 1 != first)

@@ -125,7 +125,7 @@ static heft_status prepare_4_bits(heft_decoding *d, heft_error *err)
         return heft_decoding_refuse(d, HEFT_ROLE_QUANT_STATE, "contradicts the weight", err);
     if (!map || map->elements != 16 || map->dtype != HEFT_F32)
         return heft_decoding_refuse(d, HEFT_ROLE_QUANT_MAP, "does not have 16 numbers", err);
-    uint64_t blocks = elements ? heft_div(elements - 1, d->group) + 1 : 0;
+    uint64_t blocks = heft_div_up(elements, d->group);
     if (!a || a->elements != blocks)
         return heft_decoding_refuse(d, HEFT_ROLE_ABSMAX, "does not have a number for each block",
                                     err);

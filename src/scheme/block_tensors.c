@@ -13,7 +13,7 @@ static heft_status decode(heft_decoder *r, uint64_t row, uint64_t column, size_t
     uint32_t elements = info->block_elems, bytes = info->block_bytes;
     uint64_t first = row * r->d->columns + column, block = heft_div(first, elements);
     size_t skip = (size_t)(first - block * elements);
-    size_t blocks = (size_t)heft_div(skip + count + elements - 1, elements);
+    size_t blocks = (size_t)heft_div_up(skip + count, elements);
     const uint8_t *p = heft_decoder_bytes(r, HEFT_ROLE_WEIGHT, block * bytes, blocks * bytes);
     if (!p)
         return r->st;

@@ -13,8 +13,7 @@ enum { WORD_BITS = 32, WORD = 4, MOST_BITS = 8 };
 static uint64_t words_of(uint64_t elements, uint32_t bits, bool is_aligned)
 {
     uint64_t per_word = WORD_BITS / bits;
-    return is_aligned ? heft_div(elements + per_word - 1, per_word)
-                      : heft_div(elements * bits + WORD_BITS - 1, WORD_BITS);
+    return is_aligned ? heft_div_up(elements, per_word) : heft_div_up(elements * bits, WORD_BITS);
 }
 
 /* The shape is stored as a tensor: rows and columns of each matrix. */

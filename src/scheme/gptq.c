@@ -70,7 +70,7 @@ static heft_status check_parts(const heft_decoding *d, heft_error *err)
     const heft_decoding_part *s = &d->part[HEFT_ROLE_SCALE];
     const heft_decoding_part *g = heft_decoding_part_of(d, HEFT_ROLE_GROUP_INDEX);
     uint64_t groups = heft_decoding_dim(s, 1);
-    uint64_t words = heft_div(d->rows * d->bits + WORD_BITS - 1, WORD_BITS);
+    uint64_t words = heft_div_up(d->rows * d->bits, WORD_BITS);
     if (!groups || heft_decoding_dim(s, 0) != d->rows || s->rank != 2)
         return heft_decoding_refuse(d, HEFT_ROLE_SCALE, "does not have a number for each output",
                                     err);

@@ -66,7 +66,7 @@ static heft_status set_axis(heft_decoding *d, heft_error *err)
     uint32_t at = (uint32_t)axis;
     bool is_last = at + 1 >= d->rank;
     uint64_t size = d->rank ? d->dims[at] : 1, before = product(d->dims, 0, at);
-    uint64_t groups = is_single ? 1 : block ? heft_div(size + block - 1, block) : size;
+    uint64_t groups = is_single ? 1 : block ? heft_div_up(size, block) : size;
     uint64_t width = is_single ? size : block ? block : 1;
     heft_scale_grid *g = &d->grid;
     d->stack = is_last ? 1 : before;
@@ -98,7 +98,7 @@ static heft_status set_matmul(heft_decoding *d, heft_error *err)
     int64_t columns = heft_onnx_number(&d->f->x, w->tensor, "onnx.columns");
     uint64_t block = d->block[1], blocks = heft_decoding_dim(w, 1);
     bool is_good = w->rank == 3 && w->dtype == HEFT_U8 && d->bits && d->bits <= 8 && block &&
-                   columns > 0 && heft_div((uint64_t)columns + block - 1, block) == blocks &&
+                   columns > 0 && heft_div_up((uint64_t)columns, block) == blocks &&
                    block <= UINT32_MAX && block * d->bits % 8 == 0 &&
                    heft_decoding_dim(w, 0) == block * d->bits / 8;
     if (!is_good)

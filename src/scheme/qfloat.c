@@ -105,8 +105,8 @@ static form form_of(const heft_qfloat_layout *q, uint64_t lines, uint32_t bits, 
 {
     uint64_t line = q->dims[q->rank - 1] * bits;
     if (has_gaps)
-        line = heft_div(line + unit - 1, unit) * unit;
-    uint64_t units = heft_div(line * lines + unit - 1, unit);
+        line = heft_div_up(line, unit) * unit;
+    uint64_t units = heft_div_up(line * lines, unit);
     return (form){ bits, lines > 1 ? line : 0, units * unit / BYTE };
 }
 
@@ -140,7 +140,7 @@ static uint64_t blocks_of(const heft_qfloat_layout *q)
 {
     uint64_t count = 1;
     for (uint32_t i = 0; i < q->rank; i++)
-        count *= heft_div(q->dims[i] + q->sizes[i] - 1, q->sizes[i]);
+        count *= heft_div_up(q->dims[i], q->sizes[i]);
     return count;
 }
 
@@ -295,11 +295,11 @@ static bool read_codes(heft_decoder *r, uint64_t line, uint64_t at, size_t count
 static uint64_t block_of_line(const heft_qfloat_layout *q, uint64_t line)
 {
     uint32_t last = q->rank - 1;
-    uint64_t step = heft_div(q->dims[last] + q->sizes[last] - 1, q->sizes[last]), block = 0;
+    uint64_t step = heft_div_up(q->dims[last], q->sizes[last]), block = 0;
     for (uint32_t i = last; i--;) {
         uint64_t next = heft_div(line, q->dims[i]), at = line - next * q->dims[i];
         block += heft_div(at, q->sizes[i]) * step;
-        step *= heft_div(q->dims[i] + q->sizes[i] - 1, q->sizes[i]);
+        step *= heft_div_up(q->dims[i], q->sizes[i]);
         line = next;
     }
     return block;

@@ -30,7 +30,7 @@ static touched_scales scales_of(const heft_decoder *r, uint64_t row, uint64_t co
 static bool read_tiled(heft_decoder *r, heft_role role, touched_scales s, uint8_t *raw)
 {
     const heft_scale_grid *g = &r->d->grid;
-    uint64_t strip = heft_div(g->across + TILE_ACROSS - 1, TILE_ACROSS) * TILE;
+    uint64_t strip = heft_div_up(g->across, TILE_ACROSS) * TILE;
     uint64_t at = r->matrix * g->matrix + s.line / TILE_DOWN * strip, in_tile = s.line % TILE_DOWN;
     const uint8_t *p = heft_decoder_bytes(r, role, at, (size_t)strip);
     for (size_t i = 0; p && i < s.n; i++) {
@@ -104,7 +104,7 @@ heft_status heft_decoding_set_tiles(heft_decoding *d, uint64_t group, heft_error
 {
     const heft_decoding_part *s = heft_decoding_part_of(d, HEFT_ROLE_SCALE);
     heft_scale_grid *g = &d->grid;
-    uint64_t across = heft_div(d->columns + group - 1, group), all;
+    uint64_t across = heft_div_up(d->columns, group), all;
     uint64_t down = (d->rows + TILE_DOWN - 1) / TILE_DOWN * TILE_DOWN;
     if (!s)
         return heft_decoding_refuse(d, HEFT_ROLE_SCALE, "is missing", err);

@@ -114,7 +114,7 @@ static void fill_strip(heft_decoder *r, uint64_t row)
 {
     enum { TOGETHER = 8 };
     const heft_decoding *d = r->d;
-    uint64_t words = heft_div(d->columns * d->bits + WORD_BITS - 1, WORD_BITS);
+    uint64_t words = heft_div_up(d->columns * d->bits, WORD_BITS);
     uint64_t groups = groups_of(d), stride = ((words * WORD + LINE - 1) / LINE | 1) * LINE;
     uint64_t row_bytes = stride + 2 * groups * sizeof(float);
     uint64_t rows = heft_div(STRIP, row_bytes) / TOGETHER * TOGETHER;

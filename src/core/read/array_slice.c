@@ -89,7 +89,7 @@ static heft_status read_run(const slice_reader *r, uint8_t *dst, uint64_t first,
         uint64_t block = heft_div(first, stored->block_elems);
         uint32_t skip = (uint32_t)(first - block * stored->block_elems);
         taken = n < BATCH - skip ? n : BATCH - skip;
-        uint64_t blocks = heft_div(skip + taken + stored->block_elems - 1, stored->block_elems);
+        uint64_t blocks = heft_div_up(skip + taken, stored->block_elems);
         st = read_stored(r, r->buffers->stored, block * stored->block_bytes,
                          (size_t)(blocks * stored->block_bytes));
         if (st)

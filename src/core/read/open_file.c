@@ -124,7 +124,7 @@ static void feed_chunk(void *arg, size_t i)
 static heft_status feed_chunks(heft_file *f, const heft_digest *d, heft_range r, uint32_t chunks,
                                void *state, heft_error *err)
 {
-    chunk_job s = { .f = f, .range = r, .chunk_bytes = heft_div(r.length + chunks - 1, chunks) };
+    chunk_job s = { .f = f, .range = r, .chunk_bytes = heft_div_up(r.length, chunks) };
     heft_status st = HEFT_OK;
     bool is_incomplete = false;
     for (uint32_t i = 0; i < chunks && !st; i++)

@@ -286,7 +286,7 @@ static bool is_in_pieces(const heft_plan *p, uint32_t t)
 static uint64_t pieces_of(const heft_plan *p, uint32_t t)
 {
     uint64_t most = ((const tree *)p->priv)->piece_bytes;
-    return heft_div(data_bytes(p->x, t) + most - 1, most);
+    return heft_div_up(data_bytes(p->x, t), most);
 }
 
 /* Emit piece i of an array up to its bytes. */

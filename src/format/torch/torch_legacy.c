@@ -128,7 +128,7 @@ static heft_status find_end(stream *r, const heft_torch_storage *next)
     uint64_t found = 0, bytes, end;
     r->unsized = NULL;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        uint64_t count = heft_div(s->elements + sizes[i].per - 1, sizes[i].per);
+        uint64_t count = heft_div_up(s->elements, sizes[i].per);
         if (!heft_mul(&bytes, count, sizes[i].bytes) || !heft_add(&end, r->at, bytes) ||
             end == found || !may_end(r, end, next))
             continue;
