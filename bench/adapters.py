@@ -2,10 +2,10 @@
 import json
 import os
 import shutil
-import struct
 import subprocess
 
 from harness import HEFT, MIB, measure_in_turns, read_all, speed
+from inputs import write_safetensors
 
 SIZE, RANK = 4096, 16
 NAME = "model.layers.{}.mlp.up_proj"
@@ -13,18 +13,8 @@ NAME = "model.layers.{}.mlp.up_proj"
 
 def write(path, shapes):
     """Write tensors of bf16 whose numbers are small, so that no sum is too large."""
-    header, at = {}, 0
-    for name, shape in shapes.items():
-        size = 2 * shape[0] * shape[1]
-        header[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [at, at + size]}
-        at += size
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
     block = bytes(b if i % 2 == 0 else 0x3C + b % 2 * 0x80 for i, b in enumerate(os.urandom(MIB)))
-    with open(path, "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text)
-        while at:
-            at -= f.write(block[:at])
+    write_safetensors(path, "BF16", shapes, block)
 
 
 def merging(r, inputs, formats, quick):

@@ -1,6 +1,7 @@
 """inputs.py - input files of the bench, made at first use."""
 import contextlib
 import json
+import math
 import os
 import pathlib
 import struct
@@ -85,6 +86,26 @@ def formats_written(inputs):
     return sorted(names, key=lambda name: (name != "safetensors", name))
 
 
+# ---- safetensors -------------------------------------------------------------------------------
+
+
+def write_safetensors(path, dtype, shapes, block=None, metadata=None):
+    """Write tensors of one element type, name -> shape. The content repeats `block`, which is a MiB
+    of random bits unless it is given."""
+    header, at = {"__metadata__": metadata} if metadata else {}, 0
+    for name, shape in shapes.items():
+        size = {"BF16": 2, "F32": 4}[dtype] * math.prod(shape)
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + size]}
+        at += size
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    block = block or os.urandom(MIB)
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text)
+        while at:
+            at -= f.write(block[:at])
+
+
 # ---- GGUF with a vocabulary --------------------------------------------------------------------
 
 
@@ -131,18 +152,8 @@ def sentence_shapes():
 def write_sentence_model(folder):
     """Write a model folder with the shapes of all-MiniLM-L6-v2; return the path of the weights."""
     os.mkdir(folder)
-    header, at = {}, 0
-    for name, shape in sentence_shapes():
-        size = 4 * shape[0] * (shape[1] if len(shape) > 1 else 1)
-        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + size]}
-        at += size
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
     weights = folder + "/model.safetensors"
-    with open(weights, "wb") as out:
-        out.write(struct.pack("<Q", len(text)) + text)
-        for left in range(at, 0, -MIB):
-            out.write(os.urandom(min(left, MIB)))
+    write_safetensors(weights, "F32", dict(sentence_shapes()))
     words = ["[PAD]", *(f"[unused{i}]" for i in range(99)), "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     words += [f"word{i}" for i in range(VOCABULARY - len(words))]
     with open(folder + "/vocab.txt", "w", encoding="utf-8") as out:

@@ -6,9 +6,9 @@ time, too: the time that passes is measured."""
 import json
 import os
 import shutil
-import struct
 
-from harness import HEFT, MIB, measure_in_turns, processor_seconds, read_all, seconds, speed
+from harness import HEFT, measure_in_turns, processor_seconds, read_all, seconds, speed
+from inputs import write_safetensors
 from payloads import COPY
 
 EXPERTS = 128
@@ -17,24 +17,13 @@ EXPERTS = 128
 def write_model(folder, layers, shape):
     """Write a model of Hugging Face whose layers have only experts; return the folder."""
     os.mkdir(folder)
-    header, at = {}, 0
-
-    def add(name, dims):
-        nonlocal at
-        size = 2 * dims[0] * dims[1]
-        header[name] = {"dtype": "BF16", "shape": dims, "data_offsets": [at, at + size]}
-        at += size
-    add("model.embed_tokens.weight", [8, shape[1]])
+    shapes = {"model.embed_tokens.weight": [8, shape[1]]}
     for i in range(layers):
         for e in range(EXPERTS):
             for part in ("gate", "up", "down"):
-                add(f"model.layers.{i}.mlp.experts.{e}.{part}_proj.weight",
+                shapes[f"model.layers.{i}.mlp.experts.{e}.{part}_proj.weight"] = (
                     shape[::-1] if part == "down" else shape)
-    text, block = json.dumps(header).encode(), os.urandom(MIB)
-    with open(f"{folder}/model.safetensors", "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text)
-        while at:
-            at -= f.write(block[:at])
+    write_safetensors(f"{folder}/model.safetensors", "BF16", shapes)
     with open(f"{folder}/config.json", "w", encoding="utf-8") as f:
         json.dump({"model_type": "qwen3_moe", "num_attention_heads": 4, "num_experts": EXPERTS}, f)
     return folder

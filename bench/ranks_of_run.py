@@ -4,9 +4,9 @@ distributed checkpoint (DCP) are gathered in the same way."""
 import json
 import os
 import shutil
-import struct
 
-from harness import HEFT, MIB, measure_in_turns, read_all, seconds, speed
+from harness import HEFT, measure_in_turns, read_all, seconds, speed
+from inputs import write_safetensors
 from payloads import COPY
 
 RANKS = 8
@@ -14,20 +14,10 @@ RANKS = 8
 
 def write_rank(path, pieces):
     """pieces: name, shape, and offsets of each piece, in f32; the content is a pattern."""
-    header, info, at = {}, {}, 0
-    for name, shape, offsets in pieces:
-        size = 4 * shape[0] * shape[1]
-        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + size]}
-        info[name] = {"saved_offsets": offsets}
-        at += size
-    header["__metadata__"] = {"format": "pt", "DCP_VERSION": "1.0",
-                              "DCP_SHARDING_INFO": json.dumps(info)}
-    text = json.dumps(header).encode()
-    block = os.urandom(MIB)
-    with open(path, "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text)
-        while at:
-            at -= f.write(block[:at])
+    info = {name: {"saved_offsets": offsets} for name, _, offsets in pieces}
+    write_safetensors(path, "F32", {name: shape for name, shape, _ in pieces},
+                      metadata={"format": "pt", "DCP_VERSION": "1.0",
+                                "DCP_SHARDING_INFO": json.dumps(info)})
 
 
 def write_ranks(folder, ranks, tensors, shape, is_by_rows):

@@ -1,16 +1,15 @@
 """servers.py - files on servers: bytes from nginx on the loopback interface."""
 import contextlib
-import json
 import os
 import pathlib
 import shutil
 import socket
-import struct
 import subprocess
 import sys
 import time
 
 from harness import HEFT, measure_in_turns, seconds, speed
+from inputs import write_safetensors
 
 COUNTS = (4, 8)
 # The link: seconds, bytes per second, and bytes on the way.
@@ -41,15 +40,6 @@ def nginx(folder):
     finally:
         child.terminate()
         child.wait()
-
-
-def write_one_tensor(path, size):
-    """Write a safetensors file with one tensor of f32 that has `size` bytes of random bits."""
-    head = json.dumps({"weight": {"dtype": "F32", "shape": [size // 4], "data_offsets": [0, size]}})
-    with open(path, "wb") as f:
-        f.write(struct.pack("<Q", len(head)) + head.encode())
-        for at in range(0, size, 1 << 20):
-            f.write(os.urandom(min(1 << 20, size - at)))
 
 
 @contextlib.contextmanager
@@ -117,7 +107,7 @@ def remote(r, inputs, formats, quick):
     path = inputs.model("safetensors", 144 if quick else 1008)
     large = inputs.path("one.safetensors")
     size, one = os.path.getsize(path), (100 if quick else 1000) * 1000**2
-    write_one_tensor(large, one)
+    write_safetensors(large, "F32", {"weight": [one // 4]})
     folder = os.path.dirname(os.path.abspath(path))
     os.chmod(folder, 0o755)
     with nginx(folder) as url:

@@ -2,21 +2,16 @@
 import json
 import os
 import shutil
-import struct
 
-from harness import HEFT, measure_in_turns, seconds
+from harness import HEFT, MIB, measure_in_turns, seconds
+from inputs import write_safetensors
 
 LIMIT = 2.0  # of the time for one safetensors file with the same tensors
 
 
-def write_safetensors(path, names):
+def write(path, names):
     """Write tensors of four f32, all zero."""
-    index = {name: {"dtype": "F32", "shape": [4], "data_offsets": [16 * i, 16 * i + 16]}
-             for i, name in enumerate(names)}
-    header = json.dumps(index).encode()
-    header += b" " * (-len(header) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(header)) + header + bytes(16 * len(names)))
+    write_safetensors(path, "F32", dict.fromkeys(names, [4]), bytes(MIB))
 
 
 def write_set(folder, names, shards):
@@ -25,7 +20,7 @@ def write_set(folder, names, shards):
     for k in range(shards):
         file = f"model-{k + 1:05d}-of-{shards:05d}.safetensors"
         part = names[k * each:] if k == shards - 1 else names[k * each:(k + 1) * each]
-        write_safetensors(os.path.join(folder, file), part)
+        write(os.path.join(folder, file), part)
         files.update(dict.fromkeys(part, file))
     with open(os.path.join(folder, "model.safetensors.index.json"), "w", encoding="utf-8") as file:
         json.dump({"metadata": {"total_size": 16 * len(names)}, "weight_map": files}, file)
@@ -37,7 +32,7 @@ def sets(r, inputs, formats, quick):
     count = 10_000 if quick else 100_000
     names = [f"model.layers.{i // 1000}.experts.{i % 1000}.weight" for i in range(count)]
     one, torch = inputs.path("one.safetensors"), inputs.path("one.pt")
-    write_safetensors(one, names)
+    write(one, names)
     seconds(HEFT, "convert", "--no-sync", one, torch)
     paths = {"one": one, "a .pt file": torch}
     for shards in (64, 1000):

@@ -7,8 +7,8 @@
  * arena. */
 heft_status heft_loss_report(heft_plan *p, heft_severity s, const char *rule, uint32_t tensor,
                              const char *fmt, ...);
-/* Drop a tensor and report a fault; `why` is the message, which says more if a layout that the target
- * lacks is that of a quantised tensor. */
+/* Drop a tensor and report a fault; `why` is the message, to which the way on is added where the
+ * target lacks the layout of a quantised tensor. */
 heft_status heft_loss_tensor(heft_plan *p, const char *rule, uint32_t tensor, const char *why);
 /* Drop a tensor with an element type that `where` ("GGUF") does not support; the message suggests a
  * cast if possible. */
