@@ -46,8 +46,7 @@ def members(samples):
 
 def pack(out, samples):
     counts = {"good": 0, "bad": 0}
-    compress = {"mode": "w:xz", "preset": 1} if out.suffix == ".xz" else {"mode": "w"}
-    with tarfile.open(out, format=tarfile.PAX_FORMAT, **compress) as tar:
+    with tarfile.open(out, "w:xz", format=tarfile.PAX_FORMAT, preset=1) as tar:
         for name, data, mode in members(samples):
             info = tarfile.TarInfo(f"{TOP}/{name}")
             info.size, info.mode = len(data), mode
