@@ -279,9 +279,9 @@ static void tensor_release_buffer(PyObject *Py_UNUSED(self), Py_buffer *view)
     lent_free(view->internal);
 }
 
-/* ---- conversions, in heft/_arrays.py ---- */
+/* ---- conversions, in heft._arrays.py ---- */
 
-/* Call a function of Heft._arrays with the tensor as the first argument. */
+/* Call a function of heft._arrays with the tensor as the first argument. */
 static PyObject *delegate(const char *name, PyObject *self, PyObject *args, PyObject *kwargs)
 {
     PyObject *module = PyImport_ImportModule("heft._arrays");
