@@ -166,8 +166,8 @@ typedef struct heft_error {
      * a truncated file has; otherwise 0. */
     uint64_t expected_bytes;
     heft_about about;
-    /* The number, from 1, says which of several files that a function takes the error is about,
-     * also when a model that it makes of them is read.  0: the first, or it is not known. */
+    /* The file that the error is about, of a function that takes several: counted from 1, in the
+     * order of the arguments, also when a model made of them is read.  0: not known. */
     uint32_t input;
     uint8_t reserved[8]; /* 0 */
 } heft_error;
