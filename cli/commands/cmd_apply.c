@@ -7,7 +7,6 @@
 
 typedef struct request {
     job job;
-    const char *inputs[2]; /* OLD and DELTA */
     bool in_place, verify_all, as_json;
 } request;
 
@@ -33,7 +32,7 @@ static void close_delta(opened *o)
 
 static int say_not_applied(const request *r, const heft_error *err)
 {
-    int code = say_error(r->inputs[err->input == 2 ? 1 : 0], err);
+    int code = say_error(r->job.inputs[err->input == 2 ? 1 : 0], err);
     return err->status == HEFT_E_ARGUMENT ? CODE_CANNOT : code;
 }
 
@@ -134,9 +133,7 @@ static int run(const session *s, void *ctx)
 {
     request *r = ctx;
     int code;
-    r->inputs[0] = s->args.item[0];
-    r->inputs[1] = s->args.item[1];
-    r->job.inputs = r->inputs;
+    r->job.inputs = (const char *const *)s->args.item; /* OLD and DELTA */
     r->job.input_count = 2;
     if (r->in_place == (r->job.out != NULL))
         code = say_usage(s->name, r->in_place ? "-o and --in-place exclude each other"

@@ -12,7 +12,6 @@
 
 typedef struct request {
     job job;
-    const char *inputs[2]; /* OLD and NEW */
     const char *compress, *disk, *checksum;
     uint64_t version;
     bool as_json;
@@ -172,9 +171,7 @@ static int run(const session *s, void *ctx)
 {
     request *r = ctx;
     heft_file *old = NULL, *new = NULL;
-    r->inputs[0] = s->args.item[0];
-    r->inputs[1] = s->args.item[1];
-    r->job.inputs = r->inputs;
+    r->job.inputs = (const char *const *)s->args.item; /* OLD and NEW */
     r->job.input_count = 2;
     int code = check_output(&r->job);
     if (!code)
