@@ -1,8 +1,9 @@
 """slow_link.py PORT DELAY RATE WINDOW: a link to a server, on the loopback interface.
 
-Prints the number of its port. Bytes arrive DELAY seconds after they were sent, in both directions;
-answers share RATE bytes per second; of each connection at most WINDOW bytes are on the way, as a
-receiver's buffer of TCP allows. Connections begin at full speed: there is no slow start."""
+Prints the number of its port. Bytes arrive DELAY seconds after they were sent. All connections
+share RATE bytes per second in each direction; of each connection at most WINDOW bytes are on the
+way, as a receiver's buffer of TCP allows. Connections begin at full speed: there is no slow start.
+"""
 import asyncio
 import sys
 
@@ -10,7 +11,7 @@ CHUNK = 64 << 10
 
 
 class Link:
-    """The line that all connections share, and when it is free again."""
+    """One direction of the line that all connections share, and when it is free again."""
 
     def __init__(self, delay, rate, window):
         self.delay, self.rate, self.window, self.free_at = delay, rate, window, 0.0
@@ -49,10 +50,12 @@ class Link:
         writer.close()
 
 
-async def serve(port, link):
+async def serve(port, delay, rate, window):
+    requests, answers = (Link(delay, rate, window) for _ in range(2))
+
     async def accept(reader, writer):
         from_server, to_server = await asyncio.open_connection("127.0.0.1", port, limit=CHUNK)
-        await asyncio.gather(link.carry(reader, to_server), link.carry(from_server, writer))
+        await asyncio.gather(requests.carry(reader, to_server), answers.carry(from_server, writer))
 
     server = await asyncio.start_server(accept, "127.0.0.1", 0, limit=CHUNK)
     print(server.sockets[0].getsockname()[1], flush=True)
@@ -60,4 +63,4 @@ async def serve(port, link):
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(int(sys.argv[1]), Link(*map(float, sys.argv[2:4]), int(sys.argv[4]))))
+    asyncio.run(serve(int(sys.argv[1]), *map(float, sys.argv[2:4]), int(sys.argv[4])))
