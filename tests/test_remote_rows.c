@@ -172,6 +172,42 @@ static void the_digest_leads_a_row(void **state)
     assert_false(heft_url_is_in_rows(&u, &outside));
 }
 
+static void announced_bytes_are_requested_before_any_is_read(void **state)
+{
+    url_source u = file_of(1000);
+    (void)state;
+    const url_row *row = heft_url_announce(&u, 100 * MIB, 700 * MIB, MOST);
+    assert_int_equal(heft_url_row_end(&u, row), 100 * MIB + MOST);
+    assert_true(heft_url_is_in_long_row(&u, 100 * MIB));
+    assert_false(heft_url_is_in_long_row(&u, 700 * MIB));
+    read_at(&u, 100, 590);
+    assert_int_equal(end_near(&u, 690), 700);
+    assert_ptr_equal(heft_url_announce(&u, 700 * MIB, 710 * MIB, MOST), row);
+    assert_int_equal(end_near(&u, 690), 710);
+}
+
+static void threads_share_an_announced_row(void **state)
+{
+    url_source u = file_of(1000);
+    (void)state;
+    read_at(&u, 0, 1); /* the index, and the first bytes after it */
+    heft_url_announce(&u, MIB / 2, 900 * MIB, MOST);
+    read_at(&u, 1, 2);
+    read_elsewhere(&u, 9, 2);
+    read_at(&u, 3, 2);
+    assert_int_equal(end_near(&u, 5), 11 + MOST / MIB);
+    assert_int_equal(end_near(&u, 11), 11 + MOST / MIB);
+}
+
+static void a_thread_keeps_its_announced_rows(void **state)
+{
+    url_source u = file_of(1000);
+    (void)state;
+    heft_url_announce(&u, 100 * MIB, 200 * MIB, MOST);
+    heft_url_begin_row(&u, 500 * MIB);
+    assert_int_equal(end_near(&u, 100), 100 + MOST / MIB);
+}
+
 static void a_row_that_ends_cancels_its_requests_alone(void **state)
 {
     heft_url_options options = { 0 };
@@ -212,6 +248,9 @@ int main(void)
         cmocka_unit_test(a_row_that_nobody_continues_ends),
         cmocka_unit_test(the_oldest_of_many_rows_is_replaced),
         cmocka_unit_test(the_digest_leads_a_row),
+        cmocka_unit_test(announced_bytes_are_requested_before_any_is_read),
+        cmocka_unit_test(threads_share_an_announced_row),
+        cmocka_unit_test(a_thread_keeps_its_announced_rows),
         cmocka_unit_test(a_row_that_ends_cancels_its_requests_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -114,6 +114,8 @@ static int put_bytes(outbuf *o, const content *c, void *buf)
     heft_error err;
     heft_stream *stream;
     uint64_t from = 0, length = heft_part_at(c->f, c->part).length;
+    if (!heft_part_view(c->f, c->part)) /* a server answers several requests at the same time */
+        heft_part_prefetch(c->f, &c->part, 1);
     heft_status st = heft_stream_open(&stream, c->f, c->part, &err);
     while (!st && !o->os) {
         size_t n = length - from < CHUNK ? (size_t)(length - from) : CHUNK;

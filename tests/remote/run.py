@@ -272,6 +272,42 @@ def shard_heads():
     server.reset()
 
 
+def gathering(count):
+    """A plan that answers requests for other bytes than the first only when `count` of them have
+    arrived, and the lengths that these ask for."""
+    lengths, all_there = [], threading.Event()
+
+    def plan(number, handler):
+        first, last = map(int, handler.headers["Range"].removeprefix("bytes=").split("-"))
+        if not first:
+            return None
+        lengths.append(last + 1 - first)
+        if len(lengths) >= count:
+            all_there.set()
+        return None if all_there.wait(60) else {"status": 404}
+    return plan, lengths
+
+
+def whole_tensors():
+    """A command that needs all of a tensor uses all connections from the beginning, for requests
+    of different lengths: those of one length would end, and wait for the next answers, together."""
+    size, url = 40 << 20, f"{server.url}/forty.safetensors"
+    head = json.dumps({"w": {"dtype": "F32", "shape": [size >> 2], "data_offsets": [0, size]}}).encode()
+    server.files["/forty.safetensors"] = len(head).to_bytes(8, "little") + head + bytes(size)
+    with tempfile.TemporaryDirectory() as folder:
+        out = f"{folder}/o.safetensors"
+        for count, command in ((8, ("cat", url, "w", "-o", f"{folder}/w")),
+                               (8, ("convert", "--cast", "bf16", url, out)), (3, ("convert", "-f", url, out))):
+            plan, lengths = gathering(count)
+            server.reset(plan)
+            code, _, err = heft(*command, HEFT_CONNECTIONS=str(count))
+            check(f"{command[0]} of a tensor begins with {count} requests", code == 0, code, err, lengths)
+            check(f"{command[0]}: {count} requests have different lengths",
+                  len(set(lengths[:count])) >= count - 1, lengths)
+    del server.files["/forty.safetensors"]
+    server.reset()
+
+
 def long_addresses():
     """An address has at most 8191 bytes, also that of a shard next to the file."""
     most, name = 8191, "model.safetensors.index.json"
@@ -378,4 +414,5 @@ def nginx():
             child.wait()
 
 
-run(f"{server.url}/small.safetensors", (reading, external_data, beyond_memory, shard_heads, long_addresses, loading, plans, secrets, settings, routes, hub, s3, nginx))
+run(f"{server.url}/small.safetensors", (reading, external_data, beyond_memory, shard_heads, whole_tensors,
+                                      long_addresses, loading, plans, secrets, settings, routes, hub, s3, nginx))

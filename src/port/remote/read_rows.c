@@ -6,7 +6,8 @@
 
 enum { GAP = 1 << 20 };   /* reads so far from the end of a row still continue the row */
 enum { NEAR = 64 << 10 }; /* bytes between reads that cost less than another request */
-enum { RECENT = 1024 };   /* a row has ended if so many reads do not continue it */
+enum { SHORTEST = 512 << 10, LONG = 16 << 20 }; /* bytes of a request, and of a long row */
+enum { RECENT = 1024 }; /* a row has ended if so many reads do not continue it */
 
 static bool is_active(const url_source *u, const url_row *r)
 {
@@ -90,18 +91,78 @@ static void end_row(url_source *u, url_row *row)
     row->ahead = 0;
 }
 
-url_row *heft_url_begin_row(url_source *u, uint64_t offset)
+static url_row *new_row(url_source *u, uint64_t offset)
 {
     url_row *oldest = u->rows;
-    for (url_row *r = u->rows; r < u->rows + URL_ROWS; r++) {
-        if (r->ahead && pthread_equal(r->thread, pthread_self()))
-            end_row(u, r);
+    for (url_row *r = u->rows; r < u->rows + URL_ROWS; r++)
         oldest = r->used < oldest->used ? r : oldest;
-    }
     *oldest = (url_row){
         .thread = pthread_self(), .first = offset, .expected = offset, .used = ++u->clock
     };
     return oldest;
+}
+
+url_row *heft_url_begin_row(url_source *u, uint64_t offset)
+{
+    for (url_row *r = u->rows; r < u->rows + URL_ROWS; r++)
+        if (r->ahead && !r->until && pthread_equal(r->thread, pthread_self()))
+            end_row(u, r);
+    return new_row(u, offset);
+}
+
+/* Return how many bytes to request ahead of a row: what was announced; otherwise more with each
+ * byte that was read, at most `most` for all rows together. */
+static uint64_t bytes_ahead(const url_source *u, const url_row *row, uint64_t most)
+{
+    uint64_t others = 0, grown = row->bytes * 2;
+    for (const url_row *r = u->rows; r < u->rows + URL_ROWS; r++)
+        others += r != row && r->ahead && is_active(u, r);
+    most /= others + 1;
+    grown = grown > HEFT_URL_BLOCK ? grown : HEFT_URL_BLOCK;
+    uint64_t ahead = row->until > row->expected   ? row->until - row->expected
+                     : row->bytes > HEFT_URL_HEAD ? grown
+                                                  : 0;
+    return ahead < most ? ahead : most;
+}
+
+/* Return the row that is announced up to the offset, or whose last read was in the range or just
+ * before it; or NULL. */
+static url_row *row_to_continue(url_source *u, uint64_t offset, uint64_t end)
+{
+    for (url_row *r = u->rows; r < u->rows + URL_ROWS; r++) {
+        uint64_t at = r->until > r->expected ? r->until : r->expected;
+        if (r->used && at + NEAR >= offset && at < end)
+            return r;
+    }
+    return NULL;
+}
+
+url_row *heft_url_announce(url_source *u, uint64_t offset, uint64_t end, uint64_t most)
+{
+    url_row *row = row_to_continue(u, offset, end);
+    row = row ? row : new_row(u, offset);
+    row->used = ++u->clock;
+    row->until = end;
+    row->ahead = bytes_ahead(u, row, most);
+    return row;
+}
+
+bool heft_url_is_in_long_row(const url_source *u, uint64_t offset)
+{
+    for (const url_row *r = u->rows; r < u->rows + URL_ROWS; r++)
+        if (r->used && r->expected <= offset && offset < r->until && r->until - r->expected > LONG)
+            return true;
+    return false;
+}
+
+uint64_t heft_url_next_length(const url_source *u, uint64_t offset)
+{
+    uint64_t all = heft_session_options(u->session)->connections,
+             pending = heft_session_pending(u->session) + 1;
+    if (!heft_url_is_in_long_row(u, offset) || pending >= all)
+        return HEFT_URL_BLOCK;
+    uint64_t length = HEFT_URL_BLOCK / all * pending;
+    return length > SHORTEST ? length : SHORTEST;
 }
 
 void heft_url_lead(url_source *u, uint64_t offset, uint64_t ahead)
@@ -116,7 +177,7 @@ void heft_url_lead(url_source *u, uint64_t offset, uint64_t ahead)
 void heft_url_follow(url_source *u, uint64_t offset, size_t len, uint64_t most)
 {
     url_row *row = heft_url_row_near(u, offset);
-    uint64_t end = offset + len, others = 0;
+    uint64_t end = offset + len;
     if (!row) {
         heft_url_begin_row(u, offset)->expected = end;
         return;
@@ -125,15 +186,12 @@ void heft_url_follow(url_source *u, uint64_t offset, size_t len, uint64_t most)
     row->used = ++u->clock;
     if (end <= row->expected)
         return;
-    for (const url_row *r = u->rows; r < u->rows + URL_ROWS; r++)
-        others += r != row && r->ahead && is_active(u, r);
-    most /= others + 1;
     if (offset > row->expected + GAP) /* the bytes between the reads are not of this row */
         row->first = offset;
     uint64_t skipped = offset > row->expected + NEAR ? offset - row->expected : 0;
     row->bytes -= skipped < row->bytes ? skipped : row->bytes;
     row->bytes += skipped ? len : end - row->expected;
     row->expected = end;
-    row->ahead = row->bytes * 2 > HEFT_URL_BLOCK ? row->bytes * 2 : HEFT_URL_BLOCK;
-    row->ahead = row->bytes <= HEFT_URL_HEAD ? 0 : row->ahead < most ? row->ahead : most;
+    row->until = row->until > end ? row->until : 0;
+    row->ahead = bytes_ahead(u, row, most);
 }

@@ -84,6 +84,7 @@ struct heft_session {
     heft_request *queue, *running;
     heft_url_options options;
     unsigned users, running_count;
+    uint32_t pending; /* requests that are queued or running */
     bool has_thread, is_ending;
     const char *said;   /* the last text of heft_session_say() */
     int64_t said_until; /* the user knows that requests wait until this time */
@@ -119,6 +120,7 @@ static void finish(heft_session *s, heft_request *r)
 {
     unlink_from(&s->queue, r);
     r->state = HEFT_REQUEST_DONE;
+    s->pending--;
     pthread_cond_broadcast(&s->changed);
 }
 
@@ -296,8 +298,14 @@ heft_status heft_session_send(heft_session *s, heft_request *r, bool is_urgent, 
     r->state = HEFT_REQUEST_QUEUED;
     r->next = *at;
     *at = r;
+    s->pending++;
     s->curl->multi_wakeup(s->multi);
     return HEFT_OK;
+}
+
+uint32_t heft_session_pending(const heft_session *s)
+{
+    return s->pending;
 }
 
 void heft_session_cancel(heft_session *s, heft_request *r)

@@ -139,6 +139,8 @@ void heft_session_received(heft_session *s, heft_request *r, size_t bytes);
  * caller's, who frees the request only when the state is HEFT_REQUEST_DONE. */
 heft_status heft_session_send(heft_session *s, heft_request *r, bool is_urgent, heft_error *err);
 void heft_session_cancel(heft_session *s, heft_request *r); /* the lock is held */
+/* Return the number of requests that are not done; the lock is held. */
+uint32_t heft_session_pending(const heft_session *s);
 
 /* ---- writing, sink_s3.c ---- */
 

@@ -22,6 +22,12 @@ static uint64_t cache_limit(const url_source *u)
     return heft_session_options(u->session)->cache_bytes / (heft_s3_is_writing() ? 2 : 1);
 }
 
+/* Return how many bytes of blocks may be requested ahead of all reads. */
+static uint64_t most_ahead(const url_source *u)
+{
+    return cache_limit(u) / 4 * 3;
+}
+
 /* Return a buffer, if possible the buffer of a freed block, whose pages are in memory.  malloc()
  * would keep all freed buffers. */
 static uint8_t *new_buffer(url_source *u, size_t length)
@@ -171,7 +177,8 @@ static heft_status request_block(block **out, url_source *u, uint64_t offset, ui
                                  bool is_urgent, heft_error *err)
 {
     uint64_t end = next_block_at(u, offset);
-    if (offset == HEAD && length >= SMALL && !u->is_directed)
+    bool is_known = u->is_directed || heft_url_is_in_long_row(u, offset);
+    if (offset == HEAD && length >= SMALL && !is_known)
         length = INDEX; /* perhaps an index of unknown length, to be read with a single request */
     length = length < end - offset ? length : end - offset;
     *out = NULL;
@@ -201,7 +208,8 @@ static void request_range(url_source *u, uint64_t offset, uint64_t end, bool is_
     end = end < u->base.size ? end : u->base.size;
     while (offset < end) {
         block *b = heft_url_find_block(u, offset);
-        uint64_t most = is_exact && end - offset < BLOCK ? end - offset : BLOCK;
+        uint64_t most = heft_url_next_length(u, offset);
+        most = is_exact && end - offset < most ? end - offset : most;
         if (!b && (request_block(&b, u, offset, clip(u, offset, most), false, &ignored) || !b))
             return;
         offset = b->request.offset + b->request.length;
@@ -209,11 +217,12 @@ static void request_range(url_source *u, uint64_t offset, uint64_t end, bool is_
 }
 
 /* Request the rest of this read and, if this is the foremost read of the row, the bytes after the
- * row.  The bytes between another read and the end of its row have been requested before. */
+ * row.  The bytes between another read and the end of its row have been requested before, except
+ * for announced ones for which no memory was left. */
 static void request_ahead(url_source *u, const url_row *row, uint64_t offset, uint64_t len)
 {
     request_range(u, offset, offset + len, u->is_directed);
-    if (row && offset + len >= row->expected)
+    if (row && (row->until || offset + len >= row->expected))
         request_range(u, offset > row->expected ? offset : row->expected, heft_url_row_end(u, row),
                       u->is_directed);
 }
@@ -339,7 +348,7 @@ static heft_status read_url(heft_source *s, uint64_t offset, void *buf, size_t l
         heft_error_os(err, st, u->error.os);
     } else {
         if (!u->is_directed)
-            heft_url_follow(u, offset, len, cache_limit(u) / 4 * 3);
+            heft_url_follow(u, offset, len, most_ahead(u));
         st = read_blocks(u, offset, buf, len, err);
     }
     heft_session_unlock(u->session);
@@ -353,10 +362,10 @@ static void will_need(heft_source *s, uint64_t offset, uint64_t len)
     if (u->whole)
         return;
     heft_session_lock(u->session);
-    uint64_t most = heft_session_options(u->session)->cache_bytes / 2;
-    request_range(u, offset, offset + (len < most ? len : most), true);
-    if (!u->is_directed && len > SMALL && !heft_url_row_near(u, offset))
-        heft_url_begin_row(u, offset);
+    uint64_t most = most_ahead(u), end = offset + (len < most ? len : most);
+    if (!u->is_directed && len > SMALL)
+        end = heft_url_row_end(u, heft_url_announce(u, offset, offset + len, most));
+    request_range(u, offset, end, true);
     heft_session_unlock(u->session);
 }
 

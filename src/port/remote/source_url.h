@@ -37,6 +37,7 @@ typedef struct url_row {
     uint64_t expected; /* offset after the foremost read */
     uint64_t bytes;    /* bytes read in a row, less the bytes that were skipped */
     uint64_t ahead;    /* bytes to request ahead */
+    uint64_t until;    /* the bytes before this offset have been announced; 0: none */
     uint64_t used;     /* time of the last read, by url_source.clock; 0: no row */
 } url_row;
 
@@ -93,6 +94,15 @@ void heft_url_whole_say(const url_source *u);
 url_row *heft_url_row_near(url_source *u, uint64_t offset);
 /* Begin a row at the offset.  Requests ahead of the row that this thread has read are cancelled. */
 url_row *heft_url_begin_row(url_source *u, uint64_t offset);
+/* Continue the row that was announced up to the offset, or begin one, which is announced up to
+ * `end`: requests are sent ahead of its reads from the first one on. `most`: see heft_url_follow(). */
+url_row *heft_url_announce(url_source *u, uint64_t offset, uint64_t end, uint64_t most);
+/* Return true if the byte at the offset has been announced, with many more, and not been read. */
+bool heft_url_is_in_long_row(const url_source *u, uint64_t offset);
+/* Return the length of the next request at the offset.  The first requests of a long row have
+ * different lengths: equal ones would end together, and nothing would arrive until the answers to
+ * the next ones do. */
+uint64_t heft_url_next_length(const url_source *u, uint64_t offset);
 /* Move the end of the row near the offset, or of a new row, to the offset, and let `ahead` bytes
  * be requested ahead of the row. */
 void heft_url_lead(url_source *u, uint64_t offset, uint64_t ahead);

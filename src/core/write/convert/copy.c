@@ -96,6 +96,9 @@ static heft_status reflink_parts(const heft_copy_context *c, const uint32_t *fil
 enum {
     SPAN = 4 << 20,     /* approximate bytes per unit of work */
     BUFFER = 256 << 10, /* bytes read, converted and written while in cache */
+    SPANS_AHEAD = 16,   /* spans whose source bytes are announced before they are read */
+    MIN_ANNOUNCED = 256 << 10,
+    NEAR = 64 << 10 /* bytes between parts that are announced together */
 };
 
 typedef struct copy_job {
@@ -245,6 +248,45 @@ static heft_status copy_span(worker *w, uint64_t from, uint64_t to)
     return st;
 }
 
+/* Announce source bytes, unless they are in memory or few. */
+static void announce_run(const heft_file *f, heft_range run)
+{
+    const heft_source *s = heft_file_source(f, heft_global_offset_file(&f->x, run.offset));
+    if (run.length < MIN_ANNOUNCED || !s || s->ops->map || !s->ops->will_need)
+        return;
+    if (heft_file_has_bytes(f, run.offset))
+        s->ops->will_need((heft_source *)(uintptr_t)s, heft_global_offset_local(&f->x, run.offset),
+                          run.length);
+}
+
+/* Announce the source bytes of the parts that begin in these spans: a server answers several
+ * requests at the same time.  Parts that follow one another are announced together. */
+static void announce(const copy_job *c, size_t first, size_t count)
+{
+    const heft_range *spans = c->spans.ptr;
+    heft_range run = { 0, 0 };
+    if (first >= c->spans.len)
+        return;
+    const heft_range *last = spans + (count < c->spans.len - first ? first + count : c->spans.len) -
+                             1;
+    for (uint32_t i = first_part_after(c, spans[first].offset); i < c->order_count; i++) {
+        const heft_ix_part_row *from = heft_ix_part_row_at(&c->c->in->x,
+                                                           c->c->origins[c->file_order[i]].part);
+        if (part_at(c, i)->offset >= last->offset + last->length)
+            break;
+        if (first && part_at(c, i)->offset < spans[first].offset)
+            continue;
+        uint64_t gap = from->offset - (run.offset + run.length);
+        if (run.length && gap > NEAR) {
+            announce_run(c->c->in, run);
+            run.length = 0;
+        }
+        run.offset = run.length ? run.offset : from->offset;
+        run.length = from->offset + from->stored - run.offset;
+    }
+    announce_run(c->c->in, run);
+}
+
 static void run_span(void *arg, size_t i)
 {
     const copy_job *job = arg;
@@ -253,6 +295,7 @@ static void run_span(void *arg, size_t i)
     worker w = { .job = job };
     if (heft_progress_halted(job->c->progress))
         return;
+    announce(job, i + SPANS_AHEAD, 1);
     w.buf = heft_alloc(al, BUFFER, 64);
     bool has_memory = heft_part_source_init(&w.source, job->c) && w.buf;
     heft_status st = has_memory ? copy_span(&w, span->offset, span->offset + span->length)
@@ -275,6 +318,7 @@ heft_status heft_copy(const heft_copy_context *c, heft_error *err)
     if (!st)
         st = cut_unshared(&job, err);
     if (!st) {
+        announce(&job, 0, SPANS_AHEAD);
         heft_file_enter(c->in);
         heft_host_run(p->host, job.spans.len, run_span, &job);
         st = heft_file_leave(c->in, err);
