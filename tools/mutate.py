@@ -57,7 +57,8 @@ LAYERS = ["base", "model", "grammar", "format", "companion", "folder", "scheme",
           "mix", "gguf", "scan", "sign", "share", "move", "core", "params", "simd", "port", "local",
           "cli"]
 SUITES = {"unit", "engine", "formats", "cli", "samples", "fuzz", "oracle", "examples"}
-TEMPLATES = {"src/simd/blake3_lanes.h"}  # need names that are defined before they are included
+# These need names that are defined before they are included.
+TEMPLATES = {"src/simd/blake3_lanes.h", "src/simd/blake3_squares.h"}
 SAMPLING = ("check_no_memory.py", "check_failing_calls.py")  # the whole needs --full
 ELSEWHERE = ("src/port/windows/", "src/port_none/")  # sources of other builds
 MUTANTS = 1 << 17  # equal to MUTANTS in mutant.h

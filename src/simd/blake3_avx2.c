@@ -33,17 +33,32 @@ static inline lanes rotate_7(lanes v)
 
 static inline lanes zip_low(lanes a, lanes b)
 {
-    __m256i low = _mm256_unpacklo_epi32((__m256i)a, (__m256i)b);
-    __m256i high = _mm256_unpackhi_epi32((__m256i)a, (__m256i)b);
-    return (lanes)_mm256_permute2x128_si256(low, high, 0x20);
+    return (lanes)_mm256_unpacklo_epi32((__m256i)a, (__m256i)b);
 }
 
 static inline lanes zip_high(lanes a, lanes b)
 {
-    __m256i low = _mm256_unpacklo_epi32((__m256i)a, (__m256i)b);
-    __m256i high = _mm256_unpackhi_epi32((__m256i)a, (__m256i)b);
-    return (lanes)_mm256_permute2x128_si256(low, high, 0x31);
+    return (lanes)_mm256_unpackhi_epi32((__m256i)a, (__m256i)b);
 }
+
+static inline lanes zip_pairs_low(lanes a, lanes b)
+{
+    return (lanes)_mm256_unpacklo_epi64((__m256i)a, (__m256i)b);
+}
+
+static inline lanes zip_pairs_high(lanes a, lanes b)
+{
+    return (lanes)_mm256_unpackhi_epi64((__m256i)a, (__m256i)b);
+}
+
+static inline lanes load_pieces(const uint8_t *const inputs[LANES - 3], size_t at)
+{
+    __m128i low = _mm_loadu_si128((const __m128i *)(inputs[0] + at));
+    __m128i high = _mm_loadu_si128((const __m128i *)(inputs[4] + at));
+    return (lanes)_mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
+}
+
+#include "simd/blake3_squares.h"
 
 #include "simd/blake3_lanes.h"
 

@@ -1,6 +1,7 @@
 /* blake3_avx512.c - BLAKE3 in 16 lanes. */
 #include <immintrin.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "simd/blake3_kernels.h"
 
@@ -37,6 +38,35 @@ static inline lanes zip_high(lanes a, lanes b)
 {
     const lanes order = { 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31 };
     return (lanes)_mm512_permutex2var_epi32((__m512i)a, (__m512i)order, (__m512i)b);
+}
+
+/* Transpose a square of integers: interleave the halves log2(LANES) times. */
+static inline void transpose(lanes v[LANES])
+{
+    for (unsigned step = 1; step < LANES; step *= 2) {
+        lanes from[LANES];
+        memcpy(from, v, sizeof from);
+        for (unsigned i = 0; i < LANES / 2; i++) {
+            v[2 * i] = zip_low(from[i], from[i + LANES / 2]);
+            v[2 * i + 1] = zip_high(from[i], from[i + LANES / 2]);
+        }
+    }
+}
+
+static inline void load_blocks(lanes m[LANES], const uint8_t *const inputs[LANES], size_t at)
+{
+    for (unsigned k = 0; k < LANES; k++)
+        memcpy(&m[k], inputs[k] + at, sizeof *m);
+    transpose(m);
+}
+
+static inline void store_values(uint32_t (*out)[8], const lanes cv[8], size_t n)
+{
+    lanes v[LANES] = { { 0 } };
+    memcpy(v, cv, 8 * sizeof *cv);
+    transpose(v);
+    for (size_t k = 0; k < n; k++)
+        memcpy(out[k], &v[k], sizeof *out);
 }
 
 #include "simd/blake3_lanes.h"

@@ -39,6 +39,23 @@ static inline lanes zip_high(lanes a, lanes b)
     return (lanes)_mm_unpackhi_epi32((__m128i)a, (__m128i)b);
 }
 
+static inline lanes zip_pairs_low(lanes a, lanes b)
+{
+    return (lanes)_mm_unpacklo_epi64((__m128i)a, (__m128i)b);
+}
+
+static inline lanes zip_pairs_high(lanes a, lanes b)
+{
+    return (lanes)_mm_unpackhi_epi64((__m128i)a, (__m128i)b);
+}
+
+static inline lanes load_pieces(const uint8_t *const inputs[LANES - 3], size_t at)
+{
+    return (lanes)_mm_loadu_si128((const __m128i *)(inputs[0] + at));
+}
+
+#include "simd/blake3_squares.h"
+
 #include "simd/blake3_lanes.h"
 
 void heft_blake3_chunks_sse4_1(uint32_t (*out)[8], const uint8_t *p, size_t count, uint64_t number)
