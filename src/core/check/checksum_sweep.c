@@ -6,7 +6,8 @@
 
 #include "base/sort.h"
 
-enum { CHUNK = 8 << 20 };
+/* Larger chunks of a small file do not divide evenly among the threads. */
+enum { CHUNK = 2 << 20 };
 
 typedef struct sweep {
     const heft_file *f;
