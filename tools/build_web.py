@@ -66,6 +66,8 @@ static const uint32_t ieee_halves[16], castagnoli_halves[16];
 # of web/full.
 Variant = collections.namedtuple("Variant", "flags features is_full", defaults=[False])
 LEAN = "-DHEFT_LEAN"
+# The modules have code of the header of xxHash, whose licence goes with it.
+XXHASH_LICENCE = pathlib.Path("/usr/share/doc/libxxhash-dev/copyright")
 VARIANTS = {"heft": Variant([LEAN], []),
             "heft-simd": Variant([LEAN, "-msimd128"], ["--enable-simd"]),
             "heft-full": Variant([], [], True)}
@@ -174,7 +176,10 @@ def assemble(into):
             shutil.copy(p, package)
     for variant in VARIANTS:
         shutil.copy(into / f"{variant}.wasm", package)
-    shutil.copy(ROOT / "LICENSE", package)
+    for name in ("LICENSE", "NOTICE"):
+        shutil.copy(ROOT / name, package)
+    if XXHASH_LICENCE.exists():
+        shutil.copy(XXHASH_LICENCE, package / "libxxhash-dev.txt")
     about = json.loads((ROOT / "web/package.json").read_text())
     about["version"] = version()
     if repository():

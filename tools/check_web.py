@@ -10,6 +10,7 @@ import re
 import sys
 import tarfile
 
+import build_web
 import tap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -20,7 +21,8 @@ MODULES = {"heft", "node", "inline", "node_inline", "browser", "node_platform", 
            "error", "finding", "input", "session", "model", "work", "worker", "node_worker",
            "tasks", "diff", "hash", "stats", "element", "inlined", "inline_files", "inline_full"}
 FILES = {f"{name}.mjs" for name in MODULES} | {*MOST, "heft.d.ts", "element.d.ts", "README.md",
-                                               "LICENSE", "package.json"}
+                                               "LICENSE", "NOTICE", "package.json"}
+LICENCES = {"libxxhash-dev.txt"} if build_web.XXHASH_LICENCE.exists() else set()
 NODE_ONLY = {"node.mjs", "node_inline.mjs", "node_platform.mjs", "node_worker.mjs"}
 ENTRIES = {"node": ("./node.mjs", "./node_inline.mjs"), "browser": ("./heft.mjs", "./inline.mjs"),
            "default": ("./heft.mjs", "./inline.mjs")}
@@ -120,7 +122,7 @@ def check(into):
     packed = into / f"libheft-heft-{about['version']}.tgz"
     with tarfile.open(packed) as tar:
         names = {m.name.removeprefix("package/") for m in tar.getmembers()}
-    wrong = sorted(FILES ^ names)
+    wrong = sorted((FILES | LICENCES) ^ names)
     yield "the tarball has the files of the package", [f"missing or unexpected: {n}" for n in wrong]
     script = (package / "model.mjs").read_text()
     ok = f'version = "{about["version"]}"' in script

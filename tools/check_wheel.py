@@ -17,7 +17,7 @@ import tap
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 METADATA = ["Name: heft", "License: ", "Requires-Python: >=3.11", "Summary: ", "Classifier: "]
 FILES = ["_heft.abi3.so", "libheft-python.so.0", "bin/heft", "py.typed", "_commands.pyi",
-         "share/heft/profiles/gpt2.json"]
+         "licenses/NOTICE", "share/heft/profiles/gpt2.json"]
 BUNDLED = ["libssl-dev", "libxxhash-dev", "libzstd-dev", "zlib1g-dev"]
 WHERE = "import heft, os; print(os.path.dirname(heft.__file__))"
 

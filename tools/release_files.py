@@ -3,8 +3,8 @@
 
 ARCHIVE is the heft-VERSION.tar.xz of release.py. Everything is made from its content, without a
 network: packages of Debian, a wheel, the package for npm, a static program, the library as one
-file. The folder also gets bom.cdx.json, SHA256SUMS and, with a private KEY, heft.sig, which
-`heft verify --signature` checks. What is made on the way lies in ../work."""
+file. The folder also gets bom.cdx.json, LICENSES.txt, SHA256SUMS and, with a private KEY, heft.sig,
+which `heft verify --signature` checks. What is made on the way lies in ../work."""
 import argparse
 import hashlib
 import json
@@ -25,8 +25,9 @@ STATIC_BYTES, WHEEL_BYTES = 4_000_000, 5_000_000
 SYSTEM = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libgcc_s.so.1",
           "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 # Libraries inside of what is made: package of Debian, licence.
-INSIDE = {"openssl": ("libssl-dev", "Apache-2.0"), "xxhash": ("libxxhash-dev", "BSD-2-Clause"),
-          "zlib": ("zlib1g-dev", "Zlib"), "zstd": ("libzstd-dev", "BSD-3-Clause")}
+INSIDE = {"musl": ("musl-dev", "MIT"), "openssl": ("libssl-dev", "Apache-2.0"),
+          "xxhash": ("libxxhash-dev", "BSD-2-Clause"), "zlib": ("zlib1g-dev", "Zlib"),
+          "zstd": ("libzstd-dev", "BSD-3-Clause")}
 
 
 class Problem(Exception):
@@ -167,7 +168,8 @@ def make_npm(release):
 def make_one_file(release):
     folder = release.work / f"heft-{release.version}-one-file"
     offline(sys.executable, release.tree / "tools/amalgamate.py", "--desktop", "all", folder)
-    shutil.copy(release.tree / "LICENSE", folder)
+    for name in ("LICENSE", "NOTICE"):
+        shutil.copy(release.tree / name, folder)
     to = release.out / f"{folder.name}.tar.xz"
     with tarfile.open(to, "w:xz") as archive:
         archive.add(folder, folder.name, filter=plain_member)
@@ -183,10 +185,10 @@ def plain_member(member):
 
 # The function that makes each kind, and the libraries inside.
 KINDS = {
-    "static": (make_static, ("xxhash", "zlib", "zstd")),
+    "static": (make_static, ("musl", "xxhash", "zlib", "zstd")),
     "wheel": (make_wheel, ("openssl", "xxhash", "zlib", "zstd")),
     "deb": (make_deb, ()),
-    "npm": (make_npm, ()),
+    "npm": (make_npm, ("xxhash",)),
     "one-file": (make_one_file, ()),
 }
 
@@ -210,24 +212,41 @@ def library(name):
             "licenses": [{"license": {"id": licence}}]}
 
 
+def libraries_in(inside):
+    return sorted({name for names in inside.values() for name in names})
+
+
 def bill(files, inside, version):
     """Return a bill of materials in CycloneDX: files, and {file name: libraries inside}."""
-    libraries = sorted({name for names in inside.values() for name in names})
     return {"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1,
             "metadata": {"component": {"type": "application", "name": "heft", "bom-ref": "heft",
                                        "version": version}},
-            "components": [*(component(p, version) for p in files), *map(library, libraries)],
+            "components": [*(component(p, version) for p in files),
+                           *map(library, libraries_in(inside))],
             "dependencies": [{"ref": name, "dependsOn": sorted(names)}
                              for name, names in sorted(inside.items()) if names]}
 
 
+def licences(libraries):
+    """Return the licence of Heft and those of libraries, as Debian's packages state them."""
+    files = [(name, ROOT / name) for name in ("LICENSE", "NOTICE")]
+    files += [(name, pathlib.Path("/usr/share/doc", INSIDE[name][0], "copyright"))
+              for name in libraries]
+    for name, path in files:
+        if not path.exists():
+            raise Problem(f"the licence of {name} is not at {path}: its package is installed "
+                          "without documents")
+    return "\n".join(f"==== {name} ====\n\n{path.read_text()}" for name, path in files)
+
+
 def describe(release, inside, key):
-    """Write the bill, the sums and, with a key, the signature; return the signature or None."""
-    for name in ("bom.cdx.json", "SHA256SUMS", "heft.sig"):
+    """Write the bill, licences, sums and, with a key, the signature; return that or None."""
+    for name in ("bom.cdx.json", "LICENSES.txt", "SHA256SUMS", "heft.sig"):
         (release.out / name).unlink(missing_ok=True)
     files = sorted(p for p in release.out.iterdir() if p.name != "NOTES.md")
     (release.out / "bom.cdx.json").write_text(
         json.dumps(bill(files, inside, release.version), indent=1) + "\n")
+    (release.out / "LICENSES.txt").write_text(licences(libraries_in(inside)))
     files = sorted(release.out.iterdir())
     (release.out / "SHA256SUMS").write_text(
         "".join(f"{digest(p)}  {p.name}\n" for p in files))

@@ -238,6 +238,13 @@ def contents(scratch):
     missing = [name for name in release_files.INSIDE
                if not any(name in libraries for _, libraries in release_files.KINDS.values())]
     yield "each library inside is in a kind of file", missing
+    release_files.INSIDE["left"] = ("left", "MIT")
+    said = refused(release_files.licences, ["left"]) or "nothing"
+    yield "a library without its licence is refused", (
+        [] if said.startswith("the licence of left is not at") else [said])
+    text = release_files.licences([])
+    yield "the licence and the notice of Heft are among the licences", [
+        words for words in ("Apache License", "The Heft authors") if words not in text]
 
 
 def trials(scratch):
