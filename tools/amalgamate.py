@@ -71,12 +71,16 @@ DESKTOP = Kind(
               "loaded_library.c", "no_hub_cache.c", "no_yaml.c", "renameat2.c", "sign_openssl.c",
               "source_digest.c", "yaml_text.c"),
     libraries=(("inflate.c", "HEFT_HAVE_ZLIB"), ("zstd.c", "HEFT_HAVE_ZSTD")))
-HEADER_START = """\
+LICENCE = """SPDX-License-Identifier: Apache-2.0
+ * Copyright the Heft authors; code books of quantised types: the ggml authors, MIT License."""
+HEADER_START = f"""\
 /* %s.h - the public headers of heft in one file, for %s.c.
+ * {LICENCE}
  *
  * Made by `./dev amalgamate`: change the headers of heft instead.  %s */"""
-SOURCE_START = """\
+SOURCE_START = f"""\
 %s/* %s.c - heft in one file.  Formats: %s.
+ * {LICENCE}
  *
  * Made by `./dev amalgamate`: change the sources of heft instead.  %s */
 #include "%s.h"

@@ -52,6 +52,7 @@ KINDS = {
               + USE.format("v/bin/heft") + f'\nv/bin/python -c "{LOAD}"'),
     "one-file": (["gcc", "libc6-dev", "xz-utils"], "*-one-file.tar.xz", "",
                  "tar -xf *-one-file.tar.xz --strip-components=1\n"
+                 "grep -q '^Copyright' NOTICE; grep -q 'SPDX.*Apache-2.0' heft.c heft.h\n"
                  "cc -O1 app.c heft.c -lm -pthread -o app; ./app | grep '40 tensors'"),
     "npm": (["nodejs", "npm"], "*.tgz", "",
             "npm install --offline --no-audit --no-fund ./*.tgz; node try.mjs"),
