@@ -126,6 +126,19 @@ def told(files):
     return found
 
 
+def results(files, kinds, work):
+    """Yield (title, complaints) as each kind has been tried."""
+    yield "sums and signature agree", told(files)
+    own = {"static": try_static, "container": try_container}
+    for kind in kinds:
+        try:
+            found = own[kind](files, work) if kind in own else try_system(files, work, kind)
+        except StopIteration:
+            found = ["the release has no such file"]
+        yield f"{kind}, in a clean folder", found
+        shutil.rmtree(work / kind, ignore_errors=True)
+
+
 def main():
     files = pathlib.Path(sys.argv[1]).resolve()
     kinds = sys.argv[2:] or [*KINDS, "static", "container"]
@@ -136,16 +149,7 @@ def main():
     work = files.parent / "try"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
-    own = {"static": try_static, "container": try_container}
-    results = [("sums and signature agree", told(files))]
-    for kind in kinds:
-        try:
-            found = own[kind](files, work) if kind in own else try_system(files, work, kind)
-        except StopIteration:
-            found = ["the release has no such file"]
-        results.append((f"{kind}, in a clean folder", found))
-        shutil.rmtree(work / kind, ignore_errors=True)
-    return tap.report(results)
+    return tap.report(results(files, kinds, work))
 
 
 if __name__ == "__main__":

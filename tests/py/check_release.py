@@ -259,6 +259,11 @@ def trials(scratch):
     yield "the steps of a new user are not taken then", expect(
         run(TOOLS / "clean_debian.py", "install"), 1, words)
     os.environ["PATH"] = before
+    ended = scratch / "ended.py"
+    ended.write_text(f"import sys\nsys.path.insert(0, {str(TOOLS)!r})\nimport tap\n"
+                     "def results():\n    yield 'first', []\n    sys.exit(3)\n"
+                     "tap.report(results())\n")
+    yield "a trial that is ended has told what went before", expect(run(ended), 3, "ok 1 - first")
 
 
 def results(scratch):
