@@ -29,6 +29,16 @@ export function abortedError(signal) {
     return new HeftError("cancelled", `cancelled by the caller's signal${why}`, { rule: "web/aborted", cause: reason });
 }
 
+/** The error of an answer of HTTP that is none; `said`: the reason, which the hub and `heft view` state in a header. */
+export function refused(what, httpStatus, said, offset = null) {
+    const missing = httpStatus === 404 || httpStatus === 410;
+    const denied = [401, 403].includes(httpStatus) ? ": access is not allowed" : "";
+    const message = missing ? `${what} does not exist (HTTP status ${httpStatus})`
+                            : `${what}: the server answered with HTTP status ${httpStatus}${denied}`;
+    return new HeftError("io", message + (said ? `: ${said.slice(0, 300)}` : ""),
+                         { rule: missing ? "web/not-found" : "web/http-status", httpStatus, offset });
+}
+
 export function throwIfAborted(signal) {
     if (signal?.aborted)
         throw abortedError(signal);

@@ -2,7 +2,7 @@
  * Inputs: objects with size, read(offset, length, {signal, arrived}) and sometimes stream(offset, {signal}). An input
  * may call arrived(at, piece) for each piece that it gets of the bytes, in order, before it returns all of them.
  */
-import { HeftError, throwIfAborted } from "./error.mjs";
+import { HeftError, refused, throwIfAborted } from "./error.mjs";
 import { platform } from "./platform.mjs";
 
 /** First request: enough for the index of a small model, and for whole small files. */
@@ -159,11 +159,7 @@ class HttpInput {
         if (answer.ok || answer.status === 416)
             return answer;
         await answer.body?.cancel().catch(() => {});
-        const missing = answer.status === 404 || answer.status === 410;
-        throw new HeftError("io", missing ? `${this.what} does not exist (HTTP status ${answer.status})`
-                                          : `${this.what}: the server answered with HTTP status ${answer.status}` +
-                                            ([401, 403].includes(answer.status) ? ": access is not allowed" : ""),
-                            { rule: missing ? "web/not-found" : "web/http-status", httpStatus: answer.status });
+        throw refused(this.what, answer.status, answer.headers.get("x-error-message"));
     }
 
     /** The identity of a version of the file, as far as the server shows it. */

@@ -1,5 +1,5 @@
 /** The worker in browsers. */
-import { HeftError } from "./error.mjs";
+import { HeftError, refused } from "./error.mjs";
 import { usePlatform } from "./platform.mjs";
 import { taskRunner } from "./tasks.mjs";
 
@@ -28,7 +28,7 @@ function urlReader({ url, size, pinned, mayPin }) {
         const same = request.status === 206 && request.getResponseHeader("etag") === pinned.etag &&
                      request.getResponseHeader("last-modified") === pinned.modified;
         if (request.status !== 206 && request.status !== 200)
-            throw io(`: the server answered with HTTP status ${request.status}`, "web/http-status", offset);
+            throw refused(what, request.status, request.getResponseHeader("x-error-message"), offset);
         if (!same)
             throw io(" was changed while it was read; open it again", "web/changed", offset);
         if (request.response?.byteLength !== length)

@@ -1,10 +1,12 @@
 /* cmd_view.c - `heft view`: serve the page that shows a model to a browser on this machine. */
+#include <string.h>
 #include <unistd.h>
 
 #include <heft/private.h>
 
 #include "models/page_files.h"
 #include "options/command.h"
+#include "process/textfile.h"
 
 typedef struct request {
     bool as_json;
@@ -54,14 +56,33 @@ static int print_address(const session *s, const request *r)
     return code;
 }
 
+/* The page tells commands, for which a model has the name that this command was given. */
+static int add_names(const session *s, request *r, const char *const folders[])
+{
+    outbuf o;
+    out_open(&o, -1);
+    json j = json_open(&o);
+    for (int i = 0; i < s->args.count; i++)
+        if (!stdin_is(s->args.item[i]))
+            json_member_str(&j, folders[i], str_of(stdin_label(s->args.item[i])));
+    json_close(&j);
+    char *text = o.os ? NULL : strndup(o.buf, o.used);
+    heft_str data = { text, text ? o.used : 0 };
+    out_free(&o);
+    return served_add(&r->files, "application/json", text ? strdup("/names.json") : NULL, NULL,
+                      data);
+}
+
 static int add_models(const session *s, request *r, outbuf *link)
 {
-    out_text(link, "/#open=");
-    int code = view_files_add(&r->files, link, s, s->args.item[0], "model");
-    if (code || s->args.count < 2)
-        return code;
-    out_text(link, "&b=");
-    return view_files_add(&r->files, link, s, s->args.item[1], "b");
+    static const char *const folders[] = { "model", "b" };
+    static const char *const keys[] = { "/#open=", "&b=" };
+    int code = CODE_DONE;
+    for (int i = 0; i < s->args.count && !code; i++) {
+        out_text(link, keys[i]);
+        code = view_files_add(&r->files, link, s, s->args.item[i], folders[i]);
+    }
+    return code ? code : add_names(s, r, folders);
 }
 
 static int serve(const session *s, request *r, const char *start)

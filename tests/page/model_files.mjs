@@ -9,15 +9,19 @@ function withHeader(header) {
     return Buffer.concat([length, text])
 }
 
-// Write a safetensors file. tensors: [name, dtype, shape, Buffer]
-export function writeSafetensors(path, tensors, metadata) {
+// The bytes of a safetensors file. tensors: [name, dtype, shape, Buffer]
+export function safetensors(tensors, metadata) {
     const header = metadata ? { __metadata__: metadata } : {}
     let at = 0
     for (const [name, dtype, shape, data] of tensors) {
         Object.defineProperty(header, name, { enumerable: true, value: { dtype, shape, data_offsets: [at, at + data.length] } })
         at += data.length
     }
-    writeFileSync(path, Buffer.concat([withHeader(header), ...tensors.map(t => t[3])]))
+    return Buffer.concat([withHeader(header), ...tensors.map(t => t[3])])
+}
+
+export function writeSafetensors(path, tensors, metadata) {
+    writeFileSync(path, safetensors(tensors, metadata))
     return path
 }
 

@@ -21,6 +21,8 @@ import time
 import webdriver
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "remote"))
+import loopback  # noqa: E402
 import tap  # noqa: E402
 
 WAIT = 30  # seconds
@@ -378,6 +380,29 @@ class Checks:
                     v.ask("/far/model/far.safetensors")[::2] == (200, data) and \
                     v.ask("/far/model/far.safetensors", Range="bytes=7-11")[::2] == \
                     (206, data[7:12]) and v.ask("/model/far.safetensors")[0] == 404
+
+    def a_server_that_has_failed_is_asked_again(self):
+        path, data = "/far/model/m.safetensors", loopback.safetensors({"w": bytes(1 << 20)})
+        server = loopback.Server({"/m.safetensors": data})
+        with self.view(f"{server.url}/m.safetensors") as v:
+            v.enter()
+            tag = v.ask(path, Range="bytes=0-9")[1]["ETag"]
+            server.plan = lambda *_: {"status": 429, "headers": {"Retry-After": "1000"}}
+            status, headers, _ = v.ask(path, Range="bytes=900000-900009", If_Range=tag)
+            server.plan = lambda *_: None
+            again = v.ask(path, Range="bytes=900000-900009")
+            other = v.ask(path, Range="bytes=900000-900009", If_Range=tag)
+            return status == 502 and "1000 seconds" in headers["X-Error-Message"] and \
+                again[::2] == (206, data[900000:900010]) and other[::2] == (200, data)
+
+    def the_names_that_the_user_gave_are_served(self):
+        shutil.copy(self.model, self.model.parent / "far.safetensors")
+        with files_server(self.model.parent) as root, \
+                self.view(self.model, f"{root}/far.safetensors?signature=secret") as v:
+            early = v.ask("/names.json", cookie=False)[0]
+            v.enter()
+            names = {"model": str(self.model), "b": f"{root}/far.safetensors?..."}
+            return early == 403 and json.loads(v.ask("/names.json")[2]) == names
 
     def settings_beside_an_address_are_served_and_nothing_else(self):
         folder = self.folder / "far"

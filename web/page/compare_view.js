@@ -8,7 +8,6 @@ import { DifferenceList } from "./difference_list.js";
 import { nameText } from "./names.js";
 import { PairView } from "./pair_view.js";
 import { shortName } from "./rows.js";
-import { nameForCommands } from "./served.js";
 import { say, showFailure, withProgress } from "./status.js";
 
 const count = (n) => n.toLocaleString("en");
@@ -82,12 +81,13 @@ export class CompareView {
     );
   }
 
-  side(letter, m) {
+  // Two files of one name are told apart by where they are.
+  side(letter, m, other) {
     return element(
       "p",
       { class: "side" },
       element("strong", { class: `letter ${letter.toLowerCase()}` }, letter),
-      element("span", { class: "name" }, shortName(nameText(m.shown))),
+      element("span", { class: "name" }, shortName(nameText(m.shown === other.shown ? m.source : m.shown))),
       element(
         "span",
         { class: "quiet" },
@@ -110,7 +110,7 @@ export class CompareView {
   }
 
   // Return the greatest differences by id of the tensor of A, or undefined after a failure.
-  async compare(other, what) {
+  async compare(other) {
     if (this.other) this.client.ask("close", { model: this.other.id });
     this.other = other;
     const outcome = element("p", { class: "outcome" }, "Comparing…");
@@ -119,9 +119,9 @@ export class CompareView {
       failed: (e) => isCancelled(e) || showFailure(e),
       back: () => this.differences.table.querySelector(".grid"),
     });
-    const left = element("div", { class: "compare-left" }, element("div", { class: "compare-sides" }, this.side("A", this.model), this.side("B", other)), ...this.formHint(other),
+    const left = element("div", { class: "compare-left" }, element("div", { class: "compare-sides" }, this.side("A", this.model, other), this.side("B", other, this.model)), ...this.formHint(other),
                          outcome, list, element("p", { class: "row" }, button("Compare with another file", () => this.start())),
-                         copyButton(this.model.commands.diff(nameForCommands(what))));
+                         copyButton(this.model.commands.diff(other.source)));
     this.into.replaceChildren(element("div", { class: "compare split" }, left, this.pair.node));
     const report = await withProgress("Comparing", (options) =>
       this.client.ask("diff", { a: this.model.id, b: other.id }, options),

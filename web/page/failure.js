@@ -7,7 +7,7 @@ const BY_RULE = {
   "web/not-found": ["There is no file at this address", "Check the address."],
   "web/http-status": [
     "The server refused the request",
-    "Check the address; files that need a login have to be downloaded first.",
+    "Check the address; a file that needs a login is opened by the command: heft view ADDRESS",
   ],
   "web/network": [
     "The file could not be fetched",
@@ -25,6 +25,7 @@ const BY_RULE = {
     "Nothing of the old and the new file was mixed. Open it again.",
   ],
   "web/truncated": ["The connection ended too early", "Open the file again."],
+  "web/ended": ["Nothing more can be read", "Run the command again: it prints another address."],
   "web/read": [
     "The file can no longer be read",
     "It may have been changed, moved or deleted since it was chosen. Choose it again.",
@@ -52,7 +53,21 @@ const BY_STATUS = {
 const TRUNCATED = /truncated|ends (too early|before|after)|are (left|present)/;
 const UNKNOWN = /unknown format|no known format|not recognised/;
 
+const BUSY = [429, 500, 502, 503, 504]; // of HTTP: the same request may be answered later
+
+// A file that `heft view` serves, and how it can fail there.
+const SERVED = /127\.0\.0\.1:\d+\/(far\/)?(model|b)\//;
+const BY_RULE_SERVED = {
+  "web/changed": ["The file changed, or was opened again after a failure", "Nothing of two versions was mixed. Open it again."],
+  "web/not-found": ["The file is no longer there", "It was moved or deleted after heft view began."],
+  "web/http-status": ["The file could not be read", "The terminal in which heft view runs says why."],
+  "web/network": ["The command heft view does not answer", "It may have ended: run it again."],
+  "web/truncated": ["The file could not be read", "The terminal in which heft view runs says why."],
+};
+
 function titleAndHint(e) {
+  if (SERVED.test(e.message) && BY_RULE_SERVED[e.rule]) return BY_RULE_SERVED[e.rule];
+  if (BUSY.includes(e.httpStatus)) return ["The server is busy, or does not work now", "Wait for a while, and try again."];
   if (e.status === "format" && UNKNOWN.test(e.message))
     return [
       "The format of the file is not known",

@@ -19,9 +19,9 @@ import { Opening } from "./opening.js";
 import { OverviewView } from "./overview_view.js";
 import { isOneFile, ownScript } from "./own_files.js";
 import { remember, showRecent } from "./recent.js";
-import { holdServer, isServed, isServedHere, nameForCommands } from "./served.js";
+import { holdServer, isServed, isServedHere } from "./served.js";
 import { closeAnySheet, closeSheet } from "./sheet.js";
-import { cancelWork, clearFailure, say, showFailure } from "./status.js";
+import { cancelWork, clearFailure, onReopen, say, showFailure } from "./status.js";
 import { Tabs } from "./tabs.js";
 import { TensorView } from "./tensor_view.js";
 import { showMetadata, showVocabulary } from "./text_views.js";
@@ -68,7 +68,7 @@ async function compareWith(model, what) {
   const b = typeof what.input === "string" ? what.given : null;
   if (b) rememberOpened(b);
   address.set({ b }, false);
-  const differences = await shown.compare.compare(model, what);
+  const differences = await shown.compare.compare(model);
   if (differences) shown.overview.compared(differences);
 }
 
@@ -193,7 +193,7 @@ function firstView(views) {
 function show(m, what) {
   const again = () => opening.use(what);
   closeShown();
-  m.commands = new Commands(nameForCommands(what));
+  m.commands = new Commands(m.source);
   what.key ??= m.id;
   showModel(m);
   clearPanels();
@@ -206,7 +206,7 @@ function show(m, what) {
     commands: m.commands,
     to: { tensor: showTensor, search: showSearch, checks: showChecks },
   });
-  shown.tensors = new TensorView(client, m, again, (name) => tensorShown(name));
+  shown.tensors = new TensorView(client, m, (name) => tensorShown(name));
   const views = viewsOf(m);
   const first = firstView(views);
   address.opened(what.key, isFile ? null : what.given, first, m.isDecoded ? "decoded" : undefined);
@@ -410,6 +410,7 @@ function listen() {
     const { open, as } = stateOfAddress(); // a link that was filled in
     opening.address(text, false, text === open && as === "decoded");
   });
+  onReopen(() => changeForm(shown.model.isDecoded));
   listenToDrops();
   listenToKeys(SHORTCUTS);
   listenToTheme();

@@ -4,7 +4,7 @@ import { byId, element, sizeText } from "./basics.js";
 import { hubAddress, isHubAddress, resolveHub } from "./hub.js";
 import { cut, nameText } from "./names.js";
 import { besides, candidates } from "./openable.js";
-import { isServed } from "./served.js";
+import { isServed, nameForCommands, servedNames } from "./served.js";
 import { clearFailure, showFailure, withProgress } from "./status.js";
 import { openWhole } from "./whole_model.js";
 
@@ -56,7 +56,7 @@ export class Opening {
         what.isSecond ? openWhole(this.client, question, options) : this.client.ask("open", question, options),
       { name, actionsOf: (e) => [e.rule === "web/no-ranges" ? whole : retry, ...(what.decodes ? [stored] : [])] },
     );
-    return model && { ...model, shown: what.name };
+    return model && { ...model, shown: what.name, source: nameForCommands(what) };
   }
 
   // Open a model as the only one, or as B of a comparison.
@@ -83,11 +83,18 @@ export class Opening {
 
   // decodes: quantised tensors are shown decoded; undefined: as the first model is.
   address(text, isSecond = false, decodes = undefined) {
+    if (isServed(text)) return this.served(text, isSecond, decodes);
     if (isHubAddress(text)) return this.hub(text, isSecond, decodes);
-    const url = isServed(text) ? new URL(text, document.baseURI).href : addressOf(text);
+    const url = addressOf(text);
     if (!url) return showFailure({ status: "argument", rule: "web/address", message: `${text} is no address` }, []);
-    const how = isServed(text) ? { given: text, joins: true } : { given: url };
-    return this.use({ input: url, name: decodedName(url), isSecond, decodes, ...how });
+    return this.use({ input: url, name: decodedName(url), isSecond, decodes, given: url });
+  }
+
+  // A file that heft view serves, by its path.
+  async served(path, isSecond, decodes) {
+    const input = new URL(path, document.baseURI).href;
+    const names = await servedNames(path, decodedName(input));
+    return this.use({ input, isSecond, decodes, given: path, joins: true, ...names });
   }
 
   file(file, files, isSecond, handle) {

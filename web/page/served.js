@@ -11,7 +11,18 @@ export const isServed = (text) => isLoopback && /^\/(far\/)?(model|b)\/./.test(t
 export const isServedHere = (text) => isServed(text) && !text.startsWith("/far/");
 
 // What a command of the user names a model: the paths of the server are known to the page only.
-export const nameForCommands = ({ given, name }) => (given && !isServed(given) ? given : name);
+export const nameForCommands = ({ source, given, name }) => source ?? (given && !isServed(given) ? given : name);
+
+let names = null;
+
+// What the command was told to serve at this path: { source, name }; the name is that of the file, unless the
+// user named a folder or a repository.
+export async function servedNames(path, fileName) {
+  names ??= fetch("/names.json").then((answer) => (answer.ok ? answer.json() : {})).catch(() => ({}));
+  const source = (await names)[/^\/(?:far\/)?(model|b)\//.exec(path)[1]];
+  const last = source?.replace(/\?\.\.\.$/, "").split("/").pop(); // a query is not told
+  return { source, name: source === undefined || last === fileName ? fileName : source };
+}
 
 // The command ends when no page holds this request open.
 async function hold() {
@@ -24,8 +35,7 @@ async function hold() {
     // The message below says it.
   }
   if (isLeaving) return;
-  const message = "The command heft view has ended: nothing more can be read. Run it again.";
-  showFailure({ status: "io", rule: "web/network", message });
+  showFailure({ status: "io", rule: "web/ended", message: "the command heft view has ended" });
 }
 
 let isLeaving = false;

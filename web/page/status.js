@@ -14,10 +14,19 @@ export function clearFailure() {
   byId("failure").replaceChildren();
 }
 
+let reopen = null; // opens what is shown again
+
+export const onReopen = (act) => (reopen = act);
+
+const REOPENS = ["web/changed", "web/http-status", "web/network", "web/truncated"];
+
+// What to do about an error that the caller knows no answer to.
+const usualActions = (e) => (REOPENS.includes(e.rule) && reopen ? [{ title: "Open it again", act: reopen }] : []);
+
 // Show an error.  actions: { title, act() }.  name: the file that the error is about.
 export function showFailure(e, actions = [], name = "") {
   const { title, text, hint } = explain(e, name);
-  const buttons = actions.map(({ title: label, act }) => {
+  const buttons = (actions.length ? actions : usualActions(e)).map(({ title: label, act }) => {
     const button = element("button", { type: "button" }, label);
     button.addEventListener("click", () => {
       clearFailure();

@@ -48,9 +48,9 @@ const SCHEME = { title: "Scheme", width: [90, 1], text: (t) => t.scheme ?? "–"
 const columnsFor = ({ schemes }) => (schemes?.labels.length ? [...TENSOR_COLUMNS.slice(0, 2), SCHEME, ...TENSOR_COLUMNS.slice(2, 4)] : TENSOR_COLUMNS);
 
 export class TensorView {
-  // reopen(): opens the file again.  showing(name): a tensor is shown.
-  constructor(client, model, reopen, showing) {
-    Object.assign(this, { client, model, reopen, showing, stop: null, values: null, part: undefined });
+  // showing(name): a tensor is shown.
+  constructor(client, model, showing) {
+    Object.assign(this, { client, model, showing, stop: null, values: null, part: undefined });
     this.rows = new TensorRows(client, model);
     this.table = new Table({
       into: byId("tensor-table"),
@@ -164,8 +164,7 @@ export class TensorView {
   }
 
   failed(e) {
-    const again = { title: "Open it again", act: this.reopen };
-    showFailure(e, e.rule === "web/changed" ? [again] : [], cut(nameText(this.model.shown)));
+    showFailure(e, [], cut(nameText(this.model.shown)));
   }
 
   // Stop reading.

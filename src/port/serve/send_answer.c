@@ -103,19 +103,29 @@ enum MHD_Result heft_answer_start(heft_server *s, struct MHD_Connection *c)
 /* ---- files ---- */
 
 typedef struct content {
-    int fd;              /* a local file, or -1 */
-    heft_source *source; /* an address, or NULL */
+    int fd;        /* a local file, or -1 */
+    far_file *far; /* a file on another server, or NULL */
     uint64_t size;
     char etag[80]; /* empty: none */
 } content;
 
-static void say_failure(heft_server *s, uint32_t file, const heft_error *err)
+void heft_server_say(heft_server *s, uint32_t file, const heft_error *err)
 {
     if (!s->set->failed)
         return;
     pthread_mutex_lock(&s->lock);
     s->set->failed(s->set->ctx, &s->set->files[file], err);
     pthread_mutex_unlock(&s->lock);
+}
+
+static void close_content(content *o)
+{
+    if (o->fd >= 0)
+        close(o->fd);
+    if (o->far)
+        heft_far_let_go(o->far);
+    o->fd = -1;
+    o->far = NULL;
 }
 
 static heft_status open_local(content *out, const char *path, heft_error *err)
@@ -133,19 +143,12 @@ static heft_status open_local(content *out, const char *path, heft_error *err)
     return HEFT_OK;
 }
 
-/* An address is opened once. Its reads fail when the file on the server changes. */
 static heft_status open_address(content *out, heft_server *s, uint32_t file, heft_error *err)
 {
-    heft_status st = HEFT_OK;
-    pthread_mutex_lock(&s->lock);
-    if (!s->sources[file])
-        st = heft_source_url(&s->sources[file], s->set->files[file].location, NULL, err);
-    out->source = s->sources[file];
-    pthread_mutex_unlock(&s->lock);
-    if (st)
-        return st;
-    out->size = out->source->size;
-    snprintf(out->etag, sizeof out->etag, "\"%" PRIx64 "\"", out->size);
+    HEFT_TRY(heft_far_use(&out->far, s, file, err));
+    out->size = out->far->source->size;
+    snprintf(out->etag, sizeof out->etag, "\"%" PRIx64 "-%" PRIx32 "\"", out->size,
+             out->far->version);
     return HEFT_OK;
 }
 
@@ -159,47 +162,24 @@ static heft_status open_content(content *out, heft_server *s, uint32_t file, hef
                                     : open_local(out, f->location, err);
 }
 
-typedef struct remote_read {
-    heft_server *server;
-    heft_source *source;
-    uint64_t from, length;
-    uint32_t file;
-} remote_read;
-
-static ssize_t read_remote(void *ctx, uint64_t at, char *buf, size_t max)
+/* Make the answer with the bytes, which keeps what it reads from open. */
+static heft_status make_answer(struct MHD_Response **out, heft_server *s, content *o, uint32_t file,
+                               uint64_t from, uint64_t length, heft_error *err)
 {
-    const remote_read *r = ctx;
-    heft_error err;
-    uint64_t left = r->length - at;
-    size_t len = left < max ? (size_t)left : max;
-    if (!r->source->ops->read(r->source, r->from + at, buf, len, &err))
-        return (ssize_t)len;
-    say_failure(r->server, r->file, &err);
-    return MHD_CONTENT_READER_END_WITH_ERROR;
-}
-
-/* Make the answer with the bytes; the descriptor is taken. */
-static struct MHD_Response *make_answer(heft_server *s, content *o, uint32_t file, uint64_t from,
-                                        uint64_t length)
-{
-    enum { BLOCK = 256 << 10 };
     const heft_http *h = s->http;
-    if (o->source) {
-        remote_read *r = malloc(sizeof *r);
-        if (!r)
-            return NULL;
-        *r = (remote_read){ s, o->source, from, length, file };
-        struct MHD_Response *made = h->of_callback(length, BLOCK, read_remote, r, free);
-        if (!made)
-            free(r);
-        return made;
+    if (o->far) {
+        far_file *far = o->far;
+        o->far = NULL;
+        return heft_far_answer(out, far, from, length, err);
     }
-    if (o->fd < 0)
-        return h->of_buffer((size_t)length, (char *)(uintptr_t)s->set->files[file].data.ptr + from,
+    if (o->fd < 0) {
+        *out = h->of_buffer((size_t)length, (char *)(uintptr_t)s->set->files[file].data.ptr + from,
                             MHD_RESPMEM_PERSISTENT);
-    struct MHD_Response *made = h->of_file(length, o->fd, from);
-    o->fd = made ? -1 : o->fd;
-    return made;
+        return HEFT_OK;
+    }
+    *out = h->of_file(length, o->fd, from);
+    o->fd = *out ? -1 : o->fd;
+    return HEFT_OK;
 }
 
 static void add_place(const heft_http *h, struct MHD_Response *r, const content *o, uint64_t from,
@@ -231,35 +211,54 @@ static byte_range_kind range_of(heft_server *s, struct MHD_Connection *c, const 
     return heft_byte_range_read(from, length, is_other ? NULL : range, o->size);
 }
 
+/* The page shows the reason. */
+static enum MHD_Result refuse_file(heft_server *s, struct MHD_Connection *c, const heft_error *err)
+{
+    char reason[256];
+    size_t len = 0;
+    for (const char *p = err->message; *p && len + 1 < sizeof reason; p++)
+        reason[len++] = *p >= ' ' && *p <= '~' ? *p : '?';
+    reason[len] = '\0';
+    struct MHD_Response *r = of_text(s->http, reason);
+    if (r)
+        s->http->add_header(r, "X-Error-Message", reason);
+    return send_answer(s->http, c, err->os == ENOENT ? MHD_HTTP_NOT_FOUND : MHD_HTTP_BAD_GATEWAY, r,
+                       "text/plain; charset=utf-8");
+}
+
+static enum MHD_Result send_content(heft_server *s, struct MHD_Connection *c, content *o,
+                                    uint32_t file)
+{
+    heft_error err;
+    uint64_t from, length;
+    struct MHD_Response *r;
+    byte_range_kind kind = range_of(s, c, o, &from, &length);
+    if (kind == RANGE_OUTSIDE)
+        return refuse_range(s, c, o);
+    if (make_answer(&r, s, o, file, from, length, &err))
+        return refuse_file(s, c, &err);
+    if (r && kind == RANGE_ONE)
+        add_place(s->http, r, o, from, length);
+    if (r && *o->etag)
+        s->http->add_header(r, "ETag", o->etag);
+    if (r)
+        s->http->add_header(r, "Accept-Ranges", "bytes");
+    return send_answer(s->http, c, kind == RANGE_ONE ? MHD_HTTP_PARTIAL_CONTENT : MHD_HTTP_OK, r,
+                       s->set->files[file].type);
+}
+
 enum MHD_Result heft_answer_file(heft_server *s, struct MHD_Connection *c, uint32_t file)
 {
     content o;
     heft_error err;
-    uint64_t from, length;
     enum MHD_Result sent;
     if (open_content(&o, s, file, &err)) {
-        say_failure(s, file, &err);
-        if (o.fd >= 0)
-            close(o.fd);
-        return heft_answer_text(s, c, err.os == ENOENT ? MHD_HTTP_NOT_FOUND : MHD_HTTP_BAD_GATEWAY,
-                                "The file cannot be read; the terminal says why.");
-    }
-    byte_range_kind kind = range_of(s, c, &o, &from, &length);
-    if (kind == RANGE_OUTSIDE) {
-        sent = refuse_range(s, c, &o);
+        heft_server_say(s, file, &err);
+        sent = refuse_file(s, c, &err);
     } else {
-        struct MHD_Response *r = make_answer(s, &o, file, from, length);
-        if (r && kind == RANGE_ONE)
-            add_place(s->http, r, &o, from, length);
-        if (r && *o.etag)
-            s->http->add_header(r, "ETag", o.etag);
-        if (r)
-            s->http->add_header(r, "Accept-Ranges", "bytes");
-        sent = send_answer(s->http, c, kind == RANGE_ONE ? MHD_HTTP_PARTIAL_CONTENT : MHD_HTTP_OK,
-                           r, s->set->files[file].type);
+        sent = send_content(s, c, &o, file);
     }
-    if (o.fd >= 0)
-        close(o.fd);
+    close_content(&o);
     return sent;
 }
 

@@ -68,6 +68,7 @@ heft_status heft_server_open(heft_server **out, uint16_t port, heft_error *err)
         return heft_error_end(err, heft_error_no_memory(err, "for a server"));
     s->listener = -1;
     pthread_mutex_init(&s->lock, NULL);
+    pthread_mutex_init(&s->opening, NULL);
     pthread_cond_init(&s->changed, NULL);
     heft_status st = heft_http_load(&s->http, err);
     if (!st)
@@ -136,17 +137,14 @@ heft_status heft_server_run(heft_server *s, const heft_served_set *set, heft_err
     heft_error own;
     err = heft_error_begin(err, &own);
     s->set = set;
-    s->sources = calloc((size_t)set->count + 1, sizeof *s->sources);
-    heft_status st = s->sources ? start(s, err) : heft_error_no_memory(err, "for a server");
+    s->far = calloc((size_t)set->count + 1, sizeof(far_file *));
+    heft_status st = s->far ? start(s, err) : heft_error_no_memory(err, "for a server");
     if (!st)
         wait_for_end(s);
     if (s->daemon)
         s->http->stop(s->daemon);
     s->daemon = NULL;
-    for (uint32_t i = 0; s->sources && i < set->count; i++)
-        heft_source_close(s->sources[i]);
-    free(s->sources);
-    s->sources = NULL;
+    heft_far_close_all(s);
     return heft_error_end(err, st);
 }
 
@@ -157,6 +155,7 @@ void heft_server_close(heft_server *s)
     if (s->listener >= 0)
         close(s->listener);
     pthread_cond_destroy(&s->changed);
+    pthread_mutex_destroy(&s->opening);
     pthread_mutex_destroy(&s->lock);
     free(s);
 }

@@ -1,10 +1,12 @@
 /* server.h - the state of a server, and the steps of an answer.
  *
  * This room serves a list of files to a browser on this machine: server.c has the socket, the
- * secrets and the end, request.c decides who may ask, send_answer.c sends bytes. */
+ * secrets and the end, request.c decides who may ask, send_answer.c sends bytes, far_file.c reads
+ * files of other servers. */
 #ifndef HEFT_SERVER_H
 #define HEFT_SERVER_H
 #include <heft/private.h>
+#include <heft/remote.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -16,6 +18,15 @@ enum {
     HOST_TEXT = 32 /* "127.0.0.1:65535" */
 };
 
+/* A file on another server, which several requests read. */
+typedef struct far_file {
+    heft_server *server;
+    heft_source *source;
+    uint32_t number;  /* of the file in the set */
+    uint32_t version; /* no other that was opened has it */
+    uint32_t users;   /* guarded by heft_server.opening */
+} far_file;
+
 struct heft_server {
     const heft_http *http;
     struct MHD_Daemon *daemon;
@@ -25,11 +36,13 @@ struct heft_server {
     char address[SECRET_TEXT + 64];
     atomic_bool token_is_used;
     const heft_served_set *set;
-    pthread_mutex_t lock;   /* guards the rest */
+    pthread_mutex_t opening; /* guards `far` and `versions`, while files are opened, too */
+    far_file **far;          /* by the number of the file; NULL: not open */
+    uint32_t versions;
+    pthread_mutex_t lock;   /* guards the rest, and calls of set->failed */
     pthread_cond_t changed; /* holders */
     uint32_t holders;       /* requests for /alive that are open */
     bool was_held;
-    heft_source **sources; /* addresses that were asked for, by the number of the file */
 };
 
 /* Decide who may ask; then answer. Called by libmicrohttpd, on a thread of the connection. */
@@ -46,6 +59,20 @@ enum MHD_Result heft_answer_start(heft_server *s, struct MHD_Connection *c);
 enum MHD_Result heft_answer_file(heft_server *s, struct MHD_Connection *c, uint32_t file);
 /* Answer without an end; the server runs as long as somebody listens. */
 enum MHD_Result heft_answer_alive(heft_server *s, struct MHD_Connection *c);
+
+/* Tell the user of the command what happened to a file of the set. */
+void heft_server_say(heft_server *s, uint32_t file, const heft_error *err);
+
+/* ---- far_file.c ---- */
+
+/* Open a file of the set that has an address, unless it is open; release with heft_far_let_go(). */
+heft_status heft_far_use(far_file **out, heft_server *s, uint32_t number, heft_error *err);
+void heft_far_let_go(far_file *f);
+/* Make an answer with a range of the file, whose first bytes are read now.  A failure is said. */
+heft_status heft_far_answer(struct MHD_Response **out, far_file *take, uint64_t from,
+                            uint64_t length, heft_error *err);
+/* Close the files that are open, when no request runs. */
+void heft_far_close_all(heft_server *s);
 
 /* ---- byte_range.c ---- */
 
