@@ -4,6 +4,7 @@ import { plainText } from "./names.js";
 
 const BY_RULE = {
   "web/address": ["The address is not understood", "Give an https: address, or one of the hub."],
+  "web/scheme": ["This address is for the command", "It opens addresses of S3, models in the cache of the hub, and files: heft view ADDRESS"],
   "web/not-found": ["There is no file at this address", "Check the address."],
   "web/http-status": [
     "The server refused the request",

@@ -1,5 +1,5 @@
-// Addresses of the Hugging Face hub: hf://[datasets/]OWNER/NAME[@REVISION][/PATH], OWNER/NAME, and links to
-// its pages and files.
+// Addresses of the Hugging Face hub: hf://[datasets/]OWNER/NAME[@REVISION][/PATH], OWNER/NAME[@REVISION], and
+// links to its pages and files.
 
 import { withoutFollowers, isSameSet, numbered } from "./numbered.js";
 import { candidatesOf } from "./openable.js";
@@ -9,7 +9,7 @@ const ADDRESS =
   /^hf:(?:\/\/)?(datasets\/|spaces\/)?([^/@]+)\/([^/@]+)(?:@(refs\/(?:pr|convert)\/[^/]+|[^/]+))?(?:\/(.*))?$/i;
 const LINK = /^(?:https?:\/\/)?(?:www\.)?(?:huggingface\.co|hf\.co)\//i;
 const INSIDE = /^(datasets\/|spaces\/)?([^/]+)\/([^/]+)(?:\/(?:blob|resolve|tree|raw)\/(refs\/(?:pr|convert)\/[^/]+|[^/]+)(?:\/(.*))?)?(?:\/.*)?$/;
-const SHORT = /^[\w.-]+\/[\w.-]+$/;
+const SHORT = /^[\w.-]+\/[\w.-]+(@(refs\/(pr|convert)\/)?[^/\s]+)?$/;
 
 // Files that stand for a folder, in the order of docs/shards.md.
 const MAIN = [

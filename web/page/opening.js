@@ -9,6 +9,7 @@ import { clearFailure, showFailure, withProgress } from "./status.js";
 import { openWhole } from "./whole_model.js";
 
 const OWN_COMPUTER = /^(localhost|127\.0\.0\.1)(:\d+)?\//i;
+const READ = /^(https?|data|blob):/i;
 const SERVER = /^[\w-]+(\.[\w-]+)+(:\d+)?\//;
 
 // An address as browsers write it, also without its scheme; null: it is none.
@@ -86,7 +87,8 @@ export class Opening {
     if (isServed(text)) return this.served(text, isSecond, decodes);
     if (isHubAddress(text)) return this.hub(text, isSecond, decodes);
     const url = addressOf(text);
-    if (!url) return showFailure({ status: "argument", rule: "web/address", message: `${text} is no address` }, []);
+    const why = !url ? `${text} is no address` : READ.test(url) ? "" : `${text} is not an address that pages can read`;
+    if (why) return showFailure({ status: "argument", rule: url ? "web/scheme" : "web/address", message: why });
     return this.use({ input: url, name: decodedName(url), isSecond, decodes, given: url });
   }
 
