@@ -51,7 +51,7 @@ function layersOf(m) {
   const stacks = m.stacks.map((s) => `${least}${count(s.allLayers)} in ${s.prefix || "the root"}`);
   if (found) return { text: numberText(found.value), from: found.from };
   const MOST = 3;
-  const more = stacks.length > MOST ? ` and ${stacks.length - MOST} further groups` : "";
+  const more = stacks.length > MOST ? ` and ${stacks.length - MOST} further ${stacks.length === MOST + 1 ? "group" : "groups"}` : "";
   return stacks.length ? { text: stacks.slice(0, MOST).join(", ") + more, from: "names of tensors" } : null;
 }
 

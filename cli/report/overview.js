@@ -32,7 +32,7 @@ export class Overview {
     if (!stacks.length) return;
     this.matrix = new RoleMatrix({ into: matrix, stacks, measures, opened });
     const texts = [];
-    if (omitted) texts.push(`${omitted.toLocaleString("en")} further groups of layers are not drawn.`);
+    if (omitted) texts.push(`${omitted.toLocaleString("en")} further ${omitted === 1 ? "group of layers is" : "groups of layers are"} not drawn.`);
     if (unseen) texts.push(`The names of ${unseen.toLocaleString("en")} further tensors were not looked at.`);
     if (texts.length) matrix.after(element("p", { class: "quiet" }, texts.join(" ")));
   }

@@ -150,7 +150,9 @@ export class RoleMatrix {
       return box;
     };
     const { isBad, title } = this.measure;
-    const unknown = this.values.flat().filter((v) => v === undefined).length;
+    const number = (value) => this.values.flatMap((row, r) => row.filter((v, c) => v === value && this.stack.cells[r][c].length)).length;
+    const unknown = number(undefined);
+    const none = number(null);
     const nodes = [];
     if (texts.length) texts.forEach((t, i) => nodes.push(swatch(hueOf(i)), t + " "));
     else if (isBad) nodes.push(swatch("var(--low)"), "none ", swatch("var(--fault)"), "some ");
@@ -159,7 +161,8 @@ export class RoleMatrix {
       ramp.style.background = `linear-gradient(to right, ${[0, 0.25, 0.5, 0.75, 1].map(shadeOf).join(", ")})`;
       nodes.push(`${title}: ${realText(scale.least)} `, ramp, ` ${realText(scale.greatest)}${scale.isLog ? ", by magnitude" : ""} `);
     }
-    if (unknown) nodes.push(element("span", { class: "swatch unknown" }), `${unknown.toLocaleString("en")} not read`);
+    if (unknown) nodes.push(element("span", { class: "swatch unknown" }), `${unknown.toLocaleString("en")} not read `);
+    if (none) nodes.push(element("span", { class: "swatch no-value" }), `${none.toLocaleString("en")} without a value`);
     this.scale.replaceChildren(...nodes);
   }
 

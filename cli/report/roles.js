@@ -4,9 +4,9 @@
 const KINDS = [
   ["norm", /norm|(^|[._/])(ln|bn|rms)(_?[a-z0-9]+)?([._/]|$)/],
   ["experts", /expert/],
-  ["attention", /attn|attention|(^|[._/])(to_)?(q|k|v|o|qkv)(_proj)?([._/]|$)/],
-  ["feed-forward", /mlp|ffn|feed_?forward|(^|[._/])fc\d?([._/]|$)|(up|gate|down)_proj|intermediate/],
-  ["embedding", /embed|embd|(^|[._/])(wte|wpe)([._/]|$)/],
+  ["attention", /^(?!.*[._/]ff[._/]).*(attn|attention|(^|[._/])(to_)?(q|k|v|o|qkv)(_proj)?([._/]|$))/],
+  ["feed-forward", /mlp|ffn|(^|[._/])ff[._/]|feed_?forward|(^|[._/])fc\d?([._/]|$)|(up|gate|down)_proj|intermediate/],
+  ["embedding", /embed|embd|emb_proj|(^|[._/])(wte|wpe)([._/]|$)/],
   ["head", /lm_head|(^|[._/])(output|head|classifier|score|logits)([._/]|$)/],
   ["convolution", /conv|downsample|upsample/],
   ["recurrent", /lstm|gru|rnn/],
@@ -55,6 +55,18 @@ function placeOf(name) {
   return [words.slice(0, at).join("."), Number(words[at]), rest.join(".")];
 }
 
+const LONGEST = 22; // letters of a label that are drawn
+const MOST_WORDS = 8;
+
+// "attentions.*.transformer_blocks.*.attn1.to_q" becomes "…*.attn1.to_q": the last words that no other label ends with.
+function shortLabel(label, others) {
+  if (label.length <= LONGEST) return label;
+  const words = label.split(".").slice(-MOST_WORDS);
+  const ends = words.map((_, i) => words.slice(i).join(".")).filter((end) => !others.some((o) => o !== label && `.${o}`.endsWith(`.${end}`)));
+  const end = ends.find((e) => e.length < LONGEST) ?? ends.at(-1) ?? label;
+  return end === label ? label : `…${end}`;
+}
+
 class Stack {
   constructor(prefix) {
     Object.assign(this, { prefix, layers: new Map(), roles: new Map(), tensors: 0 });
@@ -84,7 +96,8 @@ class Stack {
     const numbers = [...this.layers.keys()].sort((a, b) => a - b);
     const shown = numbers.slice(0, MOST_LAYERS);
     const roles = this.rows();
-    const rows = roles.slice(0, MOST_ROLES);
+    const labels = roles.slice(0, MOST_ROLES).map((r) => r.label);
+    const rows = roles.slice(0, MOST_ROLES).map((r) => ({ ...r, label: shortLabel(r.label, labels) }));
     return {
       prefix: this.prefix,
       layers: shown,

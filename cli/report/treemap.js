@@ -36,7 +36,7 @@ export class Treemap {
     const svg = shape("svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Bytes by module" },
                       ...placed.map((p, i) => this.piece(p, i, 1)));
     const empty = element("p", { class: "quiet" }, "No bytes.");
-    this.into.replaceChildren(...(placed.length ? [svg, this.legend(), this.rest(pieces)] : [empty]));
+    this.into.replaceChildren(...(placed.length ? [svg, this.legend(), this.rest(pieces, placed)] : [empty]));
     if (focus) (svg.querySelector("g[tabindex]") || this.path.lastChild).focus();
   }
 
@@ -63,6 +63,7 @@ export class Treemap {
     return g;
   }
 
+  // Letters are counted as if they were of one width: the frame cuts those that are wider.
   label(g, p) {
     const letters = Math.floor((p.w - 8) / 7);
     if (p.h < 16 || (p.isFrame && !p.hasHead) || letters < Math.min(3, p.name.length)) return;
@@ -71,9 +72,9 @@ export class Treemap {
     const kind = p.isFrame ? { class: "head" } : {};
     const size = `  ${sizeText(p.bytes)}`;
     const fits = p.isFrame && letters >= p.name.length + size.length;
-    g.append(shape("text", { x: p.x + 5, y: p.y + 13, ...kind }, fits ? p.name + size : cut(short)));
-    if (!p.isFrame && p.h > 32 && letters > 8)
-      g.append(shape("text", { x: p.x + 5, y: p.y + 27, class: "second" }, sizeText(p.bytes)));
+    const frame = shape("svg", { x: p.x, y: p.y, width: p.w, height: p.h }, shape("text", { x: 5, y: 13, ...kind }, fits ? p.name + size : cut(short)));
+    if (!p.isFrame && p.h > 32 && letters > 8) frame.append(shape("text", { x: 5, y: 27, class: "second" }, sizeText(p.bytes)));
+    g.append(frame);
   }
 
   listen(g, p, level) {
@@ -99,11 +100,12 @@ export class Treemap {
   }
 
   // What has no bytes, or is too small to be seen, is said.
-  rest(pieces) {
+  rest(pieces, placed) {
     const none = pieces.filter((p) => !(p.bytes > 0)).length;
     const ranges = pieces.filter((p) => p.members).length;
     const texts = [];
     if (ranges) texts.push("Small modules next to each other are drawn as one piece, which can be opened.");
+    if (!this.isMixed && placed.length > 1) texts.push("Colours tell the pieces apart, and mean nothing else.");
     if (none) texts.push(`${count(none, "piece")} without bytes ${none === 1 ? "is" : "are"} not drawn.`);
     return element("p", { class: "quiet", ...(texts.length ? {} : { hidden: "" }) }, texts.join(" "));
   }

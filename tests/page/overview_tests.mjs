@@ -292,7 +292,33 @@ async function* hostileOverview({ browser, servers, models }) {
     await visit.close()
 }
 
+// Colours mean kinds of modules, or the page says that they do not; long names of roles are told apart by their ends.
+async function* coloursAndLabels({ browser, servers, models }) {
+    const tensors = names => names.map(n => [n, 'F32', [8, 8], Buffer.alloc(256, n.includes('norm') ? 0xff : 1)]) // all bits: NaN
+    const attention = ['attn1', 'attn2'].flatMap(a => ['to_q', 'to_k'].map(r => `attentions.0.transformer_blocks.0.${a}.${r}.weight`))
+    const layer = [...attention, 'attentions.0.transformer_blocks.0.ff.net.2.weight', 'resnets.0.conv1.weight', 'resnets.0.norm1.weight']
+    const unet = writeSafetensors(join(models, 'unet.safetensors'), tensors([0, 1].flatMap(n => layer.map(rest => `down_blocks.${n}.${rest}`))))
+    const flat = writeSafetensors(join(models, 'flat.safetensors'), tensors(['alpha', 'beta', 'gamma']))
+    const visit = await Visit.begin(browser, servers.page + '#')
+    await visit.openFile(unet)
+    await visit.page.waitForSelector('.matrix td')
+    yield* differs('the legend', await visit.page.$$eval('.map .legend li', all => all.map(li => li.textContent)), ['norm', 'attention', 'feed-forward', 'convolution'])
+    const labels = await visit.page.$$eval('.matrix tbody th', all => all.map(th => th.textContent))
+    yield* differs('labels', labels, ['…*.attn1.to_q', '…*.attn2.to_q', '…*.attn1.to_k', '…*.attn2.to_k', '…*.ff.net.*', 'resnets.*.conv1', 'resnets.*.norm1'])
+    await visit.page.waitForFunction(() => !document.querySelector('.matrix-part .scale').textContent.includes('not read'))
+    yield* lacks('the scale', await visit.text('.matrix-part .scale'), 'Std deviation:', '2 without a value')
+    yield* lacks('the cell', await visit.page.getAttribute('.matrix td', 'aria-label'), '…*.attn1.to_q, layer 0')
+    await visit.openFile(flat)
+    await visit.page.waitForFunction(() => document.querySelector('.map')?.textContent.includes('gamma'))
+    const wide = await visit.page.$$eval('.map > svg > g', all => all.filter(g => g.querySelector('svg').getBoundingClientRect().right > g.querySelector('rect').getBoundingClientRect().right + 1).length)
+    yield* differs('labels beyond their pieces', wide, 0)
+    yield* lacks('the map', await visit.text('.map'), 'Colours tell the pieces apart, and mean nothing else')
+    yield* silent(visit)
+    await visit.close()
+}
+
 export const overviewTests = {
+    'colours and labels of roles': coloursAndLabels,
     'an overview of hostile names': hostileOverview,
     'what a model is': whatAModelIs,
     'lines of names': linesOfNames,
