@@ -35,8 +35,10 @@ LARGE_FORMATS = {"keras", "onnx"}
 # Sources that run for every byte or tensor: compiled for speed, the rest for size.
 FAST = re.compile(r"src/grammar/json(_u64)?\.c$|src/format/safetensors/safetensors_header|"
                   r"web/web_columns")
-# Vectors of small code would stay in memory, which is twice as slow.
+# Vectors of small code would stay in memory, which is twice as slow; a free-standing compiler calls a
+# function to copy one, a quarter of the time; and copies of large functions are 700 bytes.
 VECTORS = re.compile(r"src/base/blake3\.c$")
+IN_REGISTERS = "-O2 -Dmemcpy=__builtin_memcpy -mllvm -inline-threshold=50"
 FLAGS = ["--target=wasm32", "-nostdlib", "-std=c11", "-flto", "-ffreestanding",
          "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections", "-mbulk-memory",
          "-msign-ext", "-mnontrapping-fptoint", "-Wall", "-Wextra", "-Werror", "-Wconversion",
@@ -123,7 +125,7 @@ def ninja_file(into):
         for p in sources(is_full):
             name = p.relative_to(ROOT).as_posix()
             in_registers = "-msimd128" in flags and VECTORS.search(name)
-            level = "-O2" if FAST.search(name) or in_registers else SMALL
+            level = IN_REGISTERS if in_registers else "-O2" if FAST.search(name) else SMALL
             where = web + " -isystem include" if name.startswith("web/") else includes
             where = where if is_full else "-Ismall " + where
             targets.append(object_name(variant, p))
