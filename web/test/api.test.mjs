@@ -326,7 +326,9 @@ test("statuses and answers that end early are errors", async () => {
     const bytes = large(20_000);
     for (const [options, rule, text] of [
         [{ status: () => 404 }, "web/not-found", /does not exist/],
-        [{ status: () => 403 }, "web/http-status", /403.*not allowed/],
+        [{ status: () => 403 }, "web/http-status", /403.*not allowed$/],
+        [{ status: () => 403, said: "ask for access" }, "web/http-status", /403.*not allowed: ask for access$/],
+        [{ status: () => 404, said: "Entry not found" }, "web/not-found", /does not exist.*404.*: Entry not found$/],
         [{ status: n => (n ? 500 : undefined) }, "web/http-status", /500/],
         [{ truncate: () => true }, "web/truncated", /ended early|instead of/],
         [{ truncate: n => n === 1 }, "web/truncated", /ended early|instead of/],

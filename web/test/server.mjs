@@ -7,7 +7,7 @@ function range(header, size) {
 }
 
 /**
- * Serve `bytes`. options: ranges (true), etag(n) for request n, truncate(n), status(n), length(n): the bytes of
+ * Serve `bytes`. options: ranges (true), etag(n) for request n, truncate(n), status(n), said: X-Error-Message of a status, length(n): the bytes of
  * an answer, for the bytes n that it should have; isStated (true): answers state their length.
  * Returns { url, log, close }; log has the range of each request.
  */
@@ -19,7 +19,7 @@ export async function serve(bytes, options = {}) {
         const etag = options.etag?.(n) ?? '"v1"', status = options.status?.(n);
         response.on("error", () => {});
         if (status)
-            return response.writeHead(status).end("no");
+            return response.writeHead(status, options.said ? { "x-error-message": options.said } : {}).end("no");
         const current = request.headers["if-range"] === undefined || request.headers["if-range"] === etag;
         const [from, to] = asked && current ? asked : [0, bytes.length - 1];
         const wanted = to + 1 - from, body = bytes.subarray(from, from + (options.length?.(wanted) ?? wanted));
