@@ -10,7 +10,7 @@
 
 #include "port/serve/server.h"
 
-enum { BLOCK = 256 << 10 }; /* bytes of one read */
+enum { BLOCK = 256 << 10 };
 
 typedef struct far_answer {
     heft_server *server;
@@ -20,7 +20,7 @@ typedef struct far_answer {
     size_t ready;
 } far_answer;
 
-/* What the source says while it waits: the server limits requests, or sends no ranges. */
+/* The source says that it waits, or that the server sends no ranges. */
 static void say_wait(void *ctx, const char *text)
 {
     const far_file *f = ctx;

@@ -18,13 +18,13 @@ enum {
     HOST_TEXT = 32 /* "127.0.0.1:65535" */
 };
 
-/* A file on another server, which several requests read. */
+/* A file on another server, which several requests read; heft_server.opening guards `users`, and no
+ * other file that was opened has the version. */
 typedef struct far_file {
     heft_server *server;
     heft_source *source;
-    uint32_t number;  /* of the file in the set */
-    uint32_t version; /* no other that was opened has it */
-    uint32_t users;   /* guarded by heft_server.opening */
+    uint32_t number; /* its place in the set */
+    uint32_t version, users;
 } far_file;
 
 struct heft_server {
