@@ -444,6 +444,8 @@ heft_status heft_conversion_write(heft_conversion *c, heft_sink *target)
     st = heft_source_verifier_begin(&ledger, c->in, is_off, heft_conversion_part_use, c, c->err);
     if (!st && !counts_losses_first(c, sink))
         st = heft_cast_losses_begin(&copying, c->err);
+    if (!st && !plan->appended)
+        heft_copy_announce(&copying);
     if (!st && plan->file_bytes)
         st = heft_sink_reserve(sink, plan->file_bytes, c->err);
     if (!st)

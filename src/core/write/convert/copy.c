@@ -96,7 +96,7 @@ static heft_status reflink_parts(const heft_copy_context *c, const uint32_t *fil
 enum {
     SPAN = 4 << 20,     /* approximate bytes per unit of work */
     BUFFER = 256 << 10, /* bytes read, converted and written while in cache */
-    SPANS_AHEAD = 16,   /* spans whose source bytes are announced before they are read */
+    AHEAD = 64 << 20,   /* bytes of the target whose source bytes are announced in advance */
     MIN_ANNOUNCED = 256 << 10,
     NEAR = 64 << 10 /* bytes between parts that are announced together */
 };
@@ -259,32 +259,42 @@ static void announce_run(const heft_file *f, heft_range run)
                           run.length);
 }
 
-/* Announce the source bytes of the parts that begin in these spans: a server answers several
- * requests at the same time.  Parts that follow one another are announced together. */
-static void announce(const copy_job *c, size_t first, size_t count)
+/* Announce the source bytes of those of the parts that begin in bytes [from, to) of the target.
+ * Parts that follow one another are announced together. */
+static void announce(const heft_copy_context *c, const uint32_t *parts, uint32_t count,
+                     uint64_t from, uint64_t to)
 {
-    const heft_range *spans = c->spans.ptr;
     heft_range run = { 0, 0 };
-    if (first >= c->spans.len)
-        return;
-    const heft_range *last = spans + (count < c->spans.len - first ? first + count : c->spans.len) -
-                             1;
-    for (uint32_t i = first_part_after(c, spans[first].offset); i < c->order_count; i++) {
-        const heft_ix_part_row *from = heft_ix_part_row_at(&c->c->in->x,
-                                                           c->c->origins[c->file_order[i]].part);
-        if (part_at(c, i)->offset >= last->offset + last->length)
+    for (uint32_t i = 0; i < count; i++) {
+        const heft_ix_part_row *of = heft_ix_part_row_at(&c->in->x, c->origins[parts[i]].part);
+        uint64_t at = heft_ix_part_row_at(&c->p->x, parts[i])->offset;
+        if (at >= to)
             break;
-        if (first && part_at(c, i)->offset < spans[first].offset)
+        if (at < from || !of->stored)
             continue;
-        uint64_t gap = from->offset - (run.offset + run.length);
-        if (run.length && gap > NEAR) {
-            announce_run(c->c->in, run);
+        if (run.length && of->offset - (run.offset + run.length) > NEAR) {
+            announce_run(c->in, run);
             run.length = 0;
         }
-        run.offset = run.length ? run.offset : from->offset;
-        run.length = from->offset + from->stored - run.offset;
+        run.offset = run.length ? run.offset : of->offset;
+        run.length = of->offset + of->stored - run.offset;
     }
-    announce_run(c->c->in, run);
+    announce_run(c->in, run);
+}
+
+void heft_copy_announce(const heft_copy_context *c)
+{
+    const heft_plan *plan = &c->p->plan;
+    announce(c, plan->order, plan->order_count, 0, plan->header_bytes + AHEAD);
+}
+
+/* Announce what begins AHEAD bytes after the span. */
+static void announce_after(const copy_job *c, const heft_range *span)
+{
+    uint64_t from = span->offset + AHEAD;
+    uint32_t i = first_part_after(c, from);
+    if (!c->c->only)
+        announce(c->c, c->file_order + i, c->order_count - i, from, from + span->length);
 }
 
 static void run_span(void *arg, size_t i)
@@ -295,7 +305,7 @@ static void run_span(void *arg, size_t i)
     worker w = { .job = job };
     if (heft_progress_halted(job->c->progress))
         return;
-    announce(job, i + SPANS_AHEAD, 1);
+    announce_after(job, span);
     w.buf = heft_alloc(al, BUFFER, 64);
     bool has_memory = heft_part_source_init(&w.source, job->c) && w.buf;
     heft_status st = has_memory ? copy_span(&w, span->offset, span->offset + span->length)
@@ -318,7 +328,6 @@ heft_status heft_copy(const heft_copy_context *c, heft_error *err)
     if (!st)
         st = cut_unshared(&job, err);
     if (!st) {
-        announce(&job, 0, SPANS_AHEAD);
         heft_file_enter(c->in);
         heft_host_run(p->host, job.spans.len, run_span, &job);
         st = heft_file_leave(c->in, err);

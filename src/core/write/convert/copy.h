@@ -43,6 +43,9 @@ typedef struct heft_copy_context {
     heft_quality *quality;  /* measures encoded rows; or NULL */
 } heft_copy_context;
 
+/* Announce the source bytes of the first parts: a server answers several requests at the same time,
+ * and meanwhile room is reserved for the target.  heft_copy() announces the others. */
+void heft_copy_announce(const heft_copy_context *c);
 /* Write everything between header and trailer, or in the range `only`, padding included. */
 heft_status heft_copy(const heft_copy_context *c, heft_error *err);
 /* Return the greatest offset up to `at` where a range `only` may end and another begin: no part
