@@ -95,7 +95,8 @@ url_row *heft_url_row_near(url_source *u, uint64_t offset);
 /* Begin a row at the offset.  Requests ahead of the row that this thread has read are cancelled. */
 url_row *heft_url_begin_row(url_source *u, uint64_t offset);
 /* Continue the row that was announced up to the offset, or begin one, which is announced up to
- * `end`: requests are sent ahead of its reads from the first one on. `most`: see heft_url_follow(). */
+ * `end`: requests are sent ahead of its reads from the first one on.  `most`: for all rows
+ * together. */
 url_row *heft_url_announce(url_source *u, uint64_t offset, uint64_t end, uint64_t most);
 /* Return true if the byte at the offset has been announced, with many more, and not been read. */
 bool heft_url_is_in_long_row(const url_source *u, uint64_t offset);
