@@ -60,21 +60,22 @@ static void say_text(void *ctx, const char *text)
     say(MESSAGE_INFO, NULL, "%s", text);
 }
 
-/* Open a path or a URL. */
+/* Open a path or a URL; opened: see heft_url_options, or NULL. */
 static heft_status open_any(const session *s, heft_file **out, const char *path,
-                            const heft_open_options *options, heft_error *err)
+                            const heft_open_options *options, char *opened, heft_error *err)
 {
     heft_url_options how = HEFT_URL_OPTIONS_INIT;
     if (!heft_is_url(path))
         return heft_file_open(out, path, options, err);
     how.say = s->quiet ? NULL : say_text;
+    how.opened = opened;
     return heft_file_open_url(out, path, options, &how, err);
 }
 
 heft_status model_try_open(const session *s, heft_file **out, const char *path, heft_error *err)
 {
     heft_open_options options = open_options(s);
-    return open_any(s, out, path, &options, err);
+    return open_any(s, out, path, &options, NULL, err);
 }
 
 heft_status model_try_open_set(const session *s, heft_file **out, const char *path,
@@ -97,7 +98,7 @@ heft_status model_open_to_verify(const session *s, heft_file **out, const char *
 {
     heft_open_options options = open_options(s);
     options.no_verify = true;
-    return open_any(s, out, path, &options, err);
+    return open_any(s, out, path, &options, NULL, err);
 }
 
 void model_say_notices(const session *s, const heft_file *f, const char *path)
@@ -126,15 +127,21 @@ static int keep_if_typed(const session *s, heft_file **out, const char *path)
     return code;
 }
 
-int model_open(const session *s, heft_file **out, const char *path)
+int model_open_url(const session *s, heft_file **out, const char *path, char *opened)
 {
     heft_error err;
-    if (model_try_open(s, out, path, &err))
+    heft_open_options options = open_options(s);
+    if (open_any(s, out, path, &options, opened, &err))
         return model_say_open_error(s, path, &err);
     if (heft_file_is_complete(*out, &err))
         say(MESSAGE_WARNING, path, "the model is incomplete: %s", err.message);
     model_say_notices(s, *out, path);
     return keep_if_typed(s, out, path);
+}
+
+int model_open(const session *s, heft_file **out, const char *path)
+{
+    return model_open_url(s, out, path, NULL);
 }
 
 static int keep_if_whole(heft_file **out, heft_file *f, const char *path)

@@ -17,6 +17,8 @@ heft_access model_access(const session *s);
 /* Open a file and print its warnings, unless --quiet. An incomplete model gets a warning. Return an
  * exit code. */
 int model_open(const session *s, heft_file **out, const char *path);
+/* Open a file as model_open() does; opened: see heft_url_options, and unchanged for a path. */
+int model_open_url(const session *s, heft_file **out, const char *path, char *opened);
 /* Open a file as model_open() does, but refuse an incomplete model. */
 int model_open_whole(const session *s, heft_file **out, const char *path);
 /* Print an error if the file has changed since it was opened. Call after the last name or value was

@@ -18,6 +18,7 @@ typedef struct viewed {
     char *main;       /* path or address of the file that is opened */
     const heft_file *f;
     bool is_far;
+    char opened[HEFT_URL_BYTES]; /* the address of that file, with the commit of the hub */
 } viewed;
 
 /* Percent-encode everything but unreserved characters and slashes. */
@@ -38,19 +39,12 @@ static void out_encoded(outbuf *o, const char *text)
     }
 }
 
-static bool ends_with_name(const char *path, heft_str name)
-{
-    size_t len = heft_is_url(path) && !strncmp(path, "http", 4) ? strcspn(path, "?#")
-                                                                : strlen(path);
-    return len > name.len && path[len - name.len - 1] == '/' &&
-           !memcmp(path + len - name.len, name.ptr, name.len);
-}
-
 /* Return the path or the address of the file that was opened, malloc'ed; NULL without memory. */
 static char *find_main(const viewed *v, const char *name)
 {
-    bool is_folder = v->is_far ? !ends_with_name(v->path, str_of(name)) : path_is_folder(v->path);
-    return is_folder ? path_in(v->path, name) : strdup(v->path);
+    if (v->is_far)
+        return strdup(v->opened);
+    return path_is_folder(v->path) ? path_in(v->path, name) : strdup(v->path);
 }
 
 static char *find_shard(const viewed *v, const char *name)
@@ -158,7 +152,7 @@ int view_files_add(served_list *l, outbuf *link, const session *s, const char *p
 {
     heft_file *f = NULL;
     viewed v = { .list = l, .path = path, .is_far = heft_is_url(path) };
-    int code = model_open(s, &f, path);
+    int code = model_open_url(s, &f, path, v.opened);
     if (code)
         return code;
     v.f = f;

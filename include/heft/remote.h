@@ -18,6 +18,8 @@ extern "C" {
 
 /* ---- files on servers ---------------------------------------------------------------------- */
 
+enum { HEFT_URL_BYTES = 8192 }; /* room for an address and its end */
+
 typedef struct heft_url_options {
     size_t size;          /* = sizeof(heft_url_options) */
     uint64_t spool_bytes; /* largest file to download whole if the server has no ranges; 0: 1 GiB */
@@ -34,17 +36,17 @@ typedef struct heft_url_options {
      * bytes that an earlier process has kept; heft_url_remove_kept() removes the files.  NULL: keep
      * nothing. */
     const char *resume;
-    bool offline;        /* refuse every URL, as with HF_HUB_OFFLINE=1 */
-    uint8_t unused[3];   /* 0: up to the next member */
-    uint32_t slowest;    /* bytes per second; 0: the variable HEFT_SLOWEST, or 1024 */
-    uint8_t reserved[8]; /* 0: room for a pointer */
+    bool offline;      /* refuse every URL, as with HF_HUB_OFFLINE=1 */
+    uint8_t unused[3]; /* 0: up to the next member */
+    uint32_t slowest;  /* bytes per second; 0: the variable HEFT_SLOWEST, or 1024 */
+    /* heft_file_open_url() writes to these HEFT_URL_BYTES bytes the address of the file that was
+     * opened, terminated: of a repository of the hub the chosen file, at the commit that has been
+     * listed.  Empty after an error, and for a pipeline of several models.  NULL: not wanted. */
+    char *opened;
 } heft_url_options;
-#define HEFT_URL_OPTIONS_INIT                                                    \
-    {                                                                            \
-        sizeof(heft_url_options), 0, 0, 0, 0, NULL, NULL, NULL, false, { 0 }, 0, \
-        {                                                                        \
-            0                                                                    \
-        }                                                                        \
+#define HEFT_URL_OPTIONS_INIT                                                         \
+    {                                                                                 \
+        sizeof(heft_url_options), 0, 0, 0, 0, NULL, NULL, NULL, false, { 0 }, 0, NULL \
     }
 
 /* Return true if the path begins with a scheme of this header: heft_file_open() reads the file

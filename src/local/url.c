@@ -98,11 +98,10 @@ static heft_status find_remote(const heft_remote **out, heft_url_options *o, con
                                const heft_url_options *opt, heft_error *err)
 {
     const char *offline = getenv("HF_HUB_OFFLINE");
-    heft_status st = heft_sized_copy(o, offsetof(heft_url_options, reserved), opt, err);
+    heft_status st = heft_sized_copy(o, sizeof *o, opt, err);
     *out = heft_host_remote();
     if (st)
         return st;
-    o->size = sizeof *o;
     if (!heft_is_url(url))
         return heft_error_plain(err, HEFT_E_ARGUMENT,
                                 "the address has none of the schemes "

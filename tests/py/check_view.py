@@ -395,6 +395,19 @@ class Checks:
             return status == 502 and "1000 seconds" in headers["X-Error-Message"] and \
                 again[::2] == (206, data[900000:900010]) and other[::2] == (200, data)
 
+    def a_repository_is_served_at_the_commit_that_was_opened(self):
+        name, commits = "model.safetensors", ("a" * 40, "b" * 40)
+        old, new = (loopback.safetensors({"w": bytes([n]) * 1000}) for n in (1, 2))
+        lists = [json.dumps({"sha": c, "siblings": [{"rfilename": name}]}).encode()
+                 for c in commits]
+        main, listing = f"/o/n/resolve/main/{name}", "/api/models/o/n/revision/main"
+        server = loopback.Server({main: old, listing: lists[0],
+                                  f"/o/n/resolve/{commits[0]}/{name}": old})
+        with self.view("hf://o/n", HF_ENDPOINT=server.url) as v:
+            v.enter()
+            server.files.update({main: new, listing: lists[1]})
+            return v.ask(f"/far/model/{name}")[::2] == (200, old)
+
     def the_names_that_the_user_gave_are_served(self):
         shutil.copy(self.model, self.model.parent / "far.safetensors")
         with files_server(self.model.parent) as root, \

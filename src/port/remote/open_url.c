@@ -184,6 +184,13 @@ static heft_status open_address(heft_file **out, heft_session *s, const char *ur
     return st;
 }
 
+static void say_opened(const heft_session *s, const char *url)
+{
+    char *to = heft_session_options(s)->opened;
+    if (to)
+        strcpy(to, url);
+}
+
 /* ---- repositories ---- */
 
 typedef struct repository {
@@ -263,8 +270,10 @@ static heft_status open_repository(heft_file **out, heft_session *s, const char 
         st = heft_settings_parse_json(&r->answer, (heft_str){ text, length }, NULL, err);
     if (!st)
         st = heft_pipeline_open(out, &store, opt, err);
-    if (!st && !*out)
+    if (!st && !*out) {
         st = open_folder(out, r, "", opt, err);
+        say_opened(s, st ? "" : r->file);
+    }
     heft_settings_close(r->answer);
     free(text);
     free(r);
@@ -289,8 +298,13 @@ static heft_status open_file(heft_file **out, const char *url, const heft_open_o
     if (!st)
         st = heft_address_of(t, url, err);
     if (!st)
-        st = t->is_repository ? open_repository(out, s, url, t, &o, err)
-                              : open_address(out, s, url, &o, err);
+        say_opened(s, "");
+    if (!st && t->is_repository)
+        st = open_repository(out, s, url, t, &o, err);
+    else if (!st) {
+        st = open_address(out, s, url, &o, err);
+        say_opened(s, st ? "" : url);
+    }
     if (s)
         heft_session_release(s);
     free(t);

@@ -1,7 +1,7 @@
 /* session.h - declarations shared by the files of src/port/remote. */
 #ifndef HEFT_PORT_REMOTE_SESSION_H
 #define HEFT_PORT_REMOTE_SESSION_H
-#include <heft/heft.h>
+#include <heft/remote.h>
 
 #include <curl/curl.h>
 #include <stdatomic.h>
@@ -11,7 +11,7 @@
 
 /* ---- addresses, target.c ---- */
 
-enum { HEFT_URL_MAX = 8192 };
+enum { HEFT_URL_MAX = HEFT_URL_BYTES };
 
 /* The URL and the credentials of requests.  Secrets are empty if there are none. */
 typedef struct heft_address {
