@@ -177,6 +177,8 @@ static inline heft_source *heft_file_source(const heft_file *f, uint32_t number)
 {
     return number ? f->opened_shards[number - 1].source : f->source;
 }
+/* Tell the source of the file or of a shard that a range will be read soon.  offset is global. */
+void heft_file_announce(const heft_file *f, uint64_t offset, uint64_t length);
 /* Append the name of shard `number` to the message of the error that was just set; number 0, the
  * file, has no name.  Findings have a member for the shard.  Return st; stored_bytes.c. */
 heft_status heft_file_error_in(const heft_file *f, uint32_t number, heft_status st,

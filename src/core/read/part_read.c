@@ -156,8 +156,6 @@ void heft_part_prefetch(const heft_file *f, const uint32_t *parts, size_t n)
         if (!heft_ix_has_part(&f->x, parts[i]))
             continue;
         const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, parts[i]);
-        heft_source *s = heft_file_source(f, heft_global_offset_file(&f->x, p->offset));
-        if (s && s->ops->will_need && heft_file_has_bytes(f, p->offset))
-            s->ops->will_need(s, heft_global_offset_local(&f->x, p->offset), p->stored);
+        heft_file_announce(f, p->offset, p->stored);
     }
 }

@@ -115,6 +115,13 @@ bool heft_file_has_bytes(const heft_file *f, uint64_t offset)
     return !number || !heft_shard_status(f, number, NULL);
 }
 
+void heft_file_announce(const heft_file *f, uint64_t offset, uint64_t length)
+{
+    heft_source *s = heft_file_source(f, heft_global_offset_file(&f->x, offset));
+    if (s && s->ops->will_need && heft_file_has_bytes(f, offset))
+        s->ops->will_need(s, heft_global_offset_local(&f->x, offset), length);
+}
+
 /* Return all bytes of a file or shard in memory, or NULL. */
 static const uint8_t *whole_file_of(const heft_file *f, uint32_t number)
 {

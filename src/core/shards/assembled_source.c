@@ -250,15 +250,14 @@ static void announce(const box_read *r)
     const heft_file *f = r->s->f;
     heft_boxes b = heft_ix_boxes(&f->x, r->placed->row);
     const heft_ix_box *box = b.rows + r->placed->box;
-    heft_source *s = heft_file_source(f, heft_global_offset_file(&f->x, box->offset));
-    if (!s || !s->ops->will_need || heft_box_holds(box) == HEFT_BOX_PART)
+    if (heft_box_holds(box) == HEFT_BOX_PART)
         return;
     size_t found = heft_atomic_load_published(&r->placed->found);
     uint64_t begin = runs_until(r, r->from) * run_bytes(r), skip = found ? found - 1 : 0;
     uint64_t end = runs_before(r, r->to) * run_bytes(r) + (found ? 0 : HEADER);
     begin = begin + skip < box->length ? begin + skip : box->length;
     end = end + skip < box->length ? end + skip : box->length;
-    s->ops->will_need(s, heft_global_offset_local(&f->x, box->offset) + begin, end - begin);
+    heft_file_announce(f, box->offset + begin, end - begin);
 }
 
 typedef struct row_range { /* the boxes of a tensor */

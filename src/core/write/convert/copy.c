@@ -252,11 +252,8 @@ static heft_status copy_span(worker *w, uint64_t from, uint64_t to)
 static void announce_run(const heft_file *f, heft_range run)
 {
     const heft_source *s = heft_file_source(f, heft_global_offset_file(&f->x, run.offset));
-    if (run.length < MIN_ANNOUNCED || !s || s->ops->map || !s->ops->will_need)
-        return;
-    if (heft_file_has_bytes(f, run.offset))
-        s->ops->will_need((heft_source *)(uintptr_t)s, heft_global_offset_local(&f->x, run.offset),
-                          run.length);
+    if (s && !s->ops->map && run.length >= MIN_ANNOUNCED)
+        heft_file_announce(f, run.offset, run.length);
 }
 
 /* Announce the source bytes of those of the parts that begin in bytes [from, to) of the target.
