@@ -184,6 +184,8 @@ static void announced_bytes_are_requested_before_any_is_read(void **state)
     assert_int_equal(end_near(&u, 690), 700);
     assert_ptr_equal(heft_url_announce(&u, 700 * MIB, 710 * MIB, MOST), row);
     assert_int_equal(end_near(&u, 690), 710);
+    read_at(&u, 690, 20);
+    assert_int_equal(end_near(&u, 710), 710);
 }
 
 static void threads_share_an_announced_row(void **state)

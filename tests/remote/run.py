@@ -274,36 +274,41 @@ def shard_heads():
 
 def gathering(count):
     """A plan that answers requests for other bytes than the first only when `count` of them have
-    arrived, and the lengths that these ask for."""
-    lengths, all_there = [], threading.Event()
+    arrived, and the ranges that these ask for."""
+    ranges, all_there = [], threading.Event()
 
     def plan(number, handler):
         first, last = map(int, handler.headers["Range"].removeprefix("bytes=").split("-"))
         if not first:
             return None
-        lengths.append(last + 1 - first)
-        if len(lengths) >= count:
+        ranges.append((first, last + 1))
+        if len(ranges) >= count:
             all_there.set()
         return None if all_there.wait(60) else {"status": 404}
-    return plan, lengths
+    return plan, ranges
 
 
 def whole_tensors():
     """A command that needs all of a tensor uses all connections from the beginning, for requests
-    of different lengths: those of one length would end, and wait for the next answers, together."""
+    of different lengths: those of one length would end, and wait for the next answers, together.
+    No byte after the tensor is requested."""
     size, url = 40 << 20, f"{server.url}/forty.safetensors"
-    head = json.dumps({"w": {"dtype": "F32", "shape": [size >> 2], "data_offsets": [0, size]}}).encode()
-    server.files["/forty.safetensors"] = len(head).to_bytes(8, "little") + head + bytes(size)
+    head = json.dumps({n: {"dtype": "F32", "shape": [size >> 2], "data_offsets": [at, at + size]}
+                       for n, at in (("w", 0), ("x", size))}).encode()
+    begin = 8 + len(head)
+    server.files["/forty.safetensors"] = len(head).to_bytes(8, "little") + head + bytes(2 * size)
     with tempfile.TemporaryDirectory() as folder:
         out = f"{folder}/o.safetensors"
         for count, command in ((8, ("cat", url, "w", "-o", f"{folder}/w")),
                                (8, ("convert", "--cast", "bf16", url, out)), (3, ("convert", "-f", url, out))):
-            plan, lengths = gathering(count)
+            plan, ranges = gathering(count)
             server.reset(plan)
             code, _, err = heft(*command, HEFT_CONNECTIONS=str(count))
-            check(f"{command[0]} of a tensor begins with {count} requests", code == 0, code, err, lengths)
+            check(f"{command[0]} of a tensor begins with {count} requests", code == 0, code, err, ranges)
             check(f"{command[0]}: {count} requests have different lengths",
-                  len(set(lengths[:count])) >= count - 1, lengths)
+                  len({end - at for at, end in ranges[:count]}) >= count - 1, ranges)
+            last = begin + (size if command[0] == "cat" else 2 * size)
+            check(f"{command[0]}: nothing after what is needed", max(end for _, end in ranges) == last, last, ranges)
     del server.files["/forty.safetensors"]
     server.reset()
 

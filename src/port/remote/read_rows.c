@@ -192,6 +192,9 @@ void heft_url_follow(url_source *u, uint64_t offset, size_t len, uint64_t most)
     row->bytes -= skipped < row->bytes ? skipped : row->bytes;
     row->bytes += skipped ? len : end - row->expected;
     row->expected = end;
-    row->until = row->until > end ? row->until : 0;
+    if (row->until && row->until <= end) { /* what comes next was not announced */
+        row->until = 0;
+        row->bytes = 0;
+    }
     row->ahead = bytes_ahead(u, row, most);
 }

@@ -222,9 +222,10 @@ static void request_range(url_source *u, uint64_t offset, uint64_t end, bool is_
 static void request_ahead(url_source *u, const url_row *row, uint64_t offset, uint64_t len)
 {
     request_range(u, offset, offset + len, u->is_directed);
-    if (row && (row->until || offset + len >= row->expected))
-        request_range(u, offset > row->expected ? offset : row->expected, heft_url_row_end(u, row),
-                      u->is_directed);
+    if (!row || (!row->until && offset + len < row->expected))
+        return;
+    uint64_t from = offset > row->expected ? offset : row->expected, end = heft_url_row_end(u, row);
+    request_range(u, from, end, u->is_directed || end == row->until);
 }
 
 /* ---- reading ---- */
