@@ -51,7 +51,7 @@ static inline lanes zip_pairs_high(lanes a, lanes b)
     return (lanes)_mm256_unpackhi_epi64((__m256i)a, (__m256i)b);
 }
 
-static inline lanes load_pieces(const uint8_t *const inputs[LANES - 3], size_t at)
+static inline lanes load_pieces(const uint8_t *const *inputs, size_t at)
 {
     __m128i low = _mm_loadu_si128((const __m128i *)(inputs[0] + at));
     __m128i high = _mm_loadu_si128((const __m128i *)(inputs[4] + at));

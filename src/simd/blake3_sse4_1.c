@@ -49,7 +49,7 @@ static inline lanes zip_pairs_high(lanes a, lanes b)
     return (lanes)_mm_unpackhi_epi64((__m128i)a, (__m128i)b);
 }
 
-static inline lanes load_pieces(const uint8_t *const inputs[LANES - 3], size_t at)
+static inline lanes load_pieces(const uint8_t *const *inputs, size_t at)
 {
     return (lanes)_mm_loadu_si128((const __m128i *)(inputs[0] + at));
 }

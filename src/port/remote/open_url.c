@@ -272,7 +272,8 @@ static heft_status open_repository(heft_file **out, heft_session *s, const char 
         st = heft_pipeline_open(out, &store, opt, err);
     if (!st && !*out) {
         st = open_folder(out, r, "", opt, err);
-        say_opened(s, st ? "" : r->file);
+        if (!st)
+            say_opened(s, r->file);
     }
     heft_settings_close(r->answer);
     free(text);
@@ -303,7 +304,8 @@ static heft_status open_file(heft_file **out, const char *url, const heft_open_o
         st = open_repository(out, s, url, t, &o, err);
     else if (!st) {
         st = open_address(out, s, url, &o, err);
-        say_opened(s, st ? "" : url);
+        if (!st)
+            say_opened(s, url);
     }
     if (s)
         heft_session_release(s);
