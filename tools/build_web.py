@@ -35,8 +35,8 @@ LARGE_FORMATS = {"keras", "onnx"}
 # Sources that run for every byte or tensor: compiled for speed, the rest for size.
 FAST = re.compile(r"src/grammar/json(_u64)?\.c$|src/format/safetensors/safetensors_header|"
                   r"web/web_columns")
-# Vectors of small code would stay in memory, which is twice as slow; a free-standing compiler calls
-# a function to copy one, a quarter of the time; and copies of large functions are 700 bytes.
+# In code for size vectors stay in memory, which is twice as slow. With -ffreestanding each memcpy()
+# of a vector is a call: a quarter of the time. A higher threshold for inlining costs 700 bytes.
 VECTORS = re.compile(r"src/base/blake3\.c$")
 IN_REGISTERS = "-O2 -Dmemcpy=__builtin_memcpy -mllvm -inline-threshold=50"
 FLAGS = ["--target=wasm32", "-nostdlib", "-std=c11", "-flto", "-ffreestanding",

@@ -29,7 +29,7 @@ export function abortedError(signal) {
     return new HeftError("cancelled", `cancelled by the caller's signal${why}`, { rule: "web/aborted", cause: reason });
 }
 
-/** The error of an answer of HTTP that is none; `said`: the reason, which the hub and `heft view` state in a header. */
+/** The error for an HTTP status that refuses; `said`: the reason, which the hub and `heft view` state in a header. */
 export function refused(what, httpStatus, said, offset = null) {
     const missing = httpStatus === 404 || httpStatus === 410;
     const denied = [401, 403].includes(httpStatus) ? ": access is not allowed" : "";

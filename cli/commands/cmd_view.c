@@ -56,7 +56,7 @@ static int print_address(const session *s, const request *r)
     return code;
 }
 
-/* The page tells commands, for which a model has the name that this command was given. */
+/* The page shows commands to copy, in which a model has the name that this command was given. */
 static int add_names(const session *s, request *r, const char *const folders[])
 {
     outbuf o;

@@ -59,7 +59,7 @@ const BUSY = [429, 500, 502, 503, 504]; // of HTTP: the same request may be answ
 // A file that `heft view` serves, and how it can fail there.
 const SERVED = /127\.0\.0\.1:\d+\/(far\/)?(model|b)\//;
 const BY_RULE_SERVED = {
-  "web/changed": ["The file changed, or was opened again after a failure", "Nothing of two versions was mixed. Open it again."],
+  "web/changed": ["The file changed, or was opened again after a failure", "Bytes of two versions were not mixed. Open it again."],
   "web/not-found": ["The file is no longer there", "It was moved or deleted after heft view began."],
   "web/http-status": ["The file could not be read", "The terminal in which heft view runs says why."],
   "web/network": ["The command heft view does not answer", "It may have ended: run it again."],
@@ -68,7 +68,7 @@ const BY_RULE_SERVED = {
 
 function titleAndHint(e) {
   if (SERVED.test(e.message) && BY_RULE_SERVED[e.rule]) return BY_RULE_SERVED[e.rule];
-  if (BUSY.includes(e.httpStatus)) return ["The server is busy, or does not work now", "Wait for a while, and try again."];
+  if (BUSY.includes(e.httpStatus)) return ["The server is busy or not working right now", "Wait a while and try again."];
   if (e.status === "format" && UNKNOWN.test(e.message))
     return [
       "The format of the file is not known",

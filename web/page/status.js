@@ -20,7 +20,7 @@ export const onReopen = (act) => (reopen = act);
 
 const REOPENS = ["web/changed", "web/http-status", "web/network", "web/truncated"];
 
-// What to do about an error that the caller knows no answer to.
+// What the user can do about an error for which the caller offers nothing.
 const usualActions = (e) => (REOPENS.includes(e.rule) && reopen ? [{ title: "Open it again", act: reopen }] : []);
 
 // Show an error.  actions: { title, act() }.  name: the file that the error is about.
