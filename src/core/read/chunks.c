@@ -3,8 +3,8 @@
 
 #include "base/arena.h"
 
-/* With a larger alignment glibc 2.36 does not reuse the buffer that was freed last, and each new
- * one costs 64 page faults. */
+/* If the alignment is larger, glibc 2.36 does not reuse the buffer that was freed last, and each
+ * new one costs 64 page faults. */
 enum { CHUNK = 256 << 10, ALIGNMENT = 16 };
 
 heft_status heft_chunks_open(heft_chunks *c, const heft_allocator *al, const void *mapped,

@@ -192,7 +192,7 @@ void heft_url_follow(url_source *u, uint64_t offset, size_t len, uint64_t most)
     row->bytes -= skipped < row->bytes ? skipped : row->bytes;
     row->bytes += skipped ? len : end - row->expected;
     row->expected = end;
-    if (row->until && row->until <= end) { /* what comes next was not announced */
+    if (row->until && row->until <= end) { /* the bytes after it were not announced */
         row->until = 0;
         row->bytes = 0;
     }
